@@ -21,7 +21,7 @@ from benchmarks.result import Result
 from benchmarks.rows import Source, source, take
 from condsim.model.precision import uses_bfloat16
 from condsim.training.recipe import Recipe
-from condsim.training.trainer import Run, build_run
+from condsim.training.trainer import TrainingRun, build_run
 
 __all__ = ["BARS", "Cost", "Step", "Times", "run", "time_in_turns"]
 
@@ -82,7 +82,7 @@ class Times:
 class Step:
     """One optimizer step of a run, with the trainer's loss, precision, clipping and AdamW."""
 
-    def __init__(self, built: Run) -> None:
+    def __init__(self, built: TrainingRun) -> None:
         """Makes the optimizer and wraps the model in autocast, as the trainer does.
 
         Args:

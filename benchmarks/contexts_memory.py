@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.contexts_text import synthetic_sentences
 from benchmarks.memory import peak_memory
 from benchmarks.result import Result
-from condsim.contexts.corpus.stored import Corpus
+from condsim.contexts.corpus import Corpus
 
 __all__ = ["LIMIT", "run"]
 
@@ -19,7 +19,7 @@ _WORK = """
 import sys
 from pathlib import Path
 from condsim.contexts import Corpus, TfidfIndex
-from condsim.contexts.corpus.preparing import prepare_corpus
+from condsim.contexts.corpus import prepare_corpus
 text, folder = map(Path, sys.argv[2:])
 if sys.argv[1] == "prepare":
     prepare_corpus([text], folder / "corpus")

@@ -13,17 +13,22 @@ import torch
 from benchmarks.contexts_text import sentences
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.result import Result
-from condsim.contexts.corpus.preparing import prepare_corpus
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.corpus.vocabulary import Vocabulary, learn_vocabulary
-from condsim.contexts.generator.items import ItemBuilder
-from condsim.contexts.generator.model import ContextGenerator, new_generator
-from condsim.contexts.generator.scorer import GeneratorScorer
-from condsim.contexts.index.retrieval import TfidfIndex
-from condsim.contexts.scoring.equations import ContextTerms, PairTerms, ScoringSettings, Weights
-from condsim.contexts.scoring.origin import OriginScorer
-from condsim.contexts.scoring.selection import Selection
-from condsim.contexts.settings import GENERATOR_TASKS, GeneratorSettings, GeneratorTask
+from condsim.contexts.corpus import Corpus, prepare_corpus
+from condsim.contexts.equations import ContextTerms, PairTerms
+from condsim.contexts.generator import ContextGenerator, Copies, new_generator
+from condsim.contexts.generator_items import EncoderUnits, ItemBuilder, Items
+from condsim.contexts.generator_scorer import GeneratorScorer
+from condsim.contexts.index import TfidfIndex
+from condsim.contexts.origin import OriginScorer
+from condsim.contexts.recipe import (
+    GENERATOR_TASKS,
+    GeneratorSettings,
+    GeneratorTask,
+    ScoringSettings,
+    Selection,
+    Weights,
+)
+from condsim.contexts.vocabulary import Vocabulary, learn_vocabulary
 from condsim.model.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
 
@@ -60,7 +65,7 @@ class OneByOne:
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
-        """Computes terms; see `condsim.contexts.scoring.equations.ContextTerms.terms`.
+        """Computes terms; see `condsim.contexts.equations.ContextTerms.terms`.
 
         Args:
             sentences: Sentences, length m.
@@ -94,7 +99,50 @@ class OneByOne:
         if not builder.add(task, _SCORED, around.tolist()):
             return float("nan")
         with torch.inference_mode():
-            return float(self._models[task].token_scores(builder.units, builder.items).mean())
+            return float(token_scores(self._models[task], builder.units, builder.items).mean())
+
+
+def token_scores(model: ContextGenerator, units: EncoderUnits, items: Items) -> torch.Tensor:
+    """Score the first item's target tokens by the backbone's own forward pass.
+
+    Args:
+        model: The generator.
+        units: The units of the items.
+        items: Items, of which the first is scored.
+
+    Returns:
+        Log-probabilities, ``(t,)``.
+    """
+    backbone, target = model.backbone, torch.from_numpy(items.targets[0])
+    embed, encoder = backbone.get_input_embeddings(), backbone.get_encoder()
+    states = []
+    for unit in items.units[0]:
+        places = model.places[torch.from_numpy(units.places[unit])]
+        inputs = embed(torch.from_numpy(units.tokens[unit])) + places
+        states.append(encoder(inputs_embeds=inputs[None]).last_hidden_state)
+    start = torch.tensor([model._start])
+    embedded = embed(torch.cat([start, target[:-1]]))
+    embedded = torch.cat([embedded[:1] + model.tasks[items.tasks[0]], embedded[1:]])
+    memory = torch.cat(states, dim=1)
+    out = backbone(
+        encoder_outputs=(memory,),
+        decoder_inputs_embeds=embedded[None],
+        use_cache=False,
+        output_hidden_states=True,
+    )
+    scores: torch.Tensor = out.logits[0].float().log_softmax(dim=-1)
+    scores = scores.gather(1, target[:, None])[:, 0]
+    if model.copy is not None:
+        tokens = torch.from_numpy(np.concatenate([units.tokens[u] for u in items.units[0]]))
+        copies = model.copy(
+            out.decoder_hidden_states[-1],
+            model.copy.key(memory),
+            tokens[None],
+            torch.ones_like(tokens[None], dtype=torch.bool),
+            target[None],
+        )
+        scores = Copies(copies.own[0], copies.copied[0]).mixed(scores)
+    return scores
 
 
 def run(*, quick: bool) -> list[Result]:

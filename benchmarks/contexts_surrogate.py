@@ -16,10 +16,10 @@ import condsim
 from benchmarks.contexts_text import sentences
 from benchmarks.machine import version_of
 from benchmarks.result import Result
-from condsim.contexts.corpus.preparing import prepare_corpus
-from condsim.contexts.corpus.vocabulary import CorpusTokens, learn_vocabulary
+from condsim.contexts.corpus import prepare_corpus
 from condsim.contexts.recipe import SurrogateSettings
 from condsim.contexts.surrogate import MAX_TOKENS, new_backbone
+from condsim.contexts.vocabulary import CorpusTokens, learn_vocabulary
 from condsim.model.onnx import OnnxScorer
 from condsim.training.export import export_onnx
 

@@ -19,7 +19,7 @@ import typer
 from benchmarks.machine import facts, usable_cores
 from benchmarks.memory import Cost, cost_of
 from benchmarks.rows import Row, generated_rows, write_rows
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 from condsim.errors import InputError
 from condsim.io import replacing, write_text
 

@@ -1,11 +1,11 @@
-"""The STS suite, by ``condsim evaluate --suite sts`` and by mteb itself."""
+"""The STS suite, by ``python -m papers.suite sts`` and by mteb itself."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ import mteb
 import numpy as np
 from mteb.abstasks import AbsTaskSTS
 from mteb.models import SentenceTransformerEncoderWrapper
+from papers.suite.data import StsSet, load_sts_suite
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.machine import usable_cores, version_of
@@ -21,13 +22,12 @@ from benchmarks.models import MINILM
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows
 from condsim.errors import ModelError
-from condsim.evaluation.suite.data import load_suite
-from condsim.evaluation.suite.running import evaluate_suite
-from condsim.evaluation.suite.sets import SuiteTask
+from condsim.evaluation.suite import SuiteSet
 from condsim.integrations.mteb.local_data import local_task
 from condsim.model.backbone import resolve_backbone
 from condsim.model.torch import EncoderScorer, Precision
 from condsim.types import Task
+from papers.suite import measure_suite
 
 __all__ = ["BAR", "DATA", "TOLERANCE", "run", "suite_tasks"]
 
@@ -58,12 +58,12 @@ Figures = Mapping[str, float]
 class _Side:
     """What one way to evaluate took and found, turn by turn."""
 
-    evaluate: Callable[[Sequence[SuiteTask]], Figures]
+    evaluate: Callable[[Sequence[SuiteSet]], Figures]
     figures: Figures = field(default_factory=dict)
     wall: float = 0.0
     processor: float = 0.0
 
-    def turn(self, tasks: Sequence[SuiteTask]) -> None:
+    def turn(self, tasks: Sequence[SuiteSet]) -> None:
         wall, processor = time.perf_counter(), time.process_time()
         self.figures = self.evaluate(tasks)
         self.wall, self.processor = time.perf_counter() - wall, time.process_time() - processor
@@ -127,7 +127,7 @@ def _result(precision: Precision, ours: _Side, theirs: _Side, *, tasks: int, not
     )
 
 
-def suite_tasks(data: Path, *, rows: int | None) -> tuple[list[SuiteTask], str]:
+def suite_tasks(data: Path, *, rows: int | None) -> tuple[list[SuiteSet], str]:
     """The seven data sets of the suite ``sts``.
 
     Args:
@@ -138,19 +138,19 @@ def suite_tasks(data: Path, *, rows: int | None) -> tuple[list[SuiteTask], str]:
         The data sets, and a few words on where they come from.
     """
     if data.is_dir():
-        tasks, origin = list(load_suite(data, "sts")), "those of the suite"
+        tasks, origin = list(load_sts_suite(data, "sts")), "those of the suite"
     else:
         tasks = [_generated(key, count, seed) for seed, (key, count) in enumerate(_ROWS.items())]
         origin = f"generated (there is no {data.name})"
     return [task if rows is None else _first(task, rows) for task in tasks], origin
 
 
-def _first(task: SuiteTask, rows: int) -> SuiteTask:
+def _first(task: SuiteSet, rows: int) -> SuiteSet:
     some = task.task.take(np.arange(min(rows, len(task.task))))
-    return replace(task, task=some, subsets=(), names=())
+    return StsSet(task.key, task.title, some)
 
 
-def _generated(key: str, rows: int, seed: int) -> SuiteTask:
+def _generated(key: str, rows: int, seed: int) -> SuiteSet:
     made = list(islice(generated_rows(seed=seed), rows))
     task = Task(
         name=_NAMES[key],
@@ -161,17 +161,17 @@ def _generated(key: str, rows: int, seed: int) -> SuiteTask:
         labels=np.array([row[3] for row in made], dtype=np.float32),
         label_range=(0.0, 5.0),
     )
-    return SuiteTask(key, task.name, task)
+    return StsSet(key, task.name, task)
 
 
-def _ours(model: SentenceTransformer, precision: Precision, tasks: Sequence[SuiteTask]) -> Figures:
+def _ours(model: SentenceTransformer, precision: Precision, tasks: Sequence[SuiteSet]) -> Figures:
     scorer = EncoderScorer(model, name="all-MiniLM-L6-v2")
-    report = evaluate_suite([scorer], tasks, precision=precision, cache=None)
+    report = measure_suite([scorer], tasks, precision=precision, cache=None)
     row = next(row for row in report.rows if row.name == scorer.name)
     return {task.key: row.figures[task.key]["spearman"].value for task in tasks}
 
 
-def _theirs(model: SentenceTransformerEncoderWrapper, tasks: Sequence[SuiteTask]) -> Figures:
+def _theirs(model: SentenceTransformerEncoderWrapper, tasks: Sequence[SuiteSet]) -> Figures:
     named = {_NAMES[task.key]: task.key for task in tasks}
     local: list[AbsTaskSTS] = [local_task(_NAMES[task.key], task.task) for task in tasks]
     with warnings.catch_warnings():

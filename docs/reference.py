@@ -20,21 +20,22 @@ import condsim
 
 FOLDER = Path(__file__).parent
 PACKAGES = {
-    "tasks": "Reading data. Needs no extra.",
-    "scorers": "Models and baselines as scorers. Encoders need `condsim[train]`.",
-    "loading": "From a name or folder to a scorer.",
-    "evaluation": "Measuring scorers. Plots need `condsim[train]`.",
-    "encoders": "Building encoders. Needs `condsim[train]`.",
-    "losses": "Objectives. Needs `condsim[train]`.",
-    "training": "Recipes, training, sweeps, export. Needs `condsim[train]`.",
+    "data": "Read data files. Needs no extra.",
+    "model": "Models that score pairs. Needs no extra.",
+    "model.builders": "Build encoders. Needs `condsim[train]`.",
+    "evaluation": "Measure scorers. Plots need `condsim[train]`.",
+    "training": "Recipes, training, adapting, sweeps, export. Needs `condsim[train]`.",
+    "search": "Search, clusters, duplicates. Needs `condsim[search]`.",
+    "serving": "The HTTP server as an ASGI app. Needs `condsim[serve]`.",
     "prompting": "Language models as scorers. Needs `condsim[llm]`.",
     "contexts": "Similarity from plain text. Needs `condsim[contexts]`.",
-    "construction": "Building data sets. Needs `condsim[build]`.",
-    "applicability": "Training applicability heads. Needs `condsim[train]`.",
-    "serving": "The HTTP server as an ASGI app. Needs `condsim[serve]`.",
-    "mteb_bridge": "condsim and mteb. Needs `condsim[mteb]`.",
-    "search": "Search, clusters, duplicates, thresholds. Needs `condsim[search]`.",
-    "integrations": "condsim in other libraries. Each needs the extra of its name.",
+    "integrations.pandas": "Needs `condsim[pandas]`.",
+    "integrations.polars": "Needs `condsim[polars]`.",
+    "integrations.duckdb": "Needs `condsim[duckdb]`.",
+    "integrations.langchain": "Needs `condsim[langchain]`.",
+    "integrations.llama_index": "Needs `condsim[llama-index]`.",
+    "integrations.haystack": "Needs `condsim[haystack]`.",
+    "integrations.bertopic": "Needs `condsim[bertopic]`.",
 }
 START = """# Python names
 
@@ -42,7 +43,7 @@ START = """# Python names
 network until you ask for a trained model folder or a Hub name. A missing extra is one line that
 says what to install.
 
-Import from the packages on this page. Modules below them are internal and move without notice.
+Import from the packages on this page. All other names are internal and may change without notice.
 
 """
 

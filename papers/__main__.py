@@ -8,7 +8,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from condsim.cli.running import long_work, run_app
+from condsim.cli.process import long_work, run_app
 from condsim.errors import InputError, unknown_name
 from condsim.prompting.settings import Scoring
 from papers.catalogue import Experiment, load_experiment, names
@@ -247,7 +247,7 @@ def _print_plan(experiment: Experiment, options: Options) -> None:
 
 
 def _make_default(options: Options) -> None:
-    """Makes the model that ships, or goes on with it, and prints where it is and how it does."""
+    """Make the default model, or go on with it, and print its folder and results."""
     from papers.default_model import default_files, make_default_model
 
     files = default_files(options)
@@ -272,7 +272,7 @@ def _given(context: typer.Context) -> list[str]:
 
 
 def _check_default(given: list[str]) -> None:
-    """Refuses options that default-model does not have."""
+    """Reject options that default-model does not have."""
     for option in given:
         if option not in _DEFAULT_OPTIONS:
             raise InputError(
@@ -282,7 +282,7 @@ def _check_default(given: list[str]) -> None:
 
 
 def _check_options(experiment: Experiment, given: list[str]) -> None:
-    """Refuses options that an experiment of this kind does not have."""
+    """Reject options that an experiment of this kind does not have."""
     prompting = experiment.kind == "prompting"
     applies: tuple[str, ...] = _ENCODERS
     does = "runs encoders; name them with --backbone"

@@ -19,7 +19,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from condsim.cli.running import long_work, run_app
+from condsim.cli.process import long_work, run_app
 from condsim.data.load import load_task
 from condsim.data.tables import iter_criteria
 from condsim.errors import InputError
@@ -46,7 +46,7 @@ _FIGURES = ("spearman", "pair_accuracy")
 
 @dataclass(frozen=True)
 class Curve:
-    """Where the data is, and where figures and unfinished work are kept."""
+    """Folders of the data, of figures and of unfinished work."""
 
     data: Path
     runs: Path
@@ -72,7 +72,7 @@ class Curve:
         return measured
 
     def _rows(self, name: str, number: int, *, part: str, seed: int) -> Path:
-        """Draws pairs of half of the texts of a set."""
+        """Draw pairs of half of the texts of a set."""
         output = self.runs / f"{name}-{part}-{number}-{seed}.csv"
         if not output.is_file():
             files = sorted((self.data / "criteria" / name).glob("*.jsonl.gz"))
@@ -108,7 +108,7 @@ def _metrics(scorer: EmbeddingScorer, task: Task) -> dict[str, float]:
 def page(
     figures: dict[tuple[str, int], list[dict[str, float]]], command: str, notes: str = ""
 ) -> str:
-    """Writes the table of a curve in Markdown; where there are several seeds, mean ± deviation.
+    """Write the table of a curve in Markdown; where there are several seeds, mean ± deviation.
 
     ``notes`` is what a person wrote below the marker.
     """

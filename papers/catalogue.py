@@ -69,14 +69,14 @@ Text = Annotated[str, AfterValidator(_one_line)]
 
 
 class Prompting(Settings):
-    """How a row asks language models: the instruction, and the number of examples."""
+    """Prompt of a row: the instruction, and the number of examples."""
 
     instruction: Instruction
     shots: int = Field(ge=0)
 
 
 class FromContexts(Settings):
-    """How a row of similarity from contexts gets its scores.
+    """Source of the scores of a row of similarity from contexts.
 
     Attributes:
         scorer: What scores; None for a row of the paper's numbers alone.
@@ -182,7 +182,7 @@ class Experiment(Settings):
 
     @property
     def from_contexts(self) -> bool:
-        """Whether its rows are similarity from contexts."""
+        """True if its rows are similarity from contexts."""
         return self.kind in FROM_CONTEXTS
 
     def paper(self, row: str, metric: str, column: str) -> Published | None:
@@ -190,7 +190,7 @@ class Experiment(Settings):
         return self.published.get(row, {}).get(cast(MetricName, metric), {}).get(column)
 
     def has_number(self, row: str, column: str) -> bool:
-        """Whether the paper gives a number for one of the metrics shown."""
+        """True if the paper gives a number for one of the metrics in the table."""
         return any(self.paper(row, metric, column) is not None for metric in self.metrics)
 
 
@@ -200,7 +200,7 @@ def names() -> tuple[str, ...]:
 
 
 def load_experiment(name: str) -> Experiment:
-    """Reads an experiment of the catalogue."""
+    """Read an experiment of the catalogue."""
     if name not in names():
         raise unknown_name("experiment", name, names())
     text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
@@ -208,7 +208,7 @@ def load_experiment(name: str) -> Experiment:
 
 
 def parse(values: Mapping[str, Any], *, name: str) -> Experiment:
-    """Checks the content of a catalogue file."""
+    """Check the content of a catalogue file."""
     where = f"catalogue/{name}.yaml"
     given = dict(values)
     if "same_rows_as" in given:
@@ -231,7 +231,7 @@ def parse(values: Mapping[str, Any], *, name: str) -> Experiment:
 
 
 def _checked(kind: type[Model], values: Mapping[str, Any], what: str, where: str) -> Model:
-    """Validates values; every error begins with the file."""
+    """Validate values; every error begins with the file."""
     try:
         return validated(kind, values, what=what, source=where)
     except InputError as error:
@@ -240,7 +240,7 @@ def _checked(kind: type[Model], values: Mapping[str, Any], what: str, where: str
 
 
 def _check_names(experiment: Experiment) -> None:
-    """Refuses names that stand for nothing, and rows of another kind of work."""
+    """Reject names that stand for nothing, and rows of another kind of work."""
     rows, x = experiment.rows, experiment.x
     for row in rows.values():
         _check_work(row, experiment.kind)
@@ -275,7 +275,7 @@ def _check_known(what: str, names: Iterable[str], known: Collection[str]) -> Non
 
 
 def _paper_order(name: str) -> tuple[int, str, int, str]:
-    """Keeps papers apart, and sorts ``table2`` before ``table10``."""
+    """Keep papers apart, and sort ``table2`` before ``table10``."""
     paper, _, rest = name.partition("-")
     kinds = {"table": "1", "figure": "2"}
     kind = kinds.get(re.sub(r"[\d-].*", "", rest), "3")

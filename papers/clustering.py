@@ -17,7 +17,7 @@ import numpy as np
 import typer
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
-from condsim.cli.running import long_work, run_app
+from condsim.cli.process import long_work, run_app
 from condsim.console import Progress
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
@@ -53,7 +53,7 @@ class Labelled:
 
 
 def read_set(file: Path, criteria: tuple[str, str], *, texts: int) -> Labelled:
-    """Draws texts that have one value of both criteria, each value in at least ten texts drawn."""
+    """Draw texts that have one value of both criteria, each value in at least ten texts drawn."""
     rows = [
         row
         for row in iter_criteria(file)
@@ -132,7 +132,7 @@ def _agreement(
 
 
 def page(found: Sequence[Found], *, model: str, trained: Sequence[str], command: str) -> str:
-    """Lays the figures out as a page."""
+    """Lay the figures out as a page."""
     ways = [way for way in WAYS if way in found[0].figures]
     lines = [
         f"| set | criterion | texts | values | {' | '.join(ways)} |",

@@ -1,4 +1,4 @@
-"""What a row is run on, a column of its table: encoders, language models or test sets."""
+"""Columns of a table: encoders, language models or test sets."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Column:
 
     @property
     def in_papers(self) -> bool:
-        """Whether it is one of the papers' five encoders."""
+        """True if it is one of the papers' five encoders."""
         return self.key in PAPER_BACKBONES
 
     @property
     def hosted(self) -> bool:
-        """Whether it is a language model that only OpenAI has."""
+        """True if it is a language model that only OpenAI has."""
         return self.key in ("gpt-3.5-turbo-0301", "gpt-4-0314")
 
 
@@ -74,7 +74,7 @@ TEST_SETS = _by_key(
 
 
 def resolve_backbones(given: Sequence[str]) -> tuple[Column, ...]:
-    """Reads the values of ``--backbone``; ``paper`` stands for all five, no value for MiniLM."""
+    """Read the values of ``--backbone``; ``paper`` stands for all five, no value for MiniLM."""
     known = {**PAPER_BACKBONES, DEFAULT_BACKBONE.key: DEFAULT_BACKBONE}
     names = [
         key
@@ -85,7 +85,7 @@ def resolve_backbones(given: Sequence[str]) -> tuple[Column, ...]:
 
 
 def resolve_models(given: Sequence[str]) -> tuple[Column, ...]:
-    """Reads the values of ``--model``: models of the paper, Hub names, folders, server's names."""
+    """Read the values of ``--model``: models of the paper, Hub names, folders, server's names."""
     return _resolve(given, PAPER_MODELS, option="--model")
 
 

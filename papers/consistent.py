@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim.data.files import iter_rows
 from condsim.data.held_out import HeldOutTexts, text_digest
 from condsim.data.load import load_task
-from condsim.data.reading import iter_rows
 from condsim.data.rewordings import load_rewordings
 from condsim.data.written import WrittenTask
 from condsim.errors import InputError
@@ -49,7 +49,7 @@ class Input(TableRow):
 
 
 def read_wordings(path: Path = WORDINGS) -> dict[str, list[str]]:
-    """Reads the wordings of each condition, without those that ``condsim robustness`` measures."""
+    """Read the wordings of each condition, without those that ``condsim robustness`` measures."""
     measured = frozenset(text_digest(wording) for wording in load_rewordings().conditions)
     lines = path.read_text(encoding="utf-8").splitlines()
     return {
@@ -66,7 +66,7 @@ def write_consistent(
     exclude: HeldOutTexts,
     seed: int = 0,
 ) -> None:
-    """Draws texts under every wording of a condition.
+    """Draw texts under every wording of a condition.
 
     Args:
         labelled: Rows whose conditions and texts are used, and whose labels are not.
@@ -104,11 +104,7 @@ def write_consistent(
 
 
 def shared_vectors(inputs: Path, scorer: EmbeddingScorer) -> FloatArray:
-    """Encodes the inputs of a file and gives each the mean of its group, ``(rows, dimension)``.
-
-    Raises:
-        InputError: If there are none, as no row has a condition with wordings.
-    """
+    """Encode the inputs of a file and give each the mean of its group, ``(rows, dimension)``."""
     rows = list(iter_rows(inputs, columns=("sentence", "condition", "group")))
     if not rows:
         raise InputError(f"{inputs} has no row: no condition of the sources has wordings.")
@@ -126,7 +122,7 @@ def shared_vectors(inputs: Path, scorer: EmbeddingScorer) -> FloatArray:
 def _add_of_domain(
     texts_of: dict[str, set[str]], task: WrittenTask, draw: random.Random, exclude: HeldOutTexts
 ) -> None:
-    """Adds texts of the domain to each condition: most stand in one pair, whose texts are two."""
+    """Add texts of the domain to each condition: most stand in one pair, whose texts are two."""
     of_domain: dict[str, set[str]] = defaultdict(set)
     domain_of: dict[str, str] = {}
     rows = zip(task.domains, task.conditions or (), task.sentences1, task.sentences2, strict=True)

@@ -1,4 +1,4 @@
-"""The rows that the model that ships is trained on."""
+"""The rows that the default model is trained on."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from condsim.data.csts import iter_csts
+from condsim.data.files import iter_rows
 from condsim.data.held_out import HeldOutTexts
-from condsim.data.reading import iter_rows
 from condsim.data.statistics import draw_folds
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
@@ -40,7 +40,7 @@ class Sentence(TableRow):
 
 @dataclass(frozen=True, slots=True)
 class Applies(TableRow):
-    """Whether both texts tell something of a criterion: the label 5 if so, else -1."""
+    """Label of whether both texts mention a criterion: 5 if so, else -1."""
 
     sentence1: str
     sentence2: str
@@ -49,11 +49,7 @@ class Applies(TableRow):
 
 
 def trainable_sets(criteria: Path) -> dict[str, Path]:
-    """The training files of the open sets that may be trained on, by name.
-
-    Raises:
-        InputError: If the folder has no ``meta.json`` or none of the sets.
-    """
+    """The training files of the open sets that may be trained on, by name."""
     listed = criteria / "meta.json"
     if not listed.is_file():
         raise InputError(f"{criteria} must hold meta.json, which says what a set may be used for.")
@@ -70,7 +66,7 @@ def trainable_sets(criteria: Path) -> dict[str, Path]:
 
 
 def write_labelled(train: Path, output: Path, *, exclude: HeldOutTexts) -> None:
-    """Writes the C-STS training rows without texts held out, with the labels of both origins."""
+    """Write the C-STS training rows without texts held out, with the labels of both origins."""
     own = read_labels()
 
     def rows() -> Iterator[TrainingRow]:
@@ -89,7 +85,7 @@ def write_labelled(train: Path, output: Path, *, exclude: HeldOutTexts) -> None:
 def write_captions(
     captions: Sequence[Path], labels: Path, output: Path, *, exclude: HeldOutTexts
 ) -> None:
-    """Writes labelled pairs of captions, with their text."""
+    """Write labelled pairs of captions, with their text."""
     write_rows(caption_rows(captions, exclude=exclude, path=labels), output, kind=TrainingRow)
 
 
@@ -126,7 +122,7 @@ def write_plain(
     *,
     exclude: HeldOutTexts,
 ) -> None:
-    """Draws texts to be read without a condition: of NLI, captions, and those of the open sets."""
+    """Draw texts to be read without a condition: of NLI, captions, and those of the open sets."""
     draw = random.Random(0)
     origins: dict[str, str] = {}
     for name, number in PLAIN:
@@ -151,7 +147,7 @@ def _texts(path: Path, columns: tuple[str, ...], exclude: HeldOutTexts) -> list[
 
 
 def write_absent(files: Sequence[Path], output: Path, *, rows: int, exclude: HeldOutTexts) -> int:
-    """Writes pairs with criteria that both texts tell of, and with some that one does not.
+    """Write pairs with criteria that both texts tell of, and with some that one does not.
 
     Of each criterion there are as many rows of one kind as of the other. A criterion that most
     texts of a file tell of is left out. Returns the number of rows.

@@ -33,10 +33,10 @@ import numpy as np
 
 from condsim.console import Progress, silent
 from condsim.data.csts import load_applicability, load_csts
+from condsim.data.files import iter_rows
 from condsim.data.held_out import held_out_texts
 from condsim.data.load import load_task
-from condsim.data.reading import iter_rows
-from condsim.data.sts import join_tasks
+from condsim.data.pairs import join_tasks
 from condsim.errors import InputError
 from condsim.evaluation.evaluate import Scores, evaluate
 from condsim.evaluation.report import Report
@@ -54,11 +54,11 @@ from condsim.rows.criteria.settings import CriteriaSettings
 from condsim.rows.weak.build import WeakSettings, build_weak
 from condsim.rows.weak.registry import REGISTRY
 from condsim.training.applicability import fit_head, load_extra
+from condsim.training.averaging import average_models
 from condsim.training.export import export_onnx, samples_of
 from condsim.training.folder import REPORT
 from condsim.training.recipe import Recipe, load_recipe
 from condsim.training.run import run_or_resume
-from condsim.training.saving import average_models
 from condsim.types import FloatArray, Task
 from papers.columns import DEFAULT_BACKBONE
 from papers.consistent import WORDINGS, read_wordings, shared_vectors, write_consistent
@@ -78,10 +78,10 @@ from papers.relabelled import CAPTION_LABELS, LABELS
 WEAK = WeakSettings(
     rows=60_000, absent=10_000, k=24, sample=60_000, text_encoder="words", answers=False
 )
-"""How the weak rows are made."""
+"""Settings of the weak rows."""
 
 CRITERIA = CriteriaSettings(rows=9_000, hard=1.0)
-"""How rows of the open sets are drawn; those of our own attributes by :data:`ATTRIBUTES`."""
+"""Settings of the rows of the open sets; :data:`ATTRIBUTES` has those of our own attributes."""
 
 ATTRIBUTES = CriteriaSettings(rows=1_000, hard=1.0)
 
@@ -106,7 +106,7 @@ _UNSETTLED = 0.4  # of the model that ships: the weights before its last stage
 
 @dataclass(frozen=True)
 class DefaultModelFiles:
-    """What the model is made from.
+    """Input files of the model.
 
     Attributes:
         train: C-STS rows to train on.
@@ -155,7 +155,7 @@ class DefaultModelFiles:
         return (self.criteria / "dev_rows.csv", self.written.with_name("dev.txt"))
 
     def to_dict(self) -> dict[str, object]:
-        """What must not change while a model is half made: revisions of files, and settings."""
+        """Values that must not change while a model is half made: file revisions and settings."""
         recipes = [recipe_file(f"minilm/{name}.yaml") for name in _STAGES]
         return {
             "files": {
@@ -167,7 +167,7 @@ class DefaultModelFiles:
 
 
 def default_files(options: Options) -> DefaultModelFiles:
-    """Finds what the model is made from below the folder of the data sets."""
+    """Find what the model is made from below the folder of the data sets."""
     if len(options.backbones) > 1:
         raise InputError(f"default-model has one --backbone. Got {len(options.backbones)}.")
     captions = data_path(options, "captions")
@@ -194,7 +194,7 @@ def make_default_model(
     weak: WeakSettings = WEAK,
     folds: int = _FOLDS,
 ) -> Report:
-    """Makes the model, or goes on with it.
+    """Make the model, or go on with it.
 
     The folder ``exported`` is what ships inside the package, ``final`` its float32 form;
     ``out-of-fold.json`` is the report on dev rows, each scored by the run that had not seen it;
@@ -289,7 +289,7 @@ class _Making:
         }
 
     def encode(self, sentences: Path, output: Path) -> None:
-        """Encodes sentences by the backbone, as it is before it learns conditions."""
+        """Encode sentences by the backbone, as it is before it learns conditions."""
         texts = [row.text("sentence") for row in iter_rows(sentences, columns=("sentence",))]
         scorer = load_trained(resolve_backbone(self.files.backbone))
         if not isinstance(scorer, EncoderScorer):
@@ -299,7 +299,7 @@ class _Making:
     def reworded(
         self, name: str, start: Path, teacher: Path, sources: dict[str, Path], *, seed: int = 0
     ) -> Path:
-        """Trains a model further, also on texts under all wordings of a condition.
+        """Train a model further, also on texts under all wordings of a condition.
 
         Their target is the mean of the vectors that the teacher gives, and they are a source from
         here on.
@@ -358,7 +358,7 @@ class _Making:
         return runs, task, raw
 
     def without_dev(self, run: Path) -> None:
-        """Measures the model that has seen no dev row."""
+        """Measure the model that has seen no dev row."""
         output = self.work / "without-dev.json"
         if not output.is_file():
             task = load_csts(self.files.dev)
@@ -433,7 +433,7 @@ class _Making:
         dev: Task,
         cosines: FloatArray,
     ) -> None:
-        """Writes what ships; ``cosines`` of dev rows are out of fold."""
+        """Write what ships; ``cosines`` of dev rows are out of fold."""
         output = self.work / "exported"
         head = output / "applicability.json"
         if head.is_file():  # written last
@@ -459,7 +459,7 @@ class _Making:
     def calibration(
         self, scorer: PairScorer, mean: Path, dev: Task, cosines: FloatArray
     ) -> Calibration:
-        """Fits scores on rows of all kinds, as many of each.
+        """Fit scores on rows of all kinds, as many of each.
 
         Captions have the scores of the model made here, calibrated on cosines of runs that had not
         seen them; of the other kinds no model has seen a row.

@@ -7,29 +7,32 @@ nothing about a criterion.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
+from numpy.typing import ArrayLike
 
-from condsim.cli.running import long_work, run_app
+from condsim.cli.process import long_work, run_app
 from condsim.console import Progress
 from condsim.data.csts import load_applicability
 from condsim.data.held_out import held_out_texts
 from condsim.errors import InputError
-from condsim.evaluation.metrics import auroc, calibration_error
-from condsim.evaluation.suite.data import load_suite
-from condsim.evaluation.suite.running import evaluate_suite
-from condsim.evaluation.suite.sets import SuiteTask, mark_trained
-from condsim.evaluation.suite.tables import suite_markdown
-from condsim.evaluation.suite.work import default_cache
+from condsim.evaluation.metrics import auroc
+from condsim.evaluation.suite import SuiteSet
+from condsim.evaluation.suite_data import load_criteria_sets, mark_trained
+from condsim.evaluation.suite_tables import suite_markdown
 from condsim.io import write_text
 from condsim.loading import NamedScorer, named_scorer
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import FloatArray
 from papers.default_data import write_absent
+from papers.suite import measure_suite
+from papers.suite.scoring import default_cache
+from papers.suite.slices import load_written_slices
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "results" / "domains.md"
@@ -40,13 +43,13 @@ _APPLIES = 400  # rows of a set, half of which name a criterion that a text says
 
 def suites(
     scorers: Sequence[NamedScorer], rows: Path, written: Path, progress: Progress
-) -> Iterator[tuple[str, tuple[SuiteTask, ...]]]:
+) -> Iterator[tuple[str, tuple[SuiteSet, ...]]]:
     """The table of each suite, and its data sets."""
-    criteria = load_suite(rows, "criteria")
+    criteria = load_criteria_sets(rows)
     own = set(scorers[0].trained_on())
     criteria = mark_trained(criteria, [task.key for task in criteria if task.key in own])
-    for tasks in (criteria, load_suite(written, "written")):
-        report = evaluate_suite(
+    for tasks in (criteria, load_written_slices(written)):
+        report = measure_suite(
             scorers,
             tasks,
             resamples=1000,
@@ -57,7 +60,7 @@ def suites(
         yield suite_markdown(report), tasks
 
 
-def calibration(scorer: EmbeddingScorer, tasks: Iterable[SuiteTask]) -> Iterator[str]:
+def calibration(scorer: EmbeddingScorer, tasks: Iterable[SuiteSet]) -> Iterator[str]:
     """Lines of the table of calibration, a data set each, and a line for all."""
     yield "| set | rows | mean label | mean score | calibration error |"
     yield "|---|---:|---:|---:|---:|"
@@ -72,6 +75,38 @@ def calibration(scorer: EmbeddingScorer, tasks: Iterable[SuiteTask]) -> Iterator
     for title, score, gold in (*parts, ("**all**", scores, labels)):
         error = calibration_error(score, gold)
         yield f"| {title} | {len(gold):,} | {gold.mean():.2f} | {score.mean():.2f} | {error:.2f} |"
+
+
+def calibration_error(scores: ArrayLike, gold: ArrayLike, *, bins: int = 10) -> float:
+    """Compute how far the mean label is from the score, on average.
+
+    The expected calibration error of Naeini et al. (2015), over bins of as many rows each.
+
+    Args:
+        scores: Calibrated scores in [0, 1], ``(n,)``.
+        gold: Labels in [0, 1], ``(n,)``.
+        bins: Number of bins; each holds neighbours in the order of the scores.
+
+    Returns:
+        The mean over bins, weighted by their rows, of the absolute difference of the mean label
+        and the mean score, in [0, 1]; 0 is perfect. NaN without rows.
+
+    Example:
+        >>> calibration_error([0.0, 0.5, 0.5, 1.0], [0.0, 0.0, 1.0, 0.5], bins=2)
+        0.125
+    """
+    values, labels = np.asarray(scores, np.float64), np.asarray(gold, np.float64)
+    if values.shape != labels.shape or values.ndim != 1 or bins < 1:
+        raise InputError(
+            "Calibration needs as many labels as scores, and one bin or more. Got scores of shape "
+            f"{values.shape}, labels of shape {labels.shape}, {bins} bins."
+        )
+    if not values.size:
+        return math.nan
+    _, tied = np.unique(values, return_inverse=True)
+    labels = (np.bincount(tied, labels) / np.bincount(tied))[tied]  # or their order would count
+    parts = np.array_split(np.argsort(values, kind="stable"), min(bins, values.size))
+    return float(sum(abs((values[rows] - labels[rows]).sum()) for rows in parts) / values.size)
 
 
 def applicability(scorer: EmbeddingScorer, files: Sequence[Path], work: Path) -> Iterator[str]:

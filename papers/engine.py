@@ -41,19 +41,19 @@ class Work(Protocol[RunType]):
         """All runs, each once, in the order they are made."""
 
     def finished(self, run: RunType) -> bool:
-        """Whether a run has left its report."""
+        """True if a run has written its report."""
 
     def prepare(self, missing: Sequence[RunType]) -> Sequence[RunType]:
-        """Checks and opens what runs need before the first; gives those that can be made."""
+        """Check and opens what runs need before the first; gives those that can be made."""
 
     def make(self, run: RunType, *, wait: bool) -> None:
-        """Makes a run, or goes on with it. Raises BusyError if another process is at it."""
+        """Make a run, or go on with it. Raises BusyError if another process is at it."""
 
     def results(self) -> Results:
-        """What the finished runs found."""
+        """Results of the finished runs."""
 
     def plot(self, results: Results, path: Path) -> None:
-        """Draws the results as a PNG file."""
+        """Draw the results as a PNG file."""
 
     def plan(self, missing: Sequence[RunType]) -> tuple[list[str], list[str]]:
         """Lines that say what is finished and what is to be done, for stdout and for stderr."""
@@ -61,7 +61,7 @@ class Work(Protocol[RunType]):
 
 @dataclass(frozen=True)
 class Outputs:
-    """What was written, and how many runs of those planned are finished."""
+    """Written files, and the number of finished and planned runs."""
 
     page: Path
     table: Path
@@ -71,7 +71,7 @@ class Outputs:
 
 
 def open_work(experiment: Experiment, options: Options, progress: Progress = silent) -> Work[Any]:
-    """Plans the runs of an experiment; nothing is made."""
+    """Plan the runs of an experiment; nothing is made."""
     if experiment.kind == "prompting":
         from papers.prompts import Prompts
 
@@ -94,7 +94,7 @@ def reproduce(
     report_only: bool = False,
     progress: Progress = silent,
 ) -> Outputs:
-    """Makes the runs that are missing and writes ``NAME.md``, ``NAME.csv`` and ``NAME.png``.
+    """Make the runs that are missing and writes ``NAME.md``, ``NAME.csv`` and ``NAME.png``.
 
     What a person wrote below the line ``<!-- notes -->`` of an earlier page is kept. An error in a
     run is raised after the page is written with what there is.
@@ -129,7 +129,7 @@ def reproduce(
 
 
 def finish(work: Work[RunType]) -> CondSimError | None:
-    """Makes the runs that are missing, until one fails.
+    """Make the runs that are missing, until one fails.
 
     What another process is at is left to it and waited for at the end. An InputError does not stop
     the runs after it.

@@ -24,7 +24,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 from condsim.data.csts import load_csts
 from condsim.evaluation.bootstrap import bootstrap, percentile_interval
 from condsim.io import write_text
@@ -84,13 +84,13 @@ class Side:
         return float(none), float(whole)
 
     def score(self, subsets: Sequence[BoolArray]) -> Floats:
-        """Scores the text with each of some subsets of its words."""
+        """Score the text with each of some subsets of its words."""
         texts = [self.occlusion.keeping(subset) for subset in subsets]
         return self.scorer.score(texts, self.other, self.condition).astype(np.float64)
 
 
 def shapley(side: Side, *, times: int = 1) -> Floats:
-    """What `explain` gives, with ``times`` as many subsets."""
+    """Run `explain` with ``times`` as many subsets."""
     one = side.occlusion
     if times > 1:
         one = Occlusion(side.text, samples=times * SAMPLES, seed=side.seed + 1)
@@ -110,12 +110,12 @@ def permutations(side: Side) -> Floats:
 
 
 def leave_one_out(side: Side) -> Floats:
-    """What the score loses without each word; the rest of the sum is nobody's."""
+    """Loss of score without each word; the rest of the sum is not attributed."""
     return side.ends[1] - side.score(list(~np.eye(side.size, dtype=bool)))
 
 
 def one_alone(side: Side) -> Floats:
-    """What each word alone adds to a text that says nothing."""
+    """Gain of score by each word alone, over an empty text."""
     return side.score(list(np.eye(side.size, dtype=bool))) - side.ends[0]
 
 
@@ -123,7 +123,7 @@ class TokenVectors:
     """The cosine of mean-pooled embeddings, taken apart by tokens; the ONNX file is changed."""
 
     def __init__(self, scorer: OnnxScorer, folder: Path) -> None:
-        """Opens the model with the vectors of its tokens as output.
+        """Open the model with the vectors of its tokens as output.
 
         Args:
             scorer: The same model.
@@ -145,7 +145,7 @@ class TokenVectors:
         self._first = scorer.order != "sentence-first"
 
     def __call__(self, side: Side) -> Floats:
-        """Gives the cosine's share of each word of the text; that of the condition is nobody's."""
+        """Return the cosine's share of each word of the text; that of the condition is nobody's."""
         vectors, owner = self._read(side.text, side)
         others, _ = self._read(side.other, side)
         mean, other = vectors.mean(axis=0), others.mean(axis=0)
@@ -208,7 +208,7 @@ class Measured:
 def measure(
     scorer: OnnxScorer, task: Task, methods: Mapping[str, Method], *, seed: int, reference: int
 ) -> Measured:
-    """Measures each method on the rows of a task; the error against Shapley on the first few."""
+    """Measure each method on the rows of a task; the error against Shapley on the first few."""
     figures: list[Floats] = []
     seconds = dict.fromkeys(methods, 0.0)
     errors: dict[str, list[float]] = {name: [] for name in methods}
@@ -246,7 +246,7 @@ def measure(
 def irrelevant(
     scorer: OnnxScorer, task: Task, methods: Mapping[str, Method], *, seed: int
 ) -> dict[str, Floats]:
-    """Says what a word of an added phrase gets, relative to the mean word of its text.
+    """Say what a word of an added phrase gets, relative to the mean word of its text.
 
     Returns:
         By method, a ratio of means of absolute contributions for each row, (rows,); NaN where the
@@ -273,7 +273,7 @@ def _sides(scorer: OnnxScorer, task: Task, row: int, *, seed: int) -> list[Side]
 
 
 def report(task: Task, found: Measured, ratios: Mapping[str, Floats], *, seed: int) -> str:
-    """Lays the figures out as a page."""
+    """Lay the figures out as a page."""
     known = {pair: number for number, pair in enumerate(dict.fromkeys(_pairs(task)))}
     clusters = np.array([known[pair] for pair in _pairs(task)])
     rows = []

@@ -1,4 +1,4 @@
-"""How the labels of the training file are spread (C-STS, Figure 4)."""
+"""Distribution of the labels of the training file (C-STS, Figure 4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from papers.results import Results, measured_on
 def write_label_histogram(
     experiment: Experiment, options: Options, command: str, notes: str, page: Path
 ) -> str:
-    """Writes table and plot beside the page, and gives the page."""
+    """Write table and plot beside the page, and gives the page."""
     data = data_files("c-sts", options)
     found = describe(load_task(data.train, require_labels=True))
     counts = {f"{label:g}": rows for label, rows in found.label_histogram}

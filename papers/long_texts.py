@@ -28,20 +28,20 @@ import typer
 from sentencex import segment
 from tokenizers import Tokenizer
 
-from condsim.cli.running import run_app
-from condsim.data.reading import iter_rows
+from condsim.cli.process import run_app
+from condsim.data.files import iter_rows
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import percentile_interval
 from condsim.evaluation.correlation import spearman
 from condsim.io import write_text
 from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxScorer
-from condsim.model.settings import DEFAULT_FOLDER, Settings
+from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
 from condsim.types import FloatArray
 from papers.pages import MARKER, kept_notes, pipe_table
 
 CUT = "cut at the limit"
-"""What the other rules are compared with."""
+"""The rule that the others are compared with."""
 SHIPS = "short pieces: mean by tokens"
 """The rule of `condsim.load`."""
 
@@ -87,19 +87,19 @@ class Model:
         return len(self.tokenizer.encode(text, add_special_tokens=False))
 
     def cut(self, text: str, condition: str) -> str:
-        """What a model that cuts reads of a text."""
+        """Text that a truncating model reads."""
         room = self.limit - 3 - self.tokens(condition)
         offsets = self.tokenizer.encode(text, add_special_tokens=False).offsets
         return text if len(offsets) <= room else text[: offsets[room - 1][1]]
 
 
 def load_model(folder: Path, limit: int, work: Path) -> Model:
-    """Loads an exported model with another limit than its own."""
+    """Load an exported model with another limit than its own."""
     target = work / f"{folder.name}-{limit}"
     target.mkdir()
     for name in (MODEL_FILE, TOKENIZER_FILE):
         (target / name).symlink_to((folder / name).resolve())
-    replace(Settings.load(folder), max_seq_length=limit).save(target)
+    replace(ModelSettings.load(folder), max_seq_length=limit).save(target)
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -107,11 +107,11 @@ def load_model(folder: Path, limit: int, work: Path) -> Model:
 
 
 def among_others(folder: Path, model: Model, *, a_set: int, seed: int) -> Iterator[Case]:
-    """Puts the texts of labelled pairs among texts of sets of another kind."""
+    """Put the texts of labelled pairs among texts of sets of another kind."""
     generator = random.Random(seed)
     pairs: dict[str, dict[str, list[dict[str, str]]]] = defaultdict(lambda: defaultdict(list))
     texts: dict[int, list[str]] = defaultdict(list)
-    for row in iter_rows(folder / "dev_rows.csv", columns=("set", "pair_id"), others=True):
+    for row in iter_rows(folder / "dev_rows.csv", columns=("set", "pair_id"), whole_record=True):
         record = {name: str(value) for name, value in row.record.items()}
         pairs[record["set"]][record["pair_id"]].append(record)
         texts[_KIND_OF[record["set"]]].append(record["sentence1"])
@@ -131,7 +131,7 @@ def among_others(folder: Path, model: Model, *, a_set: int, seed: int) -> Iterat
 
 
 def sharing(folder: Path, model: Model, *, a_set: int, seed: int) -> Iterator[Case]:
-    """Joins texts of a set that share the values of two criteria."""
+    """Join texts of a set that share the values of two criteria."""
     generator = random.Random(seed)
     for path in sorted(folder.glob("*/dev.jsonl.gz")):
         rows = [row for row in iter_criteria(path) if isinstance(row, CriteriaText)]
@@ -159,7 +159,7 @@ def _shared(
     model: Model,
     generator: random.Random,
 ) -> Case | None:
-    """Tries to make one case."""
+    """Try to make one case."""
     alike, different = generator.choice(list(at))
     values = at[alike, different]
     shared, one = generator.choice(list(values))
@@ -194,13 +194,13 @@ def _words(text: str) -> set[str]:
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Makes one text of several, each ending as a sentence does."""
+    """Make one text of several, each ending as a sentence does."""
     return " ".join(text if text.rstrip()[-1:] in ".!?" else f"{text.rstrip()}." for text in texts)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the pieces of a text say under a condition.
+    """Content of the pieces of a text under a condition.
 
     Attributes:
         vectors: Of length 1, (pieces, d).
@@ -230,7 +230,7 @@ POOLS: dict[str, Pool] = {
 
 
 def pooled(weigh: Pool) -> Compare:
-    """Compares by the cosine of two weighted means."""
+    """Compare by the cosine of two weighted means."""
 
     def vector(one: Reading) -> FloatArray:
         mean: FloatArray = weigh(one) @ one.vectors
@@ -240,12 +240,12 @@ def pooled(weigh: Pool) -> Compare:
 
 
 def best_pair(first: Reading, second: Reading) -> float:
-    """Compares by the most similar pieces."""
+    """Compare by the most similar pieces."""
     return float((first.vectors @ second.vectors.T).max())
 
 
 def mean_of_best(first: Reading, second: Reading) -> float:
-    """Compares each piece with the most similar of the other text."""
+    """Compare each piece with the most similar of the other text."""
     cosines = first.vectors @ second.vectors.T
     return float((cosines.max(axis=0).mean() + cosines.max(axis=1).mean()) / 2)
 
@@ -259,7 +259,7 @@ _EVERYWHERE = ("mean by tokens", "mean of the best")  # the others for the piece
 
 
 def scores_of(model: Model, whole: Model, cases: Sequence[Case]) -> dict[str, FloatArray]:
-    """Scores the cases by every rule: by name (cases, 2), alike and different."""
+    """Score the cases by every rule: by name (cases, 2), alike and different."""
     wanted = [
         (text, condition)
         for case in cases
@@ -271,7 +271,7 @@ def scores_of(model: Model, whole: Model, cases: Sequence[Case]) -> dict[str, Fl
         CUT: lambda text, condition: [model.cut(text, condition)],
         f"whole, up to {_POSITIONS} tokens": lambda text, condition: [whole.cut(text, condition)],
         "pieces as long as the limit": lambda *key: packed(model, *key),
-        shipped: model.scorer.pieces,
+        shipped: model.scorer.chunks,
         "single sentences": lambda text, _: [part for part in segment("en", text) if part.strip()],
     }
     found: dict[str, FloatArray] = {}
@@ -297,7 +297,7 @@ def scores_of(model: Model, whole: Model, cases: Sequence[Case]) -> dict[str, Fl
 
 
 def packed(model: Model, text: str, condition: str) -> list[str]:
-    """Joins sentences to pieces as long as the model reads."""
+    """Join sentences to pieces as long as the model reads."""
     room = model.limit - 3 - model.tokens(condition)
     pieces, left = [""], room
     for part in segment("en", text):
@@ -313,7 +313,7 @@ def packed(model: Model, text: str, condition: str) -> list[str]:
 def _readings(
     model: Model, pieces: Mapping[tuple[str, str], list[str]], *, more: bool
 ) -> dict[tuple[str, str], Reading]:
-    """Reads all pieces; how likely a condition applies only where there is ``more`` to ask."""
+    """Read all pieces; how likely a condition applies only where there is ``more`` to ask."""
     columns = [(part, key[1]) for key, parts in pieces.items() for part in parts]
     texts, conditions = [text for text, _ in columns], [condition for _, condition in columns]
     vectors = model.scorer.encode(texts, conditions)
@@ -396,7 +396,7 @@ _FIGURES = ("pair_accuracy", "pair_accuracy_gain", "spearman", "spearman_gain")
 
 
 def page(rows: Sequence[Mapping[str, str]], notes: str) -> str:
-    """Lays the lines of the CSV file out as a page."""
+    """Lay the lines of the CSV file out as a page."""
     lines = [_HEADING]
     groups: dict[tuple[str, ...], list[Mapping[str, str]]] = defaultdict(list)
     for row in rows:
@@ -448,7 +448,7 @@ def main(
     """Measure rules for texts that are longer than a model reads."""
     table = output / "long-texts.csv"
     kept = (
-        [dict(row.record) for row in iter_rows(table, columns=("rule",), others=True)]
+        [dict(row.record) for row in iter_rows(table, columns=("rule",), whole_record=True)]
         if table.is_file()
         else []
     )
@@ -490,7 +490,7 @@ def _lines(
 
 
 def _write(table: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Writes the table and the page beside it."""
+    """Write the table and the page beside it."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -20,7 +20,7 @@ from typing import Annotated
 
 import typer
 
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 from condsim.errors import InputError
 from condsim.io import replacing
 
@@ -54,7 +54,7 @@ app = typer.Typer(add_completion=False)
 def main(
     output: Annotated[Path, typer.Option(help="Folder of the files NAME.txt.gz.")],
 ) -> None:
-    """Downloads the packages and writes the text of each that is not there yet."""
+    """Download the packages and writes the text of each that is not there yet."""
     output.mkdir(parents=True, exist_ok=True)
     for package, pattern in PACKAGES.items():
         target = output / f"{package.rpartition('/')[2]}.txt.gz"
@@ -69,7 +69,7 @@ def main(
 
 
 def write_documents(name: str, files: Iterable[Path], target: Path) -> int:
-    """Writes the prose of files, a paragraph that came before left out; returns the words."""
+    """Write the prose of files, a paragraph that came before left out; returns the words."""
     words, seen = 0, set[str]()
     with replacing(target) as partial, gzip.open(partial, "wt", encoding="utf-8") as stream:
         for file in files:
@@ -114,7 +114,7 @@ class _Paragraphs(HTMLParser):
         self._block = ""
 
     def end_block(self) -> None:
-        """Keeps what was read since the last block, if it is prose."""
+        """Keep what was read since the last block, if it is prose."""
         if self._block in _PROSE:
             self.found += _prose(" ".join("".join(self._text).split()))
         self._text.clear()
@@ -134,7 +134,7 @@ class _Paragraphs(HTMLParser):
         self._left_out = max(0, self._left_out - (tag in _LEFT_OUT))
 
     def handle_data(self, data: str) -> None:
-        """Takes text that is not left out."""
+        """Take text that is not left out."""
         if not self._left_out:
             self._text.append(data)
 
@@ -146,7 +146,7 @@ def _prose(text: str) -> Iterator[str]:
 
 
 def _unpack(package: str, folder: Path) -> None:
-    """Downloads a package and unpacks it into a folder."""
+    """Download a package and unpacks it into a folder."""
     npm = package in _OF_NPM
     command = ["npm", "pack", "--silent"] if npm else ["apt-get", "download", "--quiet"]
     if shutil.which(command[0]) is None:

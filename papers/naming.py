@@ -31,7 +31,7 @@ _RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 
 
 def recipe_file(relative: str) -> Path:
-    """Finds a recipe of the repository, such as ``contexts/openstax.yaml``."""
+    """Find a recipe of the repository, such as ``contexts/openstax.yaml``."""
     file = _RECIPES / relative
     if not file.is_file():
         raise InputError(f"There is no recipe {file}. Run experiments in a checkout of condsim.")
@@ -39,13 +39,13 @@ def recipe_file(relative: str) -> Path:
 
 
 def digest(values: Mapping[str, Any]) -> str:
-    """Hashes values that JSON can hold, independent of their order, to 8 hexadecimal digits."""
+    """Hash values that JSON can hold, independent of their order, to 8 hexadecimal digits."""
     text = json.dumps(values, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def slug(model: str) -> str:
-    """Shortens the name of a model to lower-case letters, digits, points and hyphens.
+    """Shorten the name of a model to lower-case letters, digits, points and hyphens.
 
     Example:
         >>> slug("google/flan-t5-XL")
@@ -61,7 +61,7 @@ def canonical(recipe: Recipe) -> Recipe:
 
 
 def run_hash(recipe: Recipe, *, train_revision: str, dev_revision: str) -> str:
-    """Hashes what decides a run: its data, and the values of its recipe that are no defaults.
+    """Hash what decides a run: its data, and the values of its recipe that are no defaults.
 
     A new recipe key with a default therefore changes no hash.
     """
@@ -76,7 +76,7 @@ def run_hash(recipe: Recipe, *, train_revision: str, dev_revision: str) -> str:
 
 
 def run_folder(runs: Path, recipe: Recipe, *, train_revision: str, dev_revision: str) -> Path:
-    """Names the folder of a run, such as ``runs/all-minilm-l6-v2-bi-mse-quad-s0-1a2b3c4d``."""
+    """Name the folder of a run, such as ``runs/all-minilm-l6-v2-bi-mse-quad-s0-1a2b3c4d``."""
     terms = sorted(term for term, weight in recipe.objective.items() if weight)
     objective = "ccl" if set(terms) == _CCL else "-".join(terms)
     encoder = recipe.encoder.removesuffix("-encoder")
@@ -103,7 +103,7 @@ def prompt_folder(
     dev_revision: str,
     rows: int | None = None,
 ) -> Path:
-    """Names the folder of a prompted model: ``runs/flan-t5-small-short-4-shot-s0-1a2b3c4d``."""
+    """Name the folder of a prompted model: ``runs/flan-t5-small-short-4-shot-s0-1a2b3c4d``."""
     default = deciding(PromptSettings(model=""))
     chosen = {key: value for key, value in deciding(settings).items() if value != default[key]}
     where = {"base_url": settings.base_url} if settings.base_url else {}
@@ -118,7 +118,7 @@ def prompt_folder(
 
 
 def _weights(model: Path) -> str:
-    """Hashes the weights in a folder, which may be trained further; empty for a Hub name."""
+    """Hash the weights in a folder, which may be trained further; empty for a Hub name."""
     model = model.expanduser()
     patterns = ("*.safetensors", "*.gguf")
     found = (file for pattern in patterns for file in model.glob(pattern))

@@ -1,4 +1,4 @@
-"""What a person may choose, and the data sets that experiments read."""
+"""Options of the experiments, and the data sets that they read."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from condsim.data.load import load_task
-from condsim.data.sts import join_tasks, load_sts_year
+from condsim.data.pairs import join_tasks
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.prompting.settings import Scoring
 from condsim.types import Task
 from papers.columns import DEFAULT_BACKBONE, TEST_SETS, Column
+from papers.data.sts import load_sts_year
 from papers.naming import digest
 
 _FILES = {
@@ -27,7 +28,7 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class PromptOptions:
-    """Which language models are asked, and what that may cost over all runs.
+    """Language models to prompt, and the budget of all runs.
 
     Without the address of an OpenAI-compatible server, they run on this machine, but for those that
     only OpenAI has. None is no limit.
@@ -44,7 +45,7 @@ class PromptOptions:
 
 @dataclass(frozen=True)
 class ContextsOptions:
-    """What is measured in experiments of similarity from contexts."""
+    """Options of experiments on similarity from contexts."""
 
     recipe: Path | None = None  # that every row starts from; None: recipes/contexts/openstax.yaml
     only: tuple[str, ...] | None = None  # keys of test sets; None: those of the experiment
@@ -53,7 +54,7 @@ class ContextsOptions:
 
 @dataclass(frozen=True)
 class Options:
-    """What a person may choose."""
+    """Options of the experiments."""
 
     data: Path | None = None  # folder of the data sets; an experiment that reads none needs none
     runs: Path = Path("runs/reproduce")  # of all experiments
@@ -76,7 +77,7 @@ class DataFiles:
     rows: int | None = None  # of the dev file that are measured on; None: all
 
     def dev_task(self) -> Task:
-        """Reads the labelled rows of the dev file, or those drawn; more rows hold all of fewer."""
+        """Read the labelled rows of the dev file, or those drawn; more rows hold all of fewer."""
         task = load_task(self.dev, require_labels=True).labelled()
         if self.rows is None:
             return task
@@ -85,7 +86,7 @@ class DataFiles:
 
 
 def data_path(options: Options, relative: str) -> Path:
-    """Finds a file or folder below the folder of the data sets."""
+    """Find a file or folder below the folder of the data sets."""
     if options.data is None:
         raise InputError(f"Name the folder of the data sets with --data; it must hold {relative}.")
     path = options.data / relative
@@ -95,7 +96,7 @@ def data_path(options: Options, relative: str) -> Path:
 
 
 def data_files(task: str, options: Options) -> DataFiles:
-    """Finds the files of ``c-sts`` or ``sts-b``."""
+    """Find the files of ``c-sts`` or ``sts-b``."""
     train, dev = (data_path(options, name) for name in _FILES[task])
     revisions = sha256_of(train)[:12], sha256_of(dev)[:12]
     return DataFiles(train, dev, *revisions, options.prompts.rows)
@@ -130,7 +131,7 @@ class GoldSet:
 
 
 def load_gold_set(key: str, options: Options) -> GoldSet:
-    """Reads a test set, or the rows of it that are to be measured."""
+    """Read a test set, or the rows of it that are to be measured."""
     name = TEST_SETS[key].label
     if key in _TEST_FILES:
         file = data_path(options, _TEST_FILES[key])

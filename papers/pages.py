@@ -36,7 +36,7 @@ _COLUMNS = (
 
 
 def results_page(results: Results, command: str, notes: str) -> str:
-    """Lays results out as a page; ``notes`` is what a person wrote below the marker."""
+    """Lay results out as a page; ``notes`` is what a person wrote below the marker."""
     experiment = results.experiment
     lines = heading(experiment)
     for metric in experiment.metrics:
@@ -62,7 +62,7 @@ def heading(experiment: Experiment) -> list[str]:
 
 
 def ending(experiment: Experiment, lines: Sequence[str], notes: str) -> str:
-    """Adds what the paper claims and the notes."""
+    """Add what the paper claims and the notes."""
     closing = ["", f"**The paper says:** {experiment.claim}"]
     if experiment.remark:
         closing += ["", f"**On its numbers:** {experiment.remark}"]
@@ -70,7 +70,7 @@ def ending(experiment: Experiment, lines: Sequence[str], notes: str) -> str:
 
 
 def kept_notes(path: Path) -> str:
-    """What a person wrote below the marker of an earlier page."""
+    """Return the text that a person wrote below the marker of an earlier page."""
     if not path.is_file():
         return ""
     _, marker, notes = path.read_text(encoding="utf-8").partition(MARKER)
@@ -83,7 +83,7 @@ def kept_notes(path: Path) -> str:
 
 
 def pipe_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lays cells out as a pipe table; every column after the texts is set to the right."""
+    """Lay cells out as a pipe table; every column after the texts is set to the right."""
     marks = ["---:" if "paper" in head or "ours" in head else "---" for head in heads]
     table = [heads, marks, *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table]
@@ -103,7 +103,7 @@ def _value(value: OverSeeds, metric: str) -> str:
 
 
 def write_csv(results: Results, path: Path) -> None:
-    """Writes results as CSV, one line for each row, column and metric.
+    """Write results as CSV, one line for each row, column and metric.
 
     The columns of the experiment come first, then ``backbone`` (``test set`` for similarity from
     contexts), ``metric``, the paper's number and its standard deviation, ours with its own or with
@@ -230,7 +230,7 @@ def _name(cells: Mapping[str, str]) -> str:
 
 
 def _reading(results: Results) -> Iterator[str]:
-    """How to read the cells that are there."""
+    """Explain the cells."""
     lines = results.lines
     ours = [value for line in lines for value in line.ours.values()]
     if any(value.std is not None for value in ours):

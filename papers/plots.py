@@ -29,7 +29,7 @@ _COLOURS = (*(f"C{index}" for index in range(10)), "black", "gold", "navy", "dar
 
 
 def plot_results(results: Results, path: Path) -> None:
-    """Draws a table as dots or, where it has an axis, as curves; one panel for each metric."""
+    """Draw a table as dots or, where it has an axis, as curves; one panel for each metric."""
     experiment = results.experiment
     metrics = [metric for metric in experiment.metrics if results.shows(metric)]
     lines = [line for line in results.lines if line.paper or line.ours]
@@ -67,7 +67,7 @@ def plot_results(results: Results, path: Path) -> None:
 
 
 def plot_histogram(shares: Mapping[str, float], path: Path, *, head: str) -> None:
-    """Draws bars."""
+    """Draw bars."""
     figure = _figure(1, height=3.0)
     panel = figure.subplots()
     bars = panel.bar(list(shares), list(shares.values()), color="C0")
@@ -155,7 +155,7 @@ def _error(value: OverSeeds) -> list[list[float]] | None:
 
 
 def _place(line: Line, head: str) -> float:
-    """Where a line stands on the axis, such as 7600000 for ``7.6M``; infinite without a place."""
+    """Position of a line on the axis, such as 7600000 for ``7.6M``; infinite if it has none."""
     number = line.cells[head].partition(" ")[0]
     try:
         return float(number.rstrip("KMB")) * _SUFFIXES.get(number[-1:], 1.0)

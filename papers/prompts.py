@@ -13,11 +13,11 @@ from condsim.console import Progress
 from condsim.data.load import load_task
 from condsim.errors import BudgetError, InputError
 from condsim.evaluation.bootstrap import Metric
-from condsim.evaluation.evaluate import PromptReport, evaluate_prompt
 from condsim.model.baselines import ConditionOnlyScorer
 from condsim.prompting import scorer as open_prompt
 from condsim.prompting.ask import Usage
 from condsim.prompting.backend import Backend
+from condsim.prompting.evaluation import PromptReport, evaluate_prompt
 from condsim.prompting.prompt import Shots
 from condsim.prompting.scorer import PromptScorer
 from condsim.prompting.settings import PromptSettings, Scoring
@@ -48,7 +48,7 @@ class PromptRun:
     data: DataFiles
 
     def report(self) -> PromptReport | None:
-        """Reads its report; None if there is none that can be read."""
+        """Read its report; None if there is none that can be read."""
         try:
             report = PromptReport.from_json(self.folder / _REPORT)
         except InputError:
@@ -104,11 +104,11 @@ class Prompts:
         self._backends: dict[str, Backend] = {}
 
     def finished(self, run: PromptRun) -> bool:
-        """Whether its report is there."""
+        """True if its report exists."""
         return run.report() is not None
 
     def prepare(self, missing: Sequence[PromptRun]) -> Sequence[PromptRun]:
-        """Opens models and draws examples, so that mistakes show before anything is asked."""
+        """Open models and draws examples, so that mistakes show before anything is asked."""
         self._waiting = list(missing)
         for data in dict.fromkeys(run.data for run in missing):
             self._data[data] = _read(data)
@@ -123,7 +123,7 @@ class Prompts:
         return missing
 
     def make(self, run: PromptRun, *, wait: bool) -> None:
-        """Asks until all rows are answered; what was answered is stored, whatever happens."""
+        """Ask until all rows are answered; what was answered is stored, whatever happens."""
         scorer = self._scorer(run)
         data = self._data[run.data]
         settings = {**deciding(run.settings), "train": run.data.train.name}
@@ -159,7 +159,7 @@ class Prompts:
         return lines, notes
 
     def plot(self, results: Results, path: Path) -> None:
-        """Draws dots or curves."""
+        """Draw dots or curves."""
         plot_results(results, path)
 
     def results(self) -> Results:
@@ -220,7 +220,7 @@ class Prompts:
 
 
 def plan_prompts(experiment: Experiment, options: Options) -> tuple[PromptLine, ...]:
-    """Lists what an experiment asks; nothing is asked.
+    """List what an experiment asks; nothing is asked.
 
     A model that is asked for has a run in every row. The paper's other models are there without
     runs where it has a number for them.

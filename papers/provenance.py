@@ -1,4 +1,4 @@
-"""Where the numbers of a page come from: data, models, settings and the command that made it."""
+"""Sources of the numbers of a page: data, models, settings and the command that made it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TASKS = {"c-sts": "C-STS", "sts-b": "STS-B"}
 
 
 def facts(results: Results, command_text: str) -> Iterator[str]:
-    """Where the numbers come from, one text for each fact."""
+    """Describe the sources of the numbers, one text for each fact."""
     if results.experiment.kind in ("runs", "over-estimation") and results.measured:
         yield "Ours is measured on the dev file, which also chose the best epoch of each run."
         if any(line.column.in_papers and line.planned for line in results.lines):
@@ -45,7 +45,7 @@ def facts(results: Results, command_text: str) -> Iterator[str]:
 
 
 def _backbones(results: Results) -> Iterator[str]:
-    """What was trained or measured, and with which changes."""
+    """Describe the training or measurement and its changed settings."""
     ran = {line.column.key: line.column for line in results.lines if line.planned}
     for backbone in ran.values():
         seeds = sorted({s for line in results.lines if line.column == backbone for s in line.seeds})
@@ -59,7 +59,7 @@ def _backbones(results: Results) -> Iterator[str]:
 
 
 def _language_models(results: Results) -> Iterator[str]:
-    """What was asked, and how its answers were read."""
+    """Describe the prompts and the reading of the answers."""
     chosen = results.options.prompts
     for model in chosen.models:
         same = [line for line in results.lines if line.column.model == model.model]

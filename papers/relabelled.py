@@ -7,8 +7,8 @@ import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from condsim.data.files import iter_rows
 from condsim.data.held_out import HeldOutTexts, text_digest
-from condsim.data.reading import iter_rows
 from condsim.rows.records import TrainingRow
 
 _LOGGER = logging.getLogger("condsim")
@@ -22,36 +22,31 @@ CAPTION_LABELS = _DATA / "caption-labels" / "labels.csv"
 
 
 _RANGE = (1.0, 5.0)
-_FIX = "Correct it, or remove the row."
 
 
 def row_key(sentence1: str, sentence2: str, condition: str) -> str:
-    """Names a row without its text; the order of the sentences makes no difference."""
+    """Name a row without its text; the order of the sentences makes no difference."""
     sentences = sorted(text_digest(sentence) for sentence in (sentence1, sentence2))
     return hashlib.sha256(b"".join((*sentences, text_digest(condition)))).hexdigest()[:16]
 
 
 def read_labels(path: Path = LABELS) -> dict[str, float]:
-    """Reads the labels, 1 to 5, by the key of their row.
-
-    Raises:
-        InputError: If a label is no number from 1 to 5.
-    """
+    """Read the labels, 1 to 5, by the key of their row."""
     found: dict[str, float] = {}
     for row in iter_rows(path, columns=("key", "label")):
-        found[str(row.cells["key"])] = row.score("label", label_range=_RANGE, fix=_FIX)
+        found[str(row.cells["key"])] = row.score("label", label_range=_RANGE)
     return found
 
 
 def caption_key(caption: str) -> str:
-    """Names a caption without its text."""
+    """Name a caption without its text."""
     return text_digest(caption).hex()[:12]
 
 
 def caption_rows(
     captions: Sequence[Path], *, exclude: HeldOutTexts, path: Path = CAPTION_LABELS
 ) -> Iterator[TrainingRow]:
-    """Joins the labels of pairs of captions to the captions.
+    """Join the labels of pairs of captions to the captions.
 
     Args:
         captions: Files with a column ``caption``; rows whose captions are in none are left out, and
@@ -59,9 +54,6 @@ def caption_rows(
         exclude: Captions whose rows are left out.
         path: File with the columns ``first`` and ``second`` (:func:`caption_key`), ``condition``
             and ``label``.
-
-    Raises:
-        InputError: If a label is no number from 1 to 5.
     """
     texts = {
         caption_key(text): text
@@ -75,12 +67,12 @@ def caption_rows(
         if first is None or second is None:
             missing += 1
             continue
-        label = row.score("label", label_range=_RANGE, fix=_FIX)
+        label = row.score("label", label_range=_RANGE)
         yield TrainingRow(first, second, row.text("condition"), label, "gold")
     if missing:
         _LOGGER.info("%s: %d rows without their captions left out", path.name, missing)
 
 
 def read_keys(path: Path = EXAMPLES) -> frozenset[str]:
-    """Reads keys of rows."""
+    """Read keys of rows."""
     return frozenset(str(row.cells["key"]) for row in iter_rows(path, columns=("key",)))

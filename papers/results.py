@@ -1,4 +1,4 @@
-"""What finished runs found, row by row, beside the paper's numbers."""
+"""Results of finished runs, row by row, next to the paper's numbers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Measured:
 
     @property
     def beside(self) -> dict[str, Report]:
-        """What stands below the rows of a table, by its name."""
+        """Text below the rows of a table, by its name."""
         seen = ", which learned from this file" if self.task == "c-sts" else ""
         found = {BASELINE: self.baseline, f"condsim's default model{seen}": self.default}
         return {name: report for name, report in found.items() if report is not None}
@@ -101,7 +101,7 @@ class Results:
     below: tuple[str, ...] = ()  # Markdown below the tables
 
     def shows(self, metric: str) -> bool:
-        """Whether there is a number, or was to be one, of a metric."""
+        """True if a metric has a number, or was to have one."""
         return any(metric in line.paper or line.planned or line.status for line in self.lines)
 
 
@@ -113,7 +113,7 @@ def line_of(
     *,
     status: str | None = None,
 ) -> Line:
-    """Makes a line of the metrics by seed, None for a seed that is not finished.
+    """Make a line of the metrics by seed, None for a seed that is not finished.
 
     ``status`` says why nothing is finished; None that it was not run, if there is anything to run.
     """
@@ -186,7 +186,7 @@ def measured_on(
 
 
 def condition_only(data: DataFiles, options: Options) -> Report:
-    """Measures the condition-only baseline, fitted on the training file, or reads its report."""
+    """Measure the condition-only baseline, fitted on the training file, or reads its report."""
 
     def measure() -> Report:
         from condsim.data.csts import load_csts
@@ -200,7 +200,7 @@ def condition_only(data: DataFiles, options: Options) -> Report:
 
 
 def default_model(data: DataFiles, options: Options) -> Report:
-    """Measures the model that ships, or reads its report."""
+    """Measure the default model, or reads its report."""
     from condsim.model.settings import DEFAULT_FOLDER, revision_of
 
     def measure() -> Report:
@@ -220,7 +220,7 @@ def _kept(
     options: Options,
     measure: Callable[[], Report],
 ) -> Report:
-    """Reads the report of a scorer on a dev file; measures it if there is none."""
+    """Read the report of a scorer on a dev file; measures it if there is none."""
     drawn = {"rows": data.rows} if data.rows else {}
     code = digest({**of, "dev": data.dev_revision, **drawn})
     path = options.runs / f"{name}-{code}" / "report.json"
@@ -233,7 +233,7 @@ def _kept(
 
 
 def over_seeds(metrics: Sequence[Metric], *, planned: int) -> OverSeeds | None:
-    """Sums up a metric over seeds; None without a finished seed, or where it is undefined (NaN)."""
+    """Sum up a metric over seeds; None without a finished seed, or where it is undefined (NaN)."""
     values = tuple(metric.value for metric in metrics)
     if not values or any(math.isnan(value) for value in values):
         return None

@@ -1,4 +1,4 @@
-"""What a search in two stages misses: recall against the bi-encoder over everything.
+"""Recall of a search in two stages: recall against the bi-encoder over everything.
 
 For each set of texts and condition, some texts are queries. The best ten and hundred by the model
 under the condition, over all texts, are what a search should find. Compared are the two stages and
@@ -20,7 +20,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
 from condsim.io import write_text
@@ -63,7 +63,7 @@ class Recall:
 
 
 def captions(file: Path, count: int) -> list[str]:
-    """Draws distinct captions of Flickr30k."""
+    """Draw distinct captions of Flickr30k."""
     if not file.is_file():
         raise InputError(f"{file} is missing; give the folder of the data with --data.")
     with gzip.open(file, "rt", encoding="utf-8") as stream:
@@ -99,7 +99,7 @@ def recall(
     queries: int,
     rescore: int,
 ) -> Recall:
-    """Compares the searches on one set under one condition."""
+    """Compare the searches on one set under one condition."""
     under = scorer.encode(texts, condition)  # (n, d)
     plain = scorer.encode(texts)
     drawn = random.Random(1).sample(range(len(texts)), min(queries, len(texts)))

@@ -17,8 +17,8 @@ from condsim.data.load import load_task
 from condsim.errors import InputError, ModelError, require
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.metrics import over_estimation
+from condsim.evaluation.plots import predicted_against_gold
 from condsim.evaluation.report import Report
-from condsim.evaluation.tables import predicted_against_gold
 from condsim.io import replacing, write_text
 from condsim.training.folder import finished_run
 from condsim.training.recipe import Recipe, load_recipe
@@ -76,7 +76,7 @@ class TrainedRun:
     trained: bool = True
 
     def report(self) -> Report | None:
-        """Reads its evaluation on the dev file, None if it is not finished; imports no torch."""
+        """Read its evaluation on the dev file, None if it is not finished; imports no torch."""
         if not self.trained:
             path = self.folder / _REPORT
             return Report.from_json(path) if path.is_file() else None
@@ -120,18 +120,18 @@ class Trained:
         self._absent: frozenset[str] = frozenset()
 
     def finished(self, run: TrainedRun) -> bool:
-        """Whether its report is there."""
+        """True if its report exists."""
         return run.report() is not None
 
     def prepare(self, missing: Sequence[TrainedRun]) -> list[TrainedRun]:
-        """Leaves out runs of backbones whose weights cannot be had."""
+        """Leave out runs of backbones whose weights cannot be had."""
         require("sentence_transformers", extra="train")
         backbones = dict.fromkeys(run.recipe.backbone for run in missing)
         self._absent = frozenset(name for name in backbones if not _has_weights(name))
         return [run for run in missing if run.recipe.backbone not in self._absent]
 
     def make(self, run: TrainedRun, *, wait: bool) -> None:
-        """Trains it, or goes on with it."""
+        """Train it, or go on with it."""
         from condsim.training.run import run_or_resume  # imports torch
 
         if not run.trained:
@@ -148,7 +148,7 @@ class Trained:
         return lines, [f"{done} of {len(self.runs)} runs finished"]
 
     def plot(self, results: Results, path: Path) -> None:
-        """Draws dots or curves; the cosines themselves where over-estimation is counted."""
+        """Draw dots or curves; the cosines themselves where over-estimation is counted."""
         if self._experiment.kind == "over-estimation":
             plot_over_estimation(self.lines, results, path)
         else:
@@ -195,7 +195,7 @@ class Trained:
         return line_of(self._experiment, line.row, line.column, found, status=status)
 
     def _with_all_rows(self, lines: list[Line]) -> list[Line]:
-        """Says how many rows ``all`` training rows are, where that is a place on the axis."""
+        """Say how many rows ``all`` training rows are, where that is a place on the axis."""
         head = self._experiment.x
         if head is None or not self.runs or all(line.cells[head] != "all" for line in lines):
             return lines
@@ -209,7 +209,7 @@ class Trained:
 
 
 def plan_trained(experiment: Experiment, options: Options) -> tuple[TrainedLine, ...]:
-    """Lists what an experiment trains or measures; nothing is run.
+    """List what an experiment trains or measures; nothing is run.
 
     A backbone of the papers is run in the rows where the paper has a number for it (with ``full``:
     in all), any other backbone in every row. Rows of backbones that are not asked for are there
@@ -295,7 +295,7 @@ def _zero_shot(recipe: Recipe, options: Options, data: DataFiles) -> TrainedRun:
 
 
 def _has_weights(backbone: str) -> bool:
-    """Whether a backbone can be loaded; says in the log why not."""
+    """Check that a backbone can be loaded; log the reason otherwise."""
     from condsim.model.backbone import load_backbone, without_progress_bars
 
     try:
@@ -308,7 +308,7 @@ def _has_weights(backbone: str) -> bool:
 
 
 def _score_untrained(run: TrainedRun) -> None:
-    """Measures a backbone as it is, on pairs with a condition or without (C-STS, Table 2)."""
+    """Measure a backbone as it is, on pairs with a condition or without (C-STS, Table 2)."""
     from condsim.evaluation.evaluate import evaluate
     from condsim.model.backbone import without_progress_bars
     from condsim.model.baselines import ConditionOnlyScorer
@@ -353,7 +353,7 @@ def dev_cosines(run: TrainedRun, dev: Task) -> FloatArray | None:
 
 
 def over_estimated(runs: Sequence[TrainedRun]) -> dict[Path, Mapping[str, Metric]]:
-    """Counts the pairs of finished runs by folder; runs without weights are left out.
+    """Count the pairs of finished runs by folder; runs without weights are left out.
 
     The counts are kept as JSON in the folders.
     """
@@ -375,7 +375,7 @@ def over_estimated(runs: Sequence[TrainedRun]) -> dict[Path, Mapping[str, Metric
 
 
 def plot_over_estimation(lines: Sequence[TrainedLine], results: Results, path: Path) -> None:
-    """Draws the cosines of the first finished seed of each row; without any, the counts alone."""
+    """Draw the cosines of the first finished seed of each row; without any, the counts alone."""
     cosines: dict[str, FloatArray] = {}
     dev = None
     for line in lines:

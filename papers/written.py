@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 from condsim.data.held_out import text_digest
 from condsim.data.written import WrittenPair, iter_written, load_written, write_written
 from condsim.errors import InputError, require
@@ -76,7 +76,7 @@ def split_of(domain: str) -> str:
 
 
 def merge(files: Sequence[Path], *, labels: Path | None = None) -> Merged:
-    """Reads pairs and second labels, and drops what two readers do not agree on.
+    """Read pairs and second labels, and drops what two readers do not agree on.
 
     Args:
         files: Files of the written form.
@@ -84,10 +84,6 @@ def merge(files: Sequence[Path], *, labels: Path | None = None) -> Merged:
 
     Returns:
         The pairs; a label is the mean where two readers differ by 1.
-
-    Raises:
-        InputError: If a file breaks a rule of its form, or a second reader's file labels a line
-            that holds no pair.
     """
     merged = Merged()
     owner: dict[bytes, str] = {}
@@ -163,7 +159,7 @@ def balance(merged: Merged) -> None:
 
 
 def _is_mixed(labels: Collection[float]) -> bool:
-    """Whether a pair is alike in one respect and different in another."""
+    """True if a pair is alike in one respect and different in another."""
     return bool(labels) and max(labels) >= ALIKE and min(labels) <= DIFFERENT
 
 
@@ -210,11 +206,7 @@ def _agreed(
 
 
 def write_splits(merged: Merged, folder: Path) -> None:
-    """Writes the three files and the figures of the card, ``README.md``, which must be there.
-
-    Raises:
-        InputError: If a split has no domain, or the card has no place for the figures.
-    """
+    """Write the three files and the figures of the card, ``README.md``, which must be there."""
     parts = {
         split: [pair for pair in merged.pairs if split_of(pair.domain) == split] for split in SPLITS
     }
@@ -230,7 +222,7 @@ def write_splits(merged: Merged, folder: Path) -> None:
 
 
 def _around_figures(card: Path) -> tuple[str, str]:
-    """What comes before and after the figures of the card."""
+    """Text before and after the figures of the card."""
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
     before, found, rest = text.partition(_MARKS[0])
     _, ended, after = rest.partition(_MARKS[1])
@@ -255,7 +247,7 @@ def _counts(parts: Mapping[str, Sequence[WrittenPair]]) -> Iterator[str]:
 
 
 def _agreement(merged: Merged) -> Iterator[str]:
-    """What two readers made of the same rows, and what was dropped."""
+    """Labels of the same rows by two readers, and the dropped rows."""
     first, second = np.array(merged.first), np.array(merged.second)
     if first.size:
         metrics = require("sklearn.metrics", extra="train")
@@ -296,7 +288,7 @@ def _domains(parts: Mapping[str, Sequence[WrittenPair]]) -> Iterator[str]:
 
 
 def _floors(folder: Path) -> Iterator[str]:
-    """How far one gets without reading the pair under its condition."""
+    """Results without reading the pair under its condition."""
     task = load_written([folder / f"{split}.txt" for split in SPLITS], name="written")
     alone = spearman(out_of_fold(task), task.labels)
     words = baseline("word-overlap").score(task.sentences1, task.sentences2, None)

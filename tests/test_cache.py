@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from condsim.cache import (
-    Kept,
-    KeptArrays,
-    KeptScores,
+    ArrayCache,
+    CachedArray,
+    ScoreCache,
     build_once,
-    kept_rows,
+    cached_rows,
     read_manifest,
     sole_process,
     write_manifest,
@@ -24,10 +24,10 @@ SECOND = ("b", "a", "né\n")
 
 
 def test_kept_scores_are_found_bit_for_bit(tmp_path):
-    kept = KeptScores(tmp_path / "scored", "c0")
+    kept = ScoreCache(tmp_path / "scored", "c0")
     assert np.isnan(kept.find(FIRST, SECOND)).all()
     kept.add(FIRST, SECOND, [1 / 3, -1e-7, 0.1])
-    again = KeptScores(tmp_path / "scored", "c0")
+    again = ScoreCache(tmp_path / "scored", "c0")
     assert again.find(FIRST, SECOND).tolist() == np.float32([1 / 3, -1e-7, 0.1]).tolist()
     values = np.random.default_rng(0).uniform(-1, 1, size=10_000)
     texts = [str(number) for number in range(len(values))]
@@ -38,13 +38,13 @@ def test_kept_scores_are_found_bit_for_bit(tmp_path):
 
 
 def test_kept_scores_of_other_models_are_not_found(tmp_path):
-    KeptScores(tmp_path, "c0").add(["a"], ["b"], [0.5])
-    assert np.isnan(KeptScores(tmp_path, "c1").find(["a"], ["b"])).all()
+    ScoreCache(tmp_path, "c0").add(["a"], ["b"], [0.5])
+    assert np.isnan(ScoreCache(tmp_path, "c1").find(["a"], ["b"])).all()
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_kept_scores_line_that_was_cut_off_does_not_count(tmp_path):
-    kept = KeptScores(tmp_path, "c0")
+    kept = ScoreCache(tmp_path, "c0")
     kept.add(["a", "b"], ["b", "a"], [0.25, -0.125])
     (file,) = tmp_path.iterdir()
     whole = file.read_bytes()
@@ -59,18 +59,18 @@ def test_kept_scores_line_that_was_cut_off_does_not_count(tmp_path):
 
 def test_kept_scores_that_cannot_be_written_are_warned_of_once(tmp_path, caplog):
     (tmp_path / "scored").write_text("a file where the folder would be")
-    kept = KeptScores(tmp_path / "scored", "c0")
-    with caplog.at_level(logging.WARNING, logger="condsim.contexts"):
+    kept = ScoreCache(tmp_path / "scored", "c0")
+    with caplog.at_level(logging.WARNING, logger="condsim"):
         kept.add(["a"], ["b"], [0.5])
         kept.add(["b"], ["a"], [0.5])
     (record,) = caplog.records
-    assert "scored: scores cannot be kept there (" in record.getMessage()
+    assert "Cannot cache scores" in record.getMessage()
     assert np.isnan(kept.find(["a"], ["b"])).all()
 
 
 def test_kept_scores_need_as_many_of_each(tmp_path):
     with pytest.raises(ValueError, match="zip"):
-        KeptScores(tmp_path, "c0").add(["a", "b"], ["b", "c"], [0.5])
+        ScoreCache(tmp_path, "c0").add(["a", "b"], ["b", "c"], [0.5])
 
 
 def test_kept_rows_killed_go_on_where_they_stopped(tmp_path):
@@ -85,23 +85,23 @@ def test_kept_rows_killed_go_on_where_they_stopped(tmp_path):
     arguments = {"rows": 9, "inputs": {"model": "a"}, "block": 2}
     path = tmp_path / "rows.npy"
     with pytest.raises(KeyboardInterrupt):
-        kept_rows(path, rows, **arguments)
+        cached_rows(path, rows, **arguments)
     assert not path.exists()
     with (tmp_path / "rows.npy.partial").open("ab") as stream:
         stream.write(b"half a block")
-    array = kept_rows(path, rows, **arguments)
+    array = cached_rows(path, rows, **arguments)
     np.testing.assert_array_equal(array[:, 0], np.arange(9))
     assert asked == [(0, 2), (2, 4), (4, 6), (4, 6), (6, 8), (8, 9)]
-    kept_rows(path, rows, **arguments)
+    cached_rows(path, rows, **arguments)
     assert len(asked) == 6
-    other = kept_rows(path, rows, **{**arguments, "inputs": {"model": "b"}})
+    other = cached_rows(path, rows, **{**arguments, "inputs": {"model": "b"}})
     assert len(asked) == 11
     assert other.dtype == np.float16
 
 
 def test_kept_rows_of_records_keep_their_type(tmp_path):
     kind = np.dtype([("item", "<i4"), ("similarity", "<f4")])
-    found = kept_rows(
+    found = cached_rows(
         tmp_path / "r.npy", lambda start, stop: np.ones((stop - start, 2), kind), rows=3, block=2
     )
     assert (found.dtype, found.shape) == (kind, (3, 2))
@@ -111,7 +111,7 @@ WORKER = """
 import sys, time
 import numpy as np
 from pathlib import Path
-from condsim.cache import kept_rows
+from condsim.cache import cached_rows
 
 def compute(first, last):
     print(first, flush=True)
@@ -119,7 +119,7 @@ def compute(first, last):
         time.sleep(60)
     return np.arange(first, last, dtype=np.float32)[:, None]
 
-kept_rows(Path(sys.argv[1]), compute, rows=40, block=4)
+cached_rows(Path(sys.argv[1]), compute, rows=40, block=4)
 """
 
 
@@ -162,9 +162,9 @@ def test_sole_process_refuses_a_second_one(tmp_path):
 
 
 def test_kept_arrays_damaged_file_counts_as_missing(tmp_path):
-    store, key = KeptArrays(tmp_path / "kept"), {"rows": "a"}
-    store.put(key, Kept(np.arange(3), {"seconds": 1}))
-    found = KeptArrays(tmp_path / "kept").get(key)
+    store, key = ArrayCache(tmp_path / "kept"), {"rows": "a"}
+    store.put(key, CachedArray(np.arange(3), {"seconds": 1}))
+    found = ArrayCache(tmp_path / "kept").get(key)
     assert found is not None
     assert (found.values.tolist(), found.facts) == ([0, 1, 2], {"seconds": 1})
     assert store.get({"rows": "b"}) is None

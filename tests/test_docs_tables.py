@@ -13,7 +13,7 @@ import typer
 from condsim.cli.main import app
 from condsim.evaluation.metrics import METRICS
 from condsim.evaluation.report import Report
-from condsim.training.losses.registry import OBJECTIVES
+from condsim.training.objectives import OBJECTIVES
 from condsim.training.recipe import load_recipe
 
 PROJECT = Path(__file__).resolve().parents[1]

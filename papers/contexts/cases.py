@@ -16,7 +16,7 @@ _SEED = 0
 
 
 def cases(planned: Sequence[ContextsLine]) -> list[str]:
-    """Lays single pairs out as a table: gold, and each scorer on the scale of gold."""
+    """Lay single pairs out as a table: gold, and each scorer on the scale of gold."""
     done: dict[str, Measurement] = {
         ", ".join(line.row.cells.values()): line.measurement
         for line in planned
@@ -47,7 +47,7 @@ def cases(planned: Sequence[ContextsLine]) -> list[str]:
 
 
 def by_rank(scores: FloatArray, labels: FloatArray) -> FloatArray:
-    """Gives each score the label of the same rank.
+    """Return each score the label of the same rank.
 
     Example:
         >>> by_rank(np.float32([0.1, 0.9, 0.5]), np.float32([5, 0, 3])).tolist()
@@ -62,7 +62,7 @@ def by_rank(scores: FloatArray, labels: FloatArray) -> FloatArray:
 
 
 def drawn_cases(labels: FloatArray, label_range: tuple[float, float]) -> IntArray:
-    """Draws rows from each fifth of the scale."""
+    """Draw rows from each fifth of the scale."""
     low, high = label_range
     bands = np.minimum(((labels - low) / (high - low) * _BANDS).astype(int), _BANDS - 1)
     random = np.random.default_rng(_SEED)

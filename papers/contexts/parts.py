@@ -1,9 +1,9 @@
 """The parts of runs of similarity from contexts: what decides each, what it needs, how it is made.
 
-A part is a folder of `condsim.contexts.run.Pipeline` that holds one step of its own: a corpus with
-its vocabulary and index, a coherence model, generators, a harvest, a surrogate. Its name ends in a
-code of all that decides it, so rows that need the same part share it. The steps before its own are
-links to their own parts, so the folder ``origin`` of a row, all links, is a model for
+A part is a folder of `condsim.contexts.pipeline.Pipeline` that holds one step of its own: a corpus
+with its vocabulary and index, a coherence model, generators, a harvest, a surrogate. Its name ends
+in a code of all that decides it, so rows that need the same part share it. The steps before its own
+are links to their own parts, so the folder ``origin`` of a row, all links, is a model for
 ``condsim evaluate --model`` like any other run.
 """
 
@@ -20,22 +20,24 @@ from typing import Any, Literal
 
 from condsim.cache import locked
 from condsim.console import Progress, silent
-from condsim.contexts.coherence.model import CoherenceScorer
-from condsim.contexts.corpus.reading import find_inputs
-from condsim.contexts.corpus.vocabulary import CorpusTokens
-from condsim.contexts.harvest.stored import FORMAT
-from condsim.contexts.opened import (
+from condsim.contexts.coherence import CoherenceScorer
+from condsim.contexts.harvest import HARVEST_FORMAT
+from condsim.contexts.pipeline import Pipeline, Stage
+from condsim.contexts.recipe import (
     COHERENCE,
     CORPUS,
     GENERATORS,
     HARVEST,
     INDEX,
     RECIPE,
+    SPEED_KEYS,
     SURROGATE,
     VOCABULARY,
+    ContextsRecipe,
+    save_contexts_recipe,
 )
-from condsim.contexts.recipe import SPEED_KEYS, ContextsRecipe, save_contexts_recipe
-from condsim.contexts.run import Pipeline, Stage
+from condsim.contexts.sentences import find_inputs
+from condsim.contexts.vocabulary import CorpusTokens
 from condsim.errors import InputError
 from condsim.io import sha256_of, write_text
 from condsim.training.folder import HISTORY
@@ -75,7 +77,7 @@ def steps(part: Part, recipe: ContextsRecipe) -> tuple[Part, ...]:
 
 
 def part_folder(runs: Path, part: Part, recipe: ContextsRecipe) -> Path:
-    """Names the folder of a part, such as ``runs/openstax-generators-1a2b3c4d``.
+    """Name the folder of a part, such as ``runs/openstax-generators-1a2b3c4d``.
 
     All values of the recipe count, the defaults too, and the content of the input files.
     """
@@ -83,7 +85,7 @@ def part_folder(runs: Path, part: Part, recipe: ContextsRecipe) -> Path:
 
 
 def counts_of(part: Part, runs: Path, recipe: ContextsRecipe) -> dict[str, int]:
-    """What was counted when a part was made; empty if it is not made."""
+    """Counts of a part that is finished; empty if it is not."""
     marker = part_folder(runs, part, recipe) / MADE
     if not marker.is_file():
         return {}
@@ -118,7 +120,7 @@ def _code(part: Part, recipe: ContextsRecipe) -> str:
     if part == "generators" and recipe.generators.models == "three":
         values["tasks"] = list(recipe.generators.models_for(recipe.scoring.weights.used))
     if part == "harvest":
-        values["format"] = FORMAT
+        values["format"] = HARVEST_FORMAT
     if part == "corpus":
         files = find_inputs([Path(path) for path in recipe.inputs])
         values["inputs"] = [_sha256(file, file.stat().st_mtime_ns) for file in files]
@@ -132,14 +134,14 @@ def _sha256(file: Path, changed: int) -> str:
 
 
 class PartMaker:
-    """Makes parts, each once, whichever rows and processes need it."""
+    """Make parts, each once, whichever rows and processes need it."""
 
     def __init__(self, runs: Path, *, progress: Progress = silent) -> None:
         self._runs = runs
         self._progress = progress
 
     def make(self, part: Part, recipe: ContextsRecipe, *, wait: bool) -> None:
-        """Makes a part with all it needs, or goes on with it.
+        """Make a part with all it needs, or go on with it.
 
         Raises BusyError if another process makes one of them and ``wait`` is off.
         """
@@ -148,7 +150,7 @@ class PartMaker:
 
     @contextmanager
     def own(self, folder: Path, *, wait: bool) -> Iterator[None]:
-        """Keeps other processes from work in a folder; the lock file lies beside it."""
+        """Keep other processes from work in a folder; the lock file lies beside it."""
         lock = folder.with_name(f"{folder.name}.making.lock")
         with locked(lock, busy=None if wait else str(folder)):
             yield
@@ -226,7 +228,7 @@ _MAKERS: Mapping[Part, Callable[[Pipeline, Progress], dict[str, int]]] = {
 
 
 def _link(link: Path, target: Path) -> None:
-    """Links to a folder beside, so that both may be moved together."""
+    """Link to a folder beside, so that both may be moved together."""
     if link.is_dir():
         return
     try:

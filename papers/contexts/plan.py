@@ -1,4 +1,4 @@
-"""What an experiment of similarity from contexts measures: each row on each of its test sets."""
+"""Measurements of an experiment on contexts: each row on each of its test sets."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe
-from condsim.contexts.scoring.equations import Center, Weights
-from condsim.contexts.scoring.selection import Cost, cost_of, expected_distinct
+from condsim.contexts.origin import Cost, cost_of, expected_distinct
+from condsim.contexts.recipe import Center, ContextsRecipe, Weights, load_contexts_recipe
 from condsim.errors import InputError
 from condsim.types import FloatArray
 from papers.catalogue import Experiment, FromContexts, Row
@@ -58,7 +57,7 @@ class Measurement:
 
     @property
     def finished(self) -> bool:
-        """Whether it is measured."""
+        """True if it is measured."""
         return self.report.is_file()
 
     @property
@@ -96,7 +95,7 @@ class ContextsLine:
 
 
 def plan_contexts(experiment: Experiment, options: Options) -> tuple[ContextsLine, ...]:
-    """Lists what an experiment measures; nothing is made.
+    """List what an experiment measures; nothing is made.
 
     Sets that are not asked for are there without a measurement where the paper has a number.
     """
@@ -137,7 +136,7 @@ def measurements(lines: Sequence[ContextsLine]) -> tuple[Measurement, ...]:
 
 
 def expected_cost(measurement: Measurement, center: Center) -> Cost | None:
-    """What a measurement that was not begun costs at most; nothing is opened.
+    """Estimate the cost of a measurement that was not begun; nothing is opened.
 
     That is scoring its set by the origin, means of ``center`` included, or the harvest of a
     surrogate; None if no generator scores.
@@ -169,7 +168,7 @@ def _recipe(row: Row, options: Options) -> ContextsRecipe:
 
 
 def _check_overrides(experiment: Experiment, overrides: Sequence[str]) -> None:
-    """Refuses to change for all rows what they differ in."""
+    """Reject to change for all rows what they differ in."""
     taken = {key for row in experiment.rows.values() for key in row.set} - _FOR_ALL
     for text in overrides:
         key = text.partition("=")[0].strip()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.contexts.scoring.equations import PairTerms
-from condsim.contexts.scoring.origin import OriginScorer
+from condsim.contexts.equations import PairTerms
+from condsim.contexts.origin import OriginScorer
 from condsim.io import replacing
 from condsim.types import FloatArray, IntArray, Task
 
@@ -35,7 +35,7 @@ class Block:
 
 
 def missing_pairs(folder: Path, pairs: int) -> int:
-    """Counts pairs whose terms are still to be computed; blocks are written in order."""
+    """Count pairs whose terms are still to be computed; blocks are written in order."""
     done = 0
     while done < pairs and _whole(_file(folder, done)):
         done += BLOCK
@@ -49,7 +49,7 @@ def write_blocks(
     *,
     progress: Callable[[int, int], None],
 ) -> None:
-    """Computes the terms that are missing."""
+    """Compute the terms that are missing."""
     folder.mkdir(parents=True, exist_ok=True)
     start = len(task) - missing_pairs(folder, len(task))
     found = scorer.pair_terms(task.sentences1[start:], task.sentences2[start:])
@@ -65,7 +65,7 @@ def write_blocks(
 
 
 def stored_blocks(folder: Path, pairs: int) -> Iterator[Block]:
-    """Reads what `write_blocks` wrote."""
+    """Read what `write_blocks` wrote."""
     for first in range(0, pairs, BLOCK):
         with np.load(_file(folder, first)) as stored:
             arrays = {name: stored[name] for name in stored.files}
@@ -108,5 +108,5 @@ def _file(folder: Path, first: int) -> Path:
 
 
 def _whole(path: Path) -> bool:
-    """Whether a block is there and not cut off, as by a power failure."""
+    """Check that a block exists and is not cut off, as by a power failure."""
     return path.is_file() and zipfile.is_zipfile(path)

@@ -1,4 +1,4 @@
-"""Measures by contexts: the runs of an experiment, the counts they leave, and what they found."""
+"""Measure by contexts: the runs of an experiment, the counts they leave, and what they found."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from typing import get_args
 import numpy as np
 
 from condsim.console import Progress
-from condsim.contexts.coherence.training import CoherenceReport
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.generator.training import GeneratorReport
-from condsim.contexts.models import REPORT
-from condsim.contexts.opened import COHERENCE, CORPUS, GENERATORS, SURROGATE, OpenedRun
-from condsim.contexts.scoring.equations import Center, similarity
-from condsim.contexts.scoring.origin import OriginScorer
+from condsim.contexts.coherence_training import CoherenceReport
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.equations import similarity
+from condsim.contexts.generator_training import GeneratorReport
+from condsim.contexts.origin import OriginScorer
+from condsim.contexts.recipe import COHERENCE, CORPUS, GENERATORS, REPORT, SURROGATE, Center
+from condsim.contexts.run import ContextsRun
+from condsim.contexts.trainer import read_report
 from condsim.errors import require
 from condsim.evaluation.evaluate import Scores, evaluate
 from condsim.evaluation.report import Report
 from condsim.io import replacing, write_text
 from condsim.loading import load_scorer
 from condsim.model.baselines import WordOverlapScorer
-from condsim.model.tfidf import TfIdfCosineScorer
 from condsim.types import FloatArray, Scorer
+from papers.baselines import CorpusTfIdfScorer
 from papers.catalogue import Experiment
 from papers.columns import TEST_SETS
 from papers.contexts.cases import cases
@@ -54,7 +55,7 @@ _TUNED = {"openstax": _ON_DEV, "captions": _ON_DEV}  # recipes whose files say t
 
 @dataclass(frozen=True)
 class Counted:
-    """What a measurement was made of.
+    """Inputs of a measurement.
 
     Attributes:
         pairs: Pairs of sentences scored.
@@ -87,11 +88,11 @@ class FromContextsWork:
         self._opened: tuple[Path, OriginScorer] | None = None
 
     def finished(self, run: Measurement) -> bool:
-        """Whether it is measured."""
+        """True if it is measured."""
         return run.finished
 
     def prepare(self, missing: Sequence[Measurement]) -> Sequence[Measurement]:
-        """Says what is to be done, before it is."""
+        """Say what is to be done, before it is."""
         for module in ("pyarrow", "sentencex", "filelock", "sentence_transformers"):
             require(module, extra="contexts")
         for line in self._costs(missing):
@@ -99,7 +100,7 @@ class FromContextsWork:
         return missing
 
     def make(self, run: Measurement, *, wait: bool) -> None:
-        """Makes the parts that are missing, scores and measures."""
+        """Make the parts that are missing, scores and measures."""
         if run.part is not None:
             self._maker.make(run.part, run.recipe, wait=wait)
         task = run.gold.task
@@ -134,7 +135,7 @@ class FromContextsWork:
         return lines, notes
 
     def plot(self, results: Results, path: Path) -> None:
-        """Draws dots or curves."""
+        """Draw dots or curves."""
         plot_results(results, path)
 
     def results(self) -> Results:
@@ -165,13 +166,13 @@ class FromContextsWork:
         return list(lines.values())
 
     def _means(self, run: Measurement) -> Center:
-        """Which means to compute: what this row needs or, if none, another of the same scorer."""
+        """Means to compute: those of this row or, if it has none, of another of the same scorer."""
         if run.center != "none":
             return run.center
         return self._centred.get(run.terms("none"), "none")
 
     def _terms(self, run: Measurement, *, wait: bool) -> Path:
-        """Computes the terms that are missing, the cost said first; gives their folder."""
+        """Compute the terms that are missing, the cost said first; return their folder."""
         task, label = run.gold.task, f"origin on {run.gold.label}"
         for center in get_args(Center):  # terms with means serve scores without them too
             folder = run.terms(center)
@@ -193,12 +194,12 @@ class FromContextsWork:
         if self._opened is None or self._opened[0] != folder:
             scoring = run.recipe.scoring.replaced(center=self._means(run))
             recipe = run.recipe.replaced(scoring=scoring)
-            opened = OpenedRun(run.part_folder, recipe, progress=self._progress)
+            opened = ContextsRun(run.part_folder, recipe, progress=self._progress)
             self._opened = (folder, opened.scorer)
         return self._opened[1]
 
     def _with_parts(self, run: Measurement, counts: Counted) -> Counted:
-        """Adds what the parts hold."""
+        """Add what the parts hold."""
         runs, corpus, made = self._options.runs, {}, {}
         if run.part is not None:
             corpus = counts_of("corpus", runs, run.recipe)
@@ -253,7 +254,7 @@ class FromContextsWork:
             )
 
     def _notes(self, counts: Mapping[Path, Counted]) -> Iterator[str]:
-        """Where the numbers come from."""
+        """Sources of the numbers."""
         for gold in {run.gold.key: run.gold for run in self.runs}.values():
             drawn = "" if gold.rows is None else ", drawn with seed 0"
             yield (
@@ -315,12 +316,12 @@ def _scorer(run: Measurement) -> Scorer:
     if run.how.scorer == "surrogate":
         return load_scorer(run.part_folder / SURROGATE)
     if run.how.scorer == "tfidf-cosine":
-        return TfIdfCosineScorer(idf_from=Corpus(run.part_folder / CORPUS))
+        return CorpusTfIdfScorer(Corpus(run.part_folder / CORPUS))
     return WordOverlapScorer()
 
 
 def _write(run: Measurement, report: Report, scores: FloatArray, counts: Counted) -> None:
-    """Writes what was found, the report last."""
+    """Write what was found, the report last."""
     run.folder.mkdir(parents=True, exist_ok=True)
     with replacing(run.scores_file) as partial_file, partial_file.open("wb") as stream:
         np.save(stream, scores)
@@ -329,7 +330,7 @@ def _write(run: Measurement, report: Report, scores: FloatArray, counts: Counted
 
 
 def _model_notes(lines: Sequence[ContextsLine]) -> list[str]:
-    """What coherence models and generators reach on held-out documents, each once.
+    """Results of coherence models and generators on held-out documents, each once.
 
     Where there are several of a kind, with the rows that each is behind.
     """
@@ -349,7 +350,10 @@ def _model_notes(lines: Sequence[ContextsLine]) -> list[str]:
 
 def _summaries(run: Measurement) -> Iterator[tuple[str, str]]:
     """The stage and the summary of each model that a measurement was made by."""
-    for stage, read in ((COHERENCE, CoherenceReport.read), (GENERATORS, GeneratorReport.read)):
+    for stage, read in (
+        (COHERENCE, partial(read_report, CoherenceReport)),
+        (GENERATORS, GeneratorReport.read),
+    ):
         folder = run.part_folder / stage
         if (folder / REPORT).is_file():
             yield stage, read(folder).summary()

@@ -1,7 +1,7 @@
 """condsim: how similar are these two texts, *with respect to X*?
 
-Importing it is instant: the public names below are loaded when first used, and none of them needs
-torch or a network until a trained model folder is asked for.
+The import is instant: public names are loaded on first use, and none of them needs torch or a
+network until a trained model folder is loaded.
 
 Example:
     >>> import condsim
@@ -39,32 +39,32 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# Released ONNX Runtimes report their use over the network unless told otherwise before they load.
+# ONNX Runtime reports its use over the network unless this is set before it is loaded.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-_LAZY = {
-    "CondSimError": ("condsim.errors", "CondSimError"),
-    "InputError": ("condsim.errors", "InputError"),
-    "MissingExtraError": ("condsim.errors", "MissingExtraError"),
-    "ModelError": ("condsim.errors", "ModelError"),
-    "OnnxScorer": ("condsim.model.onnx", "OnnxScorer"),
-    "Report": ("condsim.evaluation.report", "Report"),
-    "Scorer": ("condsim.types", "Scorer"),
-    "Task": ("condsim.types", "Task"),
-    "load": ("condsim.loading", "load_scorer"),
+_MODULES = {
+    "CondSimError": "condsim.errors",
+    "InputError": "condsim.errors",
+    "MissingExtraError": "condsim.errors",
+    "ModelError": "condsim.errors",
+    "OnnxScorer": "condsim.model.onnx",
+    "Report": "condsim.evaluation.report",
+    "Scorer": "condsim.types",
+    "Task": "condsim.types",
+    "load": "condsim.loading",
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - the type is that of the name asked for
-    """Imports a public name on first use (PEP 562)."""
-    if name not in _LAZY:
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    """Import a public name on first use (PEP 562)."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'condsim' has no attribute {name!r}")
-    module, attribute = _LAZY[name]
-    value = getattr(importlib.import_module(module), attribute)
+    module = importlib.import_module(_MODULES[name])
+    value = module.load_scorer if name == "load" else getattr(module, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """List the public names."""
     return list(__all__)

@@ -1,4 +1,4 @@
-"""Lets ``python -m condsim`` and ``accelerate launch -m condsim`` run the command line."""
+"""Entry point of ``python -m condsim`` and ``accelerate launch -m condsim``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Work that is made once and kept: locks, manifests, arrays, scores; vectors in memory."""
+"""Locks, manifests, and results that are computed once and cached on disk or in memory.
 
-# Everything on disk survives ``kill -9``: a file or folder is whole or not there, and half-made
-# work goes on where it stopped. Names and manifests carry a hash of the inputs, so that kept work
-# is found again only for the same inputs.
+Files survive ``kill -9``: a file or folder is complete or missing, and interrupted work resumes
+where it stopped. Names and manifests contain a hash of the inputs.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,11 @@ from condsim.io import check_folder, replacing, write_text
 from condsim.types import FloatArray
 
 MANIFEST = "manifest.json"
-_LOGGER = logging.getLogger("condsim")
-_SCORE = re.compile(rb"([0-9a-f]{32}) ([+-]\d\.\d{8}e[+-]\d\d)\n")  # enough for a float32
+_LOGGER = logging.getLogger(__name__)
 
 
 def digest(content: Mapping[str, object]) -> str:
-    """Hashes values that JSON can hold, in whichever order: 32 hexadecimal digits."""
+    """Hash values that JSON can hold, in any order of keys: 32 hexadecimal digits."""
     text = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -43,13 +42,15 @@ class BusyError(InputError):
 
 @contextmanager
 def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterator[bool]:
-    """Holds a lock file, whose folder is made; the lock dies with its process."""
-    # If another process holds it, this raises `BusyError` with the text ``busy``, waits where that
-    # is None, or without ``wait`` runs the block all the same; what is yielded says which.
+    """Hold a lock file, which a killed process releases; its folder is created.
+
+    If another process holds it, raise `BusyError` with the text ``busy``; wait where that is None;
+    without ``wait`` run the block nevertheless. Yields whether the lock is held.
+    """
     filelock = require("filelock", extra="train")
+    lock = filelock.FileLock(path, timeout=-1 if wait and busy is None else 0)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(path, timeout=-1 if wait and busy is None else 0)
         lock.acquire()
     except filelock.Timeout as error:
         if busy is not None:
@@ -66,10 +67,8 @@ def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterato
 
 @contextmanager
 def sole_process(folder: Path) -> Iterator[None]:
-    """Keeps other processes from the work in a folder, which is made; the lock is beside it."""
-    busy = (
-        f"Another process is at work in {folder}. Wait until it has ended, or give another folder."
-    )
+    """Create a folder and keep other processes out of it, by a lock next to it."""
+    busy = f"Another process is at work in {folder}. Wait until it ends, or give another folder."
     with locked(folder.with_name(f"{folder.name}.lock"), busy=busy):
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -79,50 +78,51 @@ def sole_process(folder: Path) -> Iterator[None]:
 
 
 def read_manifest(folder: Path, *, what: str) -> dict[str, Any] | None:
-    """Reads the manifest of a folder that must hold ``what``; None if it is missing or empty."""
+    """Read the manifest of a folder that must contain ``what``; None if missing or empty."""
     check_folder(folder, what=what, own=[MANIFEST])
-    path = folder / MANIFEST
-    if not path.is_file():
-        return None
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except (OSError, ValueError) as error:
         raise InputError(f"Cannot read the {what} in {folder}: {MANIFEST}: {error}.") from error
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
     if not isinstance(manifest, dict) or kind != what:
-        raise InputError(f"{folder} holds no {what} (it says {kind!r}); give another folder.")
+        raise InputError(f"{folder} contains a {kind!r}, not a {what}; give another folder.")
     return manifest
 
 
 def need_manifest(folder: Path, *, what: str, version: int, made_by: str) -> dict[str, Any]:
-    """Reads the manifest of a folder that must be there, with ``version`` as its ``format``."""
+    """Read the manifest of a folder, which must exist with ``version`` as its ``format``."""
     manifest = read_manifest(folder, what=what)
     if manifest is None:
-        raise InputError(f"{folder} holds no {what}; make it with {made_by}.")
+        raise InputError(f"{folder} contains no {what}; make it with {made_by}.")
     if manifest.get("format") != version:
-        raise InputError(f"{folder} was made by another version of condsim; make it anew.")
+        raise InputError(f"{folder} was made by another version of condsim; make it again.")
     return manifest
 
 
 def write_manifest(folder: Path, values: Mapping[str, Any], *, what: str) -> None:
-    """Writes the manifest of a folder, as its last file."""
+    """Write the manifest of a folder, as its last file."""
     text = json.dumps({"kind": what, **values}, indent=2, ensure_ascii=False) + "\n"
     write_text(folder / MANIFEST, text)
 
 
-def changed_values(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """Says of each wanted value that differs: ``"max_words is 60, not 50"``."""
+def changed_values(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list[str]:
+    """Describe each expected value that differs: ``"max_words is 60, not 50"``."""
     return [
-        f"{key} is {found.get(key)!r}, not {value!r}"
-        for key, value in wanted.items()
-        if found.get(key) != value
+        f"{key} is {actual.get(key)!r}, not {value!r}"
+        for key, value in expected.items()
+        if actual.get(key) != value
     ]
 
 
 @contextmanager
 def build_once(folder: Path, *, what: str) -> Iterator[Path | None]:
-    """Gives an empty folder to build in, renamed to ``folder`` on success."""
-    # A second process waits and is then given None. What a killed process left is removed.
+    """Yield an empty folder to build in, renamed to ``folder`` on success.
+
+    A second process waits and then gets None. What a killed process wrote is removed.
+    """
     partial = folder.with_name(f"{folder.name}.partial")
     try:
         with locked(folder.with_name(f"{folder.name}.lock")):
@@ -133,8 +133,9 @@ def build_once(folder: Path, *, what: str) -> Iterator[Path | None]:
             partial.mkdir()
             try:
                 yield partial
-                if folder.is_dir():
-                    folder.rmdir()  # it is empty
+                # An empty folder of that name may exist.
+                with suppress(FileNotFoundError):
+                    folder.rmdir()
                 partial.rename(folder)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
@@ -143,199 +144,203 @@ def build_once(folder: Path, *, what: str) -> Iterator[Path | None]:
         raise InputError(f"Cannot write the {what} {folder}: {reason}.") from error
 
 
-def kept_rows(
+def cached_rows(
     path: Path,
-    compute: Callable[[int, int], NDArray[Any]],  # rows start to stop, (stop - start, width)
+    compute: Callable[[int, int], NDArray[Any]],
     *,
     rows: int,
-    inputs: Mapping[str, str] | None = None,  # may be left out where ``path`` tells them
+    inputs: Mapping[str, str] | None = None,
     block: int = 8_192,
     progress: Callable[[int, int], None] | None = None,
 ) -> NDArray[Any]:
-    """Computes an array block by block and keeps it as ``.npy``, or opens it, read-only."""
-    # A half-written array goes on after its last whole block; one of other inputs is made anew. A
-    # second process waits for the first. A ``.json`` beside the file says what it holds.
-    wanted = {**(inputs or {}), "rows": rows, "block": block}
-    if not _is_whole(path, wanted):
+    """Open an array in a ``.npy`` file, read-only, after computing the blocks that it lacks.
+
+    A ``.json`` file next to it records the inputs and the progress. An array of other inputs is
+    computed again. A second process waits for the first.
+
+    Args:
+        compute: Gives the rows from a start to a stop, (stop - start, width).
+        inputs: What the array depends on; may be left out where ``path`` says it.
+        block: Rows computed at once.
+        progress: Called with the rows done and the number of rows.
+    """
+    expected = {**(inputs or {}), "rows": rows, "block": block}
+    if not _is_complete(path, expected):
         with locked(path.with_suffix(".lock")):
-            if not _is_whole(path, wanted):
+            if not _is_complete(path, expected):
                 try:
-                    _compute_rows(path, compute, wanted, progress=progress)
+                    _compute_blocks(path, compute, expected, progress)
                 except OSError as error:
                     reason = error.strerror or str(error)
                     raise InputError(f"Cannot write {path}: {reason}.") from error
-    found: NDArray[Any] = np.load(path, mmap_mode="r")
-    return found
+    array: NDArray[Any] = np.load(path, mmap_mode="r")
+    return array
 
 
-def _is_whole(path: Path, wanted: Mapping[str, object]) -> bool:
-    """Whether the array is there; one that was cut off, as by a full disk, is not."""
-    if _partial(path).exists():
-        return False
+def _is_complete(path: Path, expected: Mapping[str, object]) -> bool:
+    """Check that an array of these inputs exists and was not cut off, as by a full disk."""
     try:
         np.load(path, mmap_mode="r")
     except (OSError, ValueError, EOFError):
         return False
-    return _holds(_read_record(path), wanted)
+    return not _partial_path(path).exists() and bool(_matching_record(path, expected))
 
 
-def _compute_rows(
+def _compute_blocks(
     path: Path,
     compute: Callable[[int, int], NDArray[Any]],
-    wanted: Mapping[str, Any],
-    *,
+    expected: Mapping[str, Any],
     progress: Callable[[int, int], None] | None,
 ) -> None:
-    """Writes the blocks that are missing; the record is written after each."""
-    rows, block, partial = int(wanted["rows"]), int(wanted["block"]), _partial(path)
-    known = _read_record(path)
-    done = int(known.get("done", 0)) if _holds(known, wanted) and partial.is_file() else 0
-    if not done:
+    """Write the missing blocks; the record follows each, so that a torn block is not counted."""
+    rows, block, partial = int(expected["rows"]), int(expected["block"]), _partial_path(path)
+    record = _matching_record(path, expected) if partial.is_file() else {}
+    done, size = int(record.get("done", 0)), int(record.get("bytes", 0))
+    if not size:
+        done = 0
         path.unlink(missing_ok=True)
     with partial.open("r+b" if done else "w+b") as stream:
-        if done:
-            np.lib.format.read_magic(stream)
-            shape, _, kind = np.lib.format.read_array_header_1_0(stream)
-            stream.seek(stream.tell() + done * int(np.prod(shape[1:])) * kind.itemsize)
-            stream.truncate()  # a block that was not recorded is computed again
+        stream.truncate(size)
+        stream.seek(size)
         while done < rows:
             stop = min(done + block, rows)
-            part = np.ascontiguousarray(compute(done, stop))
+            values = np.ascontiguousarray(compute(done, stop))
             if not done:
-                header = np.lib.format.header_data_from_array_1_0(part)
-                header["shape"] = (rows, *part.shape[1:])
+                header = np.lib.format.header_data_from_array_1_0(values)
+                header["shape"] = (rows, *values.shape[1:])
                 np.lib.format.write_array_header_1_0(stream, header)
-            stream.write(part.tobytes())
+            stream.write(values.tobytes())
             stream.flush()
             done = stop
-            write_text(path.with_suffix(".json"), json.dumps({**wanted, "done": done}))
+            record = {**expected, "done": done, "bytes": stream.tell()}
+            write_text(path.with_suffix(".json"), json.dumps(record))
             if progress is not None:
                 progress(done, rows)
     partial.replace(path)
+    write_text(path.with_suffix(".json"), json.dumps({**expected, "done": rows}))
 
 
-def _partial(path: Path) -> Path:
+def _partial_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.partial")
 
 
-def _read_record(path: Path) -> dict[str, Any]:
-    try:
-        known = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}
-
-
-def _holds(known: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
-    return {key: known.get(key) for key in wanted} == dict(wanted)
+def _matching_record(path: Path, expected: Mapping[str, object]) -> dict[str, Any]:
+    """Read the record of an array; empty if it is missing or about other inputs."""
+    with suppress(OSError, ValueError):
+        record = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        if isinstance(record, dict) and record.items() >= dict(expected).items():
+            return record
+    return {}
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """An array with what is known of its making."""
+class CachedArray:
+    """An array with facts such as the versions of libraries and the seconds it took."""
 
     values: NDArray[Any]
-    facts: Mapping[str, Any]  # such as the versions of libraries and the seconds it took
+    facts: Mapping[str, Any]
 
 
-class KeptArrays:
+class ArrayCache:
     """Arrays in a folder, if any, one file for each key; a damaged file counts as missing."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._warned = False
 
-    def get(self, key: Mapping[str, object]) -> Kept | None:
-        """Looks up the array of a key: what it depends on, in values that JSON can hold."""
+    def get(self, key: Mapping[str, object]) -> CachedArray | None:
+        """Look up the array of a key: its inputs, as values that JSON can hold."""
         if self.folder is None:
             return None
-        path = self.folder / f"{digest({'condsim': __version__, **key})}.npz"
         try:
-            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-                return Kept(stored["values"], json.loads(str(stored["facts"])))
+            with self._path(self.folder, key).open("rb") as stream:
+                content = np.load(stream, allow_pickle=False)
+                return CachedArray(content["values"], json.loads(str(content["facts"])))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
 
-    def put(self, key: Mapping[str, object], kept: Kept) -> None:
-        """Keeps an array; a folder that cannot be written is warned of once."""
+    def put(self, key: Mapping[str, object], cached: CachedArray) -> None:
+        """Store an array; warn once if the folder cannot be written."""
         if self.folder is None:
             return
+        facts = np.array(json.dumps(dict(cached.facts)))
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            path = self.folder / f"{digest({'condsim': __version__, **key})}.npz"
-            with replacing(path) as partial, partial.open("wb") as stream:
-                np.savez(stream, values=kept.values, facts=np.array(json.dumps(dict(kept.facts))))
+            with replacing(self._path(self.folder, key)) as partial, partial.open("wb") as stream:
+                np.savez(stream, values=cached.values, facts=facts)
         except (OSError, InputError) as error:
             if not self._warned:
-                _LOGGER.warning("%s: nothing can be kept there (%s)", self.folder, error)
+                _LOGGER.warning("Cannot cache arrays in %s: %s", self.folder, error)
             self._warned = True
 
+    def _path(self, folder: Path, key: Mapping[str, object]) -> Path:
+        return folder / f"{digest({'condsim': __version__, **key})}.npz"
 
-class KeptScores:
-    """Scores of pairs in a growing file, named after ``revision``: all that decides a score."""
+
+class ScoreCache:
+    """Scores of pairs in a growing file, named after a hash of all that decides a score."""
+
+    # Digits enough for a float32; a line that was cut off does not match.
+    _LINE = re.compile(rb"([0-9a-f]{32}) ([+-]\d\.\d{8}e[+-]\d\d)\n")
 
     def __init__(self, folder: Path, revision: str) -> None:
         self._path = folder / f"{revision}.txt"
         self._warned = False
 
     def find(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
-        """Looks up the scores of pairs, ``(n,)``; NaN where there is none."""
-        try:
-            lines = _SCORE.findall(self._path.read_bytes())
-        except OSError:
-            lines = []
-        known = {key.decode(): float(value) for key, value in lines}
-        keys = map(_pair_key, sentences1, sentences2)
-        return np.array([known.get(key, np.nan) for key in keys], np.float32)
+        """Look up the scores of pairs, ``(n,)``; NaN where there is none."""
+        content = self._path.read_bytes() if self._path.is_file() else b""
+        scores = {key.decode(): float(value) for key, value in self._LINE.findall(content)}
+        keys = map(self._key, sentences1, sentences2)
+        return np.array([scores.get(key, np.nan) for key in keys], np.float32)
 
     def add(
         self, sentences1: Sequence[str], sentences2: Sequence[str], scores: Sequence[float]
     ) -> None:
-        """Keeps scores, each of length n; a file that cannot be written is warned of once."""
-        pairs = zip(sentences1, sentences2, scores, strict=True)
-        lines = ["\n"]  # what was cut off before must not run into the first line
-        lines += [f"{_pair_key(one, two)} {np.float32(score):+.8e}\n" for one, two, score in pairs]
+        """Store scores, each of length n; warn once if the file cannot be written."""
+        # A blank line keeps what was cut off before apart from the first line.
+        lines = ["\n"]
+        for sentence1, sentence2, score in zip(sentences1, sentences2, scores, strict=True):
+            lines.append(f"{self._key(sentence1, sentence2)} {np.float32(score):+.8e}\n")
         try:
             self._path.parent.mkdir(exist_ok=True)
             with self._path.open("ab", buffering=0) as stream:
                 stream.write("".join(lines).encode())
         except OSError as error:
             if not self._warned:
-                _LOGGER.warning("%s: scores cannot be kept there (%s)", self._path.parent, error)
+                _LOGGER.warning("Cannot cache scores in %s: %s", self._path.parent, error)
             self._warned = True
 
+    @staticmethod
+    def _key(sentence1: str, sentence2: str) -> str:
+        content = json.dumps([sentence1, sentence2]).encode()
+        return hashlib.sha256(content).hexdigest()[:32]
 
-def _pair_key(sentence1: str, sentence2: str) -> str:
-    content = json.dumps([sentence1, sentence2]).encode()
-    return hashlib.sha256(content).hexdigest()[:32]
 
+class VectorCache:
+    """Vectors of the most recent inputs, in memory; the oldest are overwritten."""
 
-class RecentVectors:
-    """The vectors of what was embedded last, in memory; the oldest makes room."""
-
-    def __init__(self, number: int, dimension: int) -> None:
-        """Keeps ``number`` vectors at most, one or more, of ``dimension`` numbers each."""
-        self.number = number
-        self._vectors = np.empty((number, dimension), np.float32)
-        self._keys: list[str | tuple[str, ...] | None] = [None] * number
-        self._place: dict[str | tuple[str, ...] | None, int] = {}
+    def __init__(self, size: int, dimension: int) -> None:
+        """Hold at most ``size`` vectors, one or more, of ``dimension`` numbers each."""
+        self.size = size
+        self._vectors = np.empty((size, dimension), np.float32)
+        self._keys: list[str | tuple[str, ...] | None] = [None] * size
+        self._index: dict[str | tuple[str, ...] | None, int] = {}
         self._next = 0
 
     def embed(
         self, inputs: Sequence[str] | Sequence[list[str]], embed: Callable[[Any], FloatArray]
     ) -> FloatArray:
-        """Embeds inputs, m, those alone that are not kept; returns (m, dimension)."""
-        keys = [one if isinstance(one, str) else tuple(one) for one in inputs]
-        places = np.array([self._place.get(key, -1) for key in keys], np.int64)
-        vectors: FloatArray = self._vectors[places]
-        if new := np.flatnonzero(places < 0).tolist():
-            vectors[new] = embed([inputs[number] for number in new])
-            for number in new:
-                self._keep(keys[number], vectors[number])
+        """Look up the vectors of m inputs, and embed those that are missing, (m, dimension)."""
+        keys = [item if isinstance(item, str) else tuple(item) for item in inputs]
+        index = np.array([self._index.get(key, -1) for key in keys], np.int64)
+        vectors: FloatArray = self._vectors[index]
+        missing = np.flatnonzero(index < 0).tolist()
+        if missing:
+            vectors[missing] = embed([inputs[row] for row in missing])
+            for row in missing:
+                self._index.pop(self._keys[self._next], None)
+                self._keys[self._next], self._index[keys[row]] = keys[row], self._next
+                self._vectors[self._next] = vectors[row]
+                self._next = (self._next + 1) % self.size
         return vectors
-
-    def _keep(self, key: str | tuple[str, ...], vector: FloatArray) -> None:
-        self._place.pop(self._keys[self._next], None)
-        self._keys[self._next], self._place[key] = key, self._next
-        self._vectors[self._next] = vector
-        self._next = (self._next + 1) % len(self._keys)

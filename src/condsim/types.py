@@ -17,7 +17,7 @@ BoolArray = NDArray[np.bool_]
 
 
 def is_marks(text: str) -> bool:
-    """Whether a text is punctuation and spaces alone, which names no condition."""
+    """Check if a text is only punctuation and spaces, which names no condition."""
     return all(unicodedata.category(character)[0] in "CPZ" for character in text)
 
 
@@ -48,7 +48,7 @@ class Task:
 
     @property
     def valid(self) -> BoolArray:
-        """Which rows have a gold label, ``(n,)``."""
+        """Mask of the rows that have a gold label, ``(n,)``."""
         return ~np.isnan(self.labels)
 
     @property
@@ -58,11 +58,11 @@ class Task:
         return ((self.labels - low) / (high - low)).astype(np.float32)
 
     def labelled(self) -> Self:
-        """The task without its unlabelled rows."""
+        """Task without the unlabelled rows."""
         return self.take(np.flatnonzero(self.valid))
 
     def take(self, rows: IntArray) -> Self:
-        """Some rows of the task.
+        """Select rows of the task.
 
         Args:
             rows: Indices of the rows, ``(m,)``.
@@ -90,7 +90,7 @@ class Scorer(Protocol):
     def score(
         self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
     ) -> FloatArray:
-        """Scores each pair.
+        """Score each pair.
 
         Args:
             sentences1: First sentences, length n.

@@ -9,25 +9,26 @@ from itertools import count
 
 import pytest
 
-from condsim.annotation.exchange import push
+from condsim.annotation.exchange import push_items
 from condsim.annotation.label_studio import ITEM, Prediction, RemoteAnswer, RemoteTask
 from condsim.annotation.outcome import decide_by_hand
-from condsim.annotation.stages import Answer, Stage, verification_items
+from condsim.annotation.records import Condition
+from condsim.annotation.stages import Stage, TaskAnswer, verification_items
 from condsim.annotation.store import AnnotationStore
 from condsim.errors import InputError
-from condsim.rows.records import Condition
 
 
 @dataclass
 class FakeServer:
-    """What condsim asks a server for, and what people do there; `names` are its accounts."""
+    """The requests of condsim, and actions of people; `names` are the accounts."""
 
     url: str = "http://localhost:8080"
     names: dict[int, str] = field(default_factory=lambda: {1: "ann", 2: "bob", 3: "cleo"})
     projects: dict[int, dict[int, RemoteTask]] = field(default_factory=dict)
-    shown: dict[int, dict[str, str]] = field(default_factory=dict)  # by task
+    shown: dict[int, dict[str, str]] = field(default_factory=dict)
     predictions: list[Prediction] = field(default_factory=list)
-    fails_after: int | None = None  # tasks added before the connection is lost
+    # Tasks, or batches of predictions, before the connection is lost.
+    fails_after: int | None = None
     _numbers: count[int] = field(default_factory=lambda: count(1))
 
     def create_project(self, stage: Stage, *, title: str, annotators: int) -> int:
@@ -44,8 +45,8 @@ class FakeServer:
         return copy.deepcopy(list(self.projects[project].values()))
 
     def add_tasks(self, project: int, tasks: Sequence[Mapping[str, str]]) -> None:
-        for place, task in enumerate(tasks):
-            if place == self.fails_after:
+        for index, task in enumerate(tasks):
+            if index == self.fails_after:
                 raise ConnectionError("lost")
             number = next(self._numbers)
             self.projects[project][number] = RemoteTask(number, task.get(ITEM), ())
@@ -57,6 +58,8 @@ class FakeServer:
     def add_predictions(
         self, project: int, stage: Stage, predictions: Sequence[Prediction]
     ) -> None:
+        if len(self.predictions) == self.fails_after:
+            raise ConnectionError("lost")
         self.predictions += predictions
 
     def change_task(self, task: int, variables: Mapping[str, str]) -> None:
@@ -66,53 +69,41 @@ class FakeServer:
         self,
         task: int,
         account: int | None,
-        answer: Answer,
+        answer: TaskAnswer,
         *,
         minute: int = 0,
         prefilled_by: str = "",
         cancelled: bool = False,
     ) -> str:
-        """Somebody answers a task; gives the key of the annotation."""
+        """Answer a task; return the key of the annotation."""
         key = f"key-{next(self._numbers)}"
-        at = f"2026-01-01T00:{minute:02}:00Z"
-        one = RemoteAnswer(key, account, answer, 3.0, at, at, prefilled_by, cancelled)
-        self._replace(task, lambda answers: (*answers, one))
-        return key
-
-    def edit(self, key: str, answer: Answer) -> None:
-        for task in self._all():
-            self._replace(
-                task,
-                lambda answers: tuple(
-                    one._replace(answer=answer, updated="2026-02-01T00:00:00Z")
-                    if one.key == key
-                    else one
-                    for one in answers
-                ),
-            )
-
-    def delete(self, key: str) -> None:
-        for task in self._all():
-            self._replace(task, lambda answers: tuple(one for one in answers if one.key != key))
-
-    def forget(self, account: int) -> None:
-        """An account is deleted; its annotations stay without a name."""
-        del self.names[account]
-        for task in self._all():
-            self._replace(
-                task,
-                lambda answers: tuple(
-                    one._replace(account=None) if one.account == account else one for one in answers
-                ),
-            )
-
-    def _all(self) -> list[int]:
-        return [task for tasks in self.projects.values() for task in tasks]
-
-    def _replace(self, task, change) -> None:
+        time = f"2026-01-01T00:{minute:02}:00Z"
+        row = RemoteAnswer(key, account, answer, 3.0, time, time, prefilled_by, cancelled)
         for tasks in self.projects.values():
             if task in tasks:
-                tasks[task] = tasks[task]._replace(answers=change(tasks[task].answers))
+                tasks[task] = tasks[task]._replace(answers=(*tasks[task].answers, row))
+        return key
+
+    def change_answers(self, change) -> None:
+        """Replace each answer by ``change(answer)``; None deletes it."""
+        for tasks in self.projects.values():
+            for number, task in tasks.items():
+                answers = [new for row in task.answers if (new := change(row)) is not None]
+                tasks[number] = task._replace(answers=tuple(answers))
+
+    def edit(self, key: str, answer: TaskAnswer) -> None:
+        edited = {"answer": answer, "updated": "2026-02-01T00:00:00Z"}
+        self.change_answers(lambda row: row._replace(**edited) if row.key == key else row)
+
+    def delete(self, key: str) -> None:
+        self.change_answers(lambda row: None if row.key == key else row)
+
+    def forget(self, account: int) -> None:
+        """Delete an account; its annotations stay without a name."""
+        del self.names[account]
+        self.change_answers(
+            lambda row: row._replace(account=None) if row.account == account else row
+        )
 
 
 @pytest.fixture
@@ -123,7 +114,7 @@ def server():
 
 @pytest.fixture
 def another_server():
-    return FakeServer
+    return FakeServer(url="http://other")
 
 
 @pytest.fixture
@@ -144,7 +135,7 @@ def written():
 
 @pytest.fixture
 def verification(store, server, written):
-    """Those conditions handed out to two annotators each; gives the tasks in order."""
+    """Those conditions pushed for two annotators each; the tasks in order."""
     decide_by_hand(store, accept=("ann", "bob", "cleo"))
-    push(store, server, "verification", verification_items(written), annotators=2)
-    return [stored.task for stored in store.items("verification").values()]
+    push_items(store, server, "verification", verification_items(written), annotators=2)
+    return [item.task for item in store.items("verification").values()]

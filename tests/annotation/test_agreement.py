@@ -1,38 +1,56 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from condsim.annotation.agreement import fleiss_kappa, krippendorff_alpha, measure_agreement
+from condsim.annotation.agreement import (
+    annotator_quality,
+    fleiss_kappa,
+    krippendorff_alpha,
+    measure_agreement,
+    model_agreement,
+    one_person_agreement,
+    report_ratings,
+    time_per_rating,
+)
 from condsim.annotation.labels import collect_votes
+from condsim.annotation.records import Rating
 from condsim.errors import InputError
-from condsim.rows.records import Rating
+from condsim.rows.records import plain_values
 
 
-def ratings_of(labels: dict[str, list[int]], *, origin: str = "human") -> list[Rating]:
-    """Ratings from the labels of each row, in the order of annotators a, b, c ..."""
-    return [
-        Rating(
-            f"{pair}-1", pair, f"One {pair}.", f"Two {pair}.", "The color", "high", annotator,
-            label, seconds=10.0, origin=origin,
-        )
-        for pair, given in labels.items()
-        for annotator, label in zip("abcdefgh", given, strict=False)
-    ]  # fmt: skip
+def rating(
+    row: int, annotator: str, label: int, *, seconds=20.0, origin="human", prefilled_by=""
+) -> Rating:
+    return Rating(
+        f"r{row}", f"p{row}", f"One {row}.", f"Two {row}.", "The color", "high", annotator, label,
+        seconds=seconds, origin=origin, prefilled_by=prefilled_by,
+    )  # fmt: skip
 
 
-def test_fleiss_kappa_small_table_is_that_worked_by_hand():
+def rate_rows(*labels: tuple[int, ...]) -> list[Rating]:
+    """Ratings of rows by the annotators a, b, c, d in order."""
+    ratings = []
+    for row, row_labels in enumerate(labels):
+        ratings += [rating(row, "abcd"[index], label) for index, label in enumerate(row_labels)]
+    return ratings
+
+
+def test_fleiss_kappa_small_table_worked_by_hand():
     # Four rows of three ratings: aab, aaa, bbb, abb.
     # P_i = (sum of squares - 3) / 6 = (5-3)/6, (9-3)/6, (9-3)/6, (5-3)/6 = 1/3, 1, 1, 1/3
     # P = 2/3; shares 6/12 and 6/12, so P_e = 1/2; kappa = (2/3 - 1/2) / (1 - 1/2) = 1/3
     kappa = fleiss_kappa([[2, 1], [3, 0], [0, 3], [1, 2]])
     assert kappa.value == pytest.approx(1 / 3)
     assert (kappa.raters, kappa.rows, kappa.left_out) == (3, 4, 0)
+    uneven = fleiss_kappa([[2, 1], [3, 0], [0, 3], [1, 2], [1, 1], [5, 0], [1, 0]])
+    assert uneven == replace(kappa, left_out=3)
 
 
-def test_fleiss_kappa_textbook_table_is_that_of_the_textbook():
+def test_fleiss_kappa_textbook_table_has_the_published_value():
     # Ten rows, fourteen raters, five categories: P = 0.378, P_e = 0.213, kappa = 0.210.
     table = [
         [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
@@ -41,31 +59,25 @@ def test_fleiss_kappa_textbook_table_is_that_of_the_textbook():
     assert fleiss_kappa(table).value == pytest.approx(0.210, abs=5e-4)
 
 
-def test_fleiss_kappa_uneven_ratings_counts_the_commonest_number():
-    kappa = fleiss_kappa([[2, 1], [3, 0], [0, 3], [1, 2], [1, 1], [5, 0], [1, 0]])
-    assert kappa.value == pytest.approx(1 / 3)
-    assert (kappa.raters, kappa.rows, kappa.left_out) == (3, 4, 3)
-
-
 @pytest.mark.parametrize("table", [[[1, 0], [0, 1]], [[3, 0], [3, 0]], np.zeros((0, 5))])
 def test_agreement_without_chance_is_nan(table):
     assert math.isnan(fleiss_kappa(table).value)
     assert math.isnan(krippendorff_alpha(table))
 
 
-def test_krippendorff_alpha_small_table_is_that_worked_by_hand():
+def test_krippendorff_alpha_small_table_worked_by_hand():
     # Rows {1, 1}, {1, 2}, {3, 3}; labels 1, 2, 3 occur n = 3, 1, 2 times, 6 in all.
     # Ordinal distances, ((n_c + ... + n_k) - (n_c + n_k) / 2)^2:
     #   1-2: (4 - 2)^2 = 4     1-3: (6 - 2.5)^2 = 12.25     2-3: (3 - 1.5)^2 = 2.25
     # Observed: one pair 1-2, 1 * 4. Expected: 3*1*4 + 3*2*12.25 + 1*2*2.25 = 90
     # alpha = 1 - (6 - 1) * 4 / 90
-    assert krippendorff_alpha([[2, 0, 0], [1, 1, 0], [0, 0, 2]]) == pytest.approx(1 - 20 / 90)
+    table = [[2, 0, 0], [1, 1, 0], [0, 0, 2]]
+    assert krippendorff_alpha(table) == pytest.approx(1 - 20 / 90)
     # Nominal: 1 - 5 * 1 / (3*1 + 3*2 + 1*2)
-    nominal = krippendorff_alpha([[2, 0, 0], [1, 1, 0], [0, 0, 2]], distance="nominal")
-    assert nominal == pytest.approx(1 - 5 / 11)
+    assert krippendorff_alpha(table, distance="nominal") == pytest.approx(1 - 5 / 11)
 
 
-def test_krippendorff_alpha_published_example_is_that_of_the_paper():
+def test_krippendorff_alpha_published_example_has_the_value_of_the_paper():
     # Krippendorff (2011), D: four coders, twelve units, five values, some missing: 0.815.
     nan = math.nan
     coders = [
@@ -80,10 +92,8 @@ def test_krippendorff_alpha_published_example_is_that_of_the_paper():
     assert krippendorff_alpha(counts) == pytest.approx(0.815, abs=5e-4)
 
 
-def test_measure_agreement_small_file_is_that_worked_by_hand():
-    rows = collect_votes(
-        ratings_of({"p1": [5, 5, 4], "p2": [1, 1, 1], "p3": [2, -1, 3], "p4": [3, 3]})
-    )
+def test_measure_agreement_small_file_worked_by_hand():
+    rows = collect_votes(rate_rows((5, 5, 4), (1, 1, 1), (2, -1, 3), (3, 3)))
     agreement = measure_agreement(rows)
     assert (agreement.rows, agreement.ratings, agreement.annotators) == (4, 11, 3)
     assert agreement.does_not_apply == 1
@@ -99,33 +109,80 @@ def test_measure_agreement_small_file_is_that_worked_by_hand():
     assert agreement.alpha_rows == 4
 
 
-def test_measure_agreement_models_take_no_part():
-    people = ratings_of({"p1": [5, 4], "p2": [1, 1], "p3": [2, 3]})
-    model = [
-        Rating(one.row_id, one.pair_id, one.sentence1, one.sentence2, one.condition, "high", "m", 1,
-               origin="m")
-        for one in people if one.annotator == "a"
-    ]  # fmt: skip
-    assert measure_agreement(collect_votes(people + model)) == measure_agreement(
-        collect_votes(people)
-    )
-    with pytest.raises(InputError, match="none of the ratings has the origin 'human'"):
+def test_measure_agreement_ignores_models():
+    people = rate_rows((5, 4), (1, 1), (2, 3))
+    model = [rating(row, "m", 1, origin="m") for row in range(3)]
+    with_model = measure_agreement(collect_votes(people + model))
+    assert with_model == measure_agreement(collect_votes(people))
+    with pytest.raises(InputError, match="'human'"):
         measure_agreement(collect_votes(model))
 
 
-def test_collect_votes_two_people_under_one_name_is_refused():
-    ratings = ratings_of({"p1": [5, 4]})
-    with pytest.raises(InputError, match=r"Got two of the row p1-1 by 'a' \(labels 5 and 5\)"):
-        collect_votes([*ratings, ratings[0]])
+def test_annotator_quality_compares_with_the_majority_of_the_others():
+    rows = collect_votes(rate_rows((5, 5, 1), (2, 2, 3), (-1, -1, 4)))
+    a, _, c = annotator_quality(rows)
+    # The others of c agree three times (5 5, 2 2, -1 -1); those of a never do.
+    assert (c.compared, c.agrees) == (3, 0)
+    assert c.within_one == pytest.approx(1 / 3)
+    assert c.offset == pytest.approx((-4 + 1) / 2)
+    assert (a.compared, math.isnan(a.agrees)) == (0, True)
+    assert a.does_not_apply == pytest.approx(1 / 3)
+    assert a.seconds == 20
 
 
-def test_collect_votes_different_texts_of_a_row_are_refused():
-    (first,) = ratings_of({"p1": [5]})
-    second = Rating("p1-1", "p1", "Other.", "Two p1.", "The color", "high", "b", 3)
-    with pytest.raises(InputError, match="differ in 'sentence1'"):
-        collect_votes([first, second])
+def test_annotator_quality_poor_work_gets_remarks():
+    generator = np.random.default_rng(0)
+    ratings = []
+    for row, label in enumerate(generator.integers(1, 6, size=60).tolist()):
+        ratings += [rating(row, name, label) for name in ("ann", "ben", "eve")]
+        ratings.append(rating(row, "joe", 3, seconds=2.0))
+    remarks = {row.annotator: row.remarks for row in annotator_quality(collect_votes(ratings))}
+    poor = ("low agreement", "fast", "one verdict")
+    assert remarks == {"ann": (), "ben": (), "eve": (), "joe": poor}
 
 
-def test_collect_votes_order_of_ratings_does_not_matter():
-    ratings = ratings_of({"p1": [5, 4], "p2": [1, -1]})
-    assert collect_votes(ratings) == collect_votes(ratings[::-1])
+def test_time_per_rating_ignores_unknown_times():
+    times = time_per_rating(rating(row, "a", 3, seconds=row or None) for row in range(12))
+    assert (times.known, times.median, times.tenth, times.ninetieth) == (11, 6, 2, 10)
+    assert times.hours == pytest.approx(66 / 3600)
+    assert math.isnan(time_per_rating([]).median)
+
+
+def test_model_agreement_is_with_the_median_of_people():
+    ratings = rate_rows((5, 5, 4), (1, 2, 1), (3, 3, 3), (-1, -1, 2))
+    ratings += [rating(row, "m", label, origin="m-1") for row, label in enumerate((5, 2, 4, -1))]
+    (model,) = model_agreement(collect_votes(ratings))
+    assert (model.rater, model.rows, model.compared) == ("m-1", 4, 3)
+    assert (model.exact, model.within_one, model.applies) == (pytest.approx(1 / 3), 1.0, 1.0)
+    assert model.offset == pytest.approx(2 / 3)
+    assert model.spearman == pytest.approx(100)
+    # Rows {5, 5}, {1, 2}, {3, 4}: n = 1, 1, 1, 1, 2; ordinal distances by their definition.
+    n = np.array([1, 1, 1, 1, 2])
+    apart = [[(n[i : j + 1].sum() - (n[i] + n[j]) / 2) ** 2 for j in range(5)] for i in range(5)]
+    expected = sum(n[i] * n[j] * apart[i][j] for i in range(5) for j in range(i + 1, 5))
+    assert model.alpha == pytest.approx(1 - 5 * (apart[0][1] + apart[2][3]) / expected)
+
+
+def test_model_agreement_separates_people_who_saw_its_rating():
+    labels = (5, 2, 4)
+    ratings = [rating(row, "m", label, origin="m") for row, label in enumerate(labels)]
+    ratings += [rating(row, "a", label, prefilled_by="m") for row, label in enumerate(labels)]
+    assert [row.rater for row in model_agreement(collect_votes(ratings))] == ["m"]
+    ratings += [rating(row, "b", label) for row, label in enumerate((5, 4))]
+    all_people, not_shown = model_agreement(collect_votes(ratings))
+    assert (all_people.rater, all_people.rows, all_people.shown) == ("m", 3, 3)
+    # Medians 5, 3, 4 against 5, 2, 4.
+    assert all_people.offset == pytest.approx(-1 / 3)
+    assert (not_shown.rater, not_shown.rows, not_shown.shown) == ("m, not shown", 2, 0)
+    assert (not_shown.exact, not_shown.offset) == (0.5, -1)
+
+
+def test_one_person_agreement_counts_the_rows_of_the_model():
+    ratings = [rating(row, name, 1 + row) for row in range(4) for name in "ab"]
+    report = report_ratings(collect_votes(ratings))
+    assert report.models == ()
+    assert report.one_person.rows == 8
+    assert plain_values(report)["agreement"]["kappa"]["value"] == pytest.approx(1)
+    rows = collect_votes([*ratings, rating(0, "m", 1, origin="m")])
+    assert one_person_agreement(rows, rated_by_models=True).rows == 2
+    assert one_person_agreement(collect_votes([ratings[0]]), rated_by_models=False) is None

@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 from condsim.annotation.label_studio import TOKEN
 from condsim.cli.build import app
-from condsim.errors import CondSimError
 
 
 @pytest.fixture
@@ -46,31 +45,3 @@ def test_build_mturk_form_and_results_make_a_file_of_ratings(build, tmp_path):
     assert "1 do not count: the annotator is not in the pool" in shown
     assert "0 new, 0 edited" in build(*words)
     assert "verification: 2 items, 0 done of 3 answers each" in build("status", "--offline")
-
-
-def test_build_prefill_default_model_rates_what_was_handed_out(build, tmp_path):
-    (tmp_path / "conditions.csv").write_text(
-        "pair_id,sentence1,sentence2,condition,intended,annotator\n"
-        "p,A fox runs.,A fox runs.,The animal,high,w1\n",
-        encoding="utf-8",
-    )
-    words = ("mturk", "form", "verification", "--data", "conditions.csv", "--output", ".")
-    build(*words, "--anyone")
-    assert "1 rows rated by condsim" in build("prefill", "verification")
-    assert "started by condsim" in build("status", "--offline")
-
-
-@pytest.mark.parametrize(
-    ("words", "rule"),
-    [
-        (("push", "qualification"), "No token for http://localhost:8080"),
-        (("pull", "conditions", "--server", "x"), "must be an http:// or https:// URL"),
-        (("prefill", "qualification"), "A test is not helped with"),
-        (("status", "--offline"), "There is no annotation/annotation.sqlite"),
-        (("mturk", "form", "qualification", "--output", "missing"), "missing does not exist"),
-    ],
-)
-def test_build_wrong_use_is_one_line(words, rule, build):
-    with pytest.raises(CondSimError, match=rule) as caught:
-        build(*words)
-    assert "\n" not in str(caught.value)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from condsim.annotation.labels import LabelRules, collect_votes, decide_labels, unrated_conditions
+from condsim.annotation.records import Condition, Rating, row_id_of
 from condsim.errors import InputError
-from condsim.rows.records import Condition, Rating, row_id_of
 
 KEEP = LabelRules(keep_lone=True)
 
@@ -130,3 +130,16 @@ def test_unrated_conditions_are_listed():
 def test_label_rules_out_of_range_are_refused(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         LabelRules(**wrong)
+
+
+def test_collect_votes_order_of_ratings_does_not_matter():
+    ratings = rate("p", "high", [5, 4]) + rate("q", "low", [1, -1])
+    assert collect_votes(ratings) == collect_votes(ratings[::-1])
+
+
+def test_collect_votes_ratings_that_contradict_are_refused():
+    first, second = rate("p", "high", [5, 3])
+    with pytest.raises(InputError, match=r"two of the row .* by 'human-0' \(labels 5 and 5\)"):
+        collect_votes([first, second, first])
+    with pytest.raises(InputError, match="differ in 'sentence1'"):
+        collect_votes([first, replace(second, sentence1="Another.")])

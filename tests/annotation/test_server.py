@@ -1,4 +1,4 @@
-"""The client of Label Studio against answers made here; the real server is in `tests/services`."""
+"""The client of Label Studio against prepared answers; the real server is in `tests/services`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import time
 import httpx
 import pytest
 
-from condsim.annotation.exchange import pull, push
+from condsim.annotation.exchange import pull_annotations, push_items
 from condsim.annotation.label_studio import ITEM, TOKEN, LabelStudioServer, Prediction, open_server
-from condsim.annotation.stages import Answer, verification_items
+from condsim.annotation.records import Condition
+from condsim.annotation.stages import TaskAnswer, verification_items
 from condsim.errors import BackendError, InputError
-from condsim.rows.records import Condition
 
 pytest.importorskip("label_studio_sdk")
 
@@ -20,88 +20,73 @@ URL = "http://localhost:8080"
 SECRET = "a-secret-that-must-not-be-shown"
 
 
-def server_of(answers):
-    """A client whose requests ``answers(request)`` gets."""
-    client = httpx.Client(transport=httpx.MockTransport(answers))
+def server_of(answer):
+    """A client that sends its requests to ``answer(request)``."""
+    client = httpx.Client(transport=httpx.MockTransport(answer))
     return LabelStudioServer(URL, SECRET, client=client)
 
 
-def exported(task, item, *, annotations=0, label="4"):
+def exported(task, item, *, annotations=0):
     """A task as Label Studio exports it."""
     region = {
         "from_name": "rating",
         "to_name": "condition",
         "type": "choices",
-        "value": {"choices": [label]},
+        "value": {"choices": ["4"]},
     }
-    return {
-        "id": task,
-        "data": {ITEM: item, "sentence1": "a", "sentence2": "b", "condition": "c"},
-        "predictions": [],
-        "annotations": [
-            {
-                "id": task * 10 + number,
-                "unique_id": f"{task}-{number}",
-                "completed_by": number + 1,
-                "result": [region],
-                "was_cancelled": False,
-                "lead_time": 4.5,
-                "created_at": "2026-01-01T00:00:00Z",
-                "updated_at": "2026-01-01T00:00:00Z",
-                "prediction": {},
-                "parent_prediction": None,
-            }
-            for number in range(annotations)
-        ],
-    }
+    rows = [
+        {
+            "id": task * 10 + number,
+            "unique_id": f"{task}-{number}",
+            "completed_by": number + 1,
+            "result": [region],
+            "was_cancelled": False,
+            "lead_time": 4.5,
+            "created_at": "2026-01-01T00:00:00Z",
+            "updated_at": "2026-01-01T00:00:00Z",
+            "prediction": {},
+            "parent_prediction": None,
+        }
+        for number in range(annotations)
+    ]
+    return {"id": task, "data": {ITEM: item}, "predictions": [], "annotations": rows}
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_label_studio_refused_token_is_one_line_without_it(status):
-    server = server_of(lambda request: httpx.Response(status, json={"detail": SECRET}))
-    with pytest.raises(InputError, match="refuses the token in LABEL_STUDIO_API_KEY") as caught:
-        server.count_annotations(7)
-    assert SECRET not in str(caught.value)
-    assert "\n" not in str(caught.value)
+def lose_connection(request):
+    raise httpx.ConnectError("refused", request=request)
 
 
-def test_label_studio_deleted_project_says_what_to_do():
-    server = server_of(lambda request: httpx.Response(404, json={"detail": "Not found"}))
-    with pytest.raises(InputError, match=r"^Project 7 is not on .* kept; .*--again"):
-        server.tasks(7)
+def refusal(status):
+    return lambda request: httpx.Response(status, json={"detail": SECRET})
 
 
-def test_label_studio_no_answer_is_one_line():
-    def refuse(request):
-        raise httpx.ConnectError("refused", request=request)
-
-    with pytest.raises(BackendError, match=f"^No Label Studio answers at {URL} .ConnectError"):
-        server_of(refuse).accounts()
-
-
-def test_label_studio_refused_request_shows_no_token():
-    server = server_of(lambda request: httpx.Response(400, json={"detail": f"no {SECRET} here"}))
-    with pytest.raises(BackendError, match=r"\(status 400\): .*no \*\*\* here"):
-        server.create_project("conditions", title="t", annotators=1)
-
-
-def test_label_studio_something_else_at_the_address_is_said():
-    server = server_of(lambda request: httpx.Response(200, text="<html>hello</html>"))
-    with pytest.raises(BackendError):
-        server.tasks(7)
-    with pytest.raises(BackendError):
-        server.count_annotations(7)
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (refusal(401), InputError, f"refuses the token in {TOKEN}"),
+        (refusal(403), InputError, f"refuses the token in {TOKEN}"),
+        (refusal(404), InputError, r"^Project 7 is not on .*--again"),
+        (refusal(400), BackendError, r"\(status 400\): .*\*\*\*"),
+        (lambda _: httpx.Response(200, text="<html>hello</html>"), BackendError, URL),
+        (lose_connection, BackendError, f"^No Label Studio answers at {URL} .ConnectError"),
+    ],
+)
+def test_label_studio_fault_is_one_line_without_the_token(answer, error, message):
+    for request in (LabelStudioServer.tasks, LabelStudioServer.count_annotations):
+        with pytest.raises(error, match=message) as caught:
+            request(server_of(answer), 7)
+        assert SECRET not in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
 def test_label_studio_export_reads_annotations_and_their_models():
     task = exported(1, "i", annotations=2)
     task["annotations"][0] |= {"parent_prediction": 5, "prediction": {"model_version": "m"}}
     task["annotations"][1] |= {"completed_by": None, "lead_time": None, "was_cancelled": True}
-    server = server_of(lambda request: httpx.Response(200, json=[task]))
-    (found,) = server.tasks(7)
-    first, second = found.answers
-    assert (found.task, found.item) == (1, "i")
-    assert (first.key, first.account, first.answer) == ("1-0", 1, Answer(rating=4))
+    (remote,) = server_of(lambda _: httpx.Response(200, json=[task])).tasks(7)
+    first, second = remote.answers
+    assert (remote.task, remote.item) == (1, "i")
+    assert (first.key, first.account, first.answer) == ("1-0", 1, TaskAnswer(rating=4))
     assert (first.seconds, first.prefilled_by) == (4.5, "m")
     assert (second.account, second.seconds, second.cancelled) == (None, None, True)
 
@@ -113,7 +98,8 @@ def test_label_studio_predictions_name_their_model():
         sent.append((request.method, request.url.path, json.loads(request.content)))
         return httpx.Response(200, json={})
 
-    server_of(answer).add_predictions(7, "verification", [Prediction(1, "m", Answer("x", "y", 2))])
+    predictions = [Prediction(1, "m", TaskAnswer("x", "y", 2))]
+    server_of(answer).add_predictions(7, "verification", predictions)
     (_, path, (prediction,)), (method, _, settings) = sent
     assert path == "/api/projects/7/import/predictions"
     assert (prediction["task"], prediction["model_version"]) == (1, "m")
@@ -158,9 +144,8 @@ def test_pull_20_000_annotations_in_under_60_s(store):
 
     server = server_of(answer)
     items = verification_items(rows)
-    push(store, server, "verification", items, annotators=4, anyone=True)
+    push_items(store, server, "verification", items, annotators=4, anyone=True)
     start = time.process_time()
-    pulled = pull(store, server, "verification")
-    again = pull(store, server, "verification")
-    assert (pulled.annotations, pulled.new, again.new, again.changed) == (20_000, 20_000, 0, 0)
+    assert pull_annotations(store, server, "verification") == (20_000, 20_000, 0, 0, 0)
+    assert pull_annotations(store, server, "verification") == (20_000, 0, 0, 0, 0)
     assert time.process_time() - start < 60

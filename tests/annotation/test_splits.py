@@ -1,24 +1,32 @@
 from __future__ import annotations
 
+import json
 import logging
 import math
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from condsim.annotation.splits import (
     SplitRules,
+    find_leakage,
     pair_groups,
     sentence_groups,
     sentence_key,
     split_rows,
 )
+from condsim.data.csts import load_csts
 from condsim.errors import InputError
+from condsim.rows.records import plain_values
+from condsim.types import Task
+
+CSTS = Path(__file__).parents[3] / "shared/data/csts-reannotated"
 
 
 def chains(count: int, length: int) -> list[tuple[str, str]]:
-    """Chains of pairs that share sentences, two rows a pair."""
+    """Chains of pairs that share sentences, two rows for each pair."""
     return [
         (f"chain {chain} sentence {place}.", f"chain {chain} sentence {place + 1}.")
         for chain in range(count)
@@ -27,94 +35,160 @@ def chains(count: int, length: int) -> list[tuple[str, str]]:
     ]
 
 
-def ring(size: int, *, seed: int = 0) -> list[tuple[str, str]]:
-    """One group that near neighbours connect, as candidates of near images are."""
-    generator = np.random.default_rng(seed)
+def ring(size: int) -> list[tuple[str, str]]:
+    """One group that near neighbors connect, as candidates of near images are."""
+    generator = np.random.default_rng(0)
     starts = generator.integers(size, size=3 * size)
     ends = (starts + generator.integers(1, 10, size=3 * size)) % size
     return [(f"s {a}", f"s {b}") for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
-def sentences_of(pairs, split, number) -> set[str]:
-    return {
-        text for pair, where in zip(pairs, split, strict=True) if where == number for text in pair
-    }
+def crossing_sentences(pairs, split) -> set[str]:
+    sentences: list[set[str]] = [set(), set(), set()]
+    for pair, number in zip(pairs, split, strict=True):
+        if number >= 0:
+            sentences[number].update(pair)
+    return set().union(*(first & second for first, second in combinations(sentences, 2)))
 
 
-def test_sentence_key_case_and_punctuation_do_not_count():
+def test_sentence_key_ignores_case_and_punctuation():
     assert sentence_key("A dog, running.") == sentence_key(" a DOG running")
     assert sentence_key("?!") == "?!"
 
 
-def test_sentence_groups_follow_shared_sentences():
+def test_groups_follow_shared_sentences_or_pairs():
     pairs = [("a", "b"), ("c", "d"), ("B.", "e"), ("f", "c"), ("g", "g")]
     assert sentence_groups(pairs).tolist() == [0, 1, 0, 1, 2]
     assert pair_groups([("a", "b"), ("b", "A"), ("a", "c")]).tolist() == [0, 0, 1]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_split_rows_no_sentence_crosses_and_ratios_hold(seed):
+def test_split_rows_no_sentence_crosses_and_ratios_hold():
     pairs = chains(200, 3)
-    made = split_rows(pairs, SplitRules(seed=seed))
-    shares = np.bincount(made.split) / len(pairs)
+    splitting = split_rows(pairs, SplitRules(seed=2))
+    shares = np.bincount(splitting.split) / len(pairs)
     assert shares == pytest.approx([0.60, 0.15, 0.25], abs=0.01)
-    for one, two in combinations(range(3), 2):
-        assert sentences_of(pairs, made.split, one).isdisjoint(sentences_of(pairs, made.split, two))
-    assert (made.groups, made.largest, made.cut) == (200, 6, 0)
+    assert not crossing_sentences(pairs, splitting.split)
+    assert (splitting.groups, splitting.largest, splitting.cut) == (200, 6, 0)
 
 
 def test_split_rows_by_pair_lets_sentences_cross_and_no_pair():
     pairs = chains(50, 6)
-    made = split_rows(pairs, SplitRules(group="pair"))
-    assert sentences_of(pairs, made.split, 0) & sentences_of(pairs, made.split, 2)
-    of_pair = dict(zip(pairs, made.split.tolist(), strict=True))
-    assert [of_pair[pair] for pair in pairs] == made.split.tolist()
+    split = split_rows(pairs, SplitRules(group="pair")).split.tolist()
+    assert crossing_sentences(pairs, split)
+    of_pair = dict(zip(pairs, split, strict=True))
+    assert [of_pair[pair] for pair in pairs] == split
 
 
-def test_split_rows_seed_decides_and_order_of_rows_does_not():
+def test_split_rows_depends_on_the_seed_and_not_on_the_order():
     pairs = chains(60, 2)
     first = split_rows(pairs, SplitRules(seed=1)).split.tolist()
-    assert first == split_rows(pairs, SplitRules(seed=1)).split.tolist()
+    assert first == split_rows(pairs[::-1], SplitRules(seed=1)).split.tolist()[::-1]
     assert first != split_rows(pairs, SplitRules(seed=2)).split.tolist()
-    backwards = split_rows(pairs[::-1], SplitRules(seed=1)).split.tolist()
-    assert first == backwards[::-1]
 
 
 def test_split_rows_large_group_stays_whole_with_a_warning(caplog):
     pairs = chains(1, 40) + chains(21, 1)[2:]
     with caplog.at_level(logging.WARNING, logger="condsim"):
-        made = split_rows(pairs, SplitRules())
-    assert len(set(made.split[:80].tolist())) == 1
+        splitting = split_rows(pairs, SplitRules())
+    assert len(set(splitting.split[:80].tolist())) == 1
     assert "train has 66.7 % of the rows, not 60.0 %" in caplog.text
     assert "--oversize cut" in caplog.text
 
 
-def test_split_rows_one_group_alone_is_refused_with_the_fix():
-    with pytest.raises(
-        InputError, match=r"validation would have no rows.*--oversize cut, or --gro"
-    ):
+def test_split_rows_single_group_is_refused_with_the_fix():
+    with pytest.raises(InputError, match=r"validation would have no rows.*--oversize cut, or --gr"):
         split_rows(ring(200), SplitRules())
 
 
 def test_split_rows_cut_group_loses_few_rows_and_no_sentence_crosses():
     pairs = ring(400)
-    made = split_rows(pairs, SplitRules(oversize="cut"))
-    assert made.cut == 1
-    assert made.rows(-1) < 0.15 * len(pairs)
-    for one, two in combinations(range(3), 2):
-        assert sentences_of(pairs, made.split, one).isdisjoint(sentences_of(pairs, made.split, two))
-    shares = [made.rows(number) / (len(pairs) - made.rows(-1)) for number in range(3)]
+    splitting = split_rows(pairs, SplitRules(oversize="cut"))
+    assert splitting.cut == 1
+    assert splitting.rows(-1) < 0.15 * len(pairs)
+    assert not crossing_sentences(pairs, splitting.split)
+    shares = [splitting.rows(number) / (len(pairs) - splitting.rows(-1)) for number in range(3)]
     assert shares == pytest.approx([0.60, 0.15, 0.25], abs=0.1)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"ratios": (60, 0, 40)}, r"Splits key 'ratios\[1\]' must be above 0\. Got 0"),
-        ({"ratios": (60, math.inf, 40)}, r"Splits key 'ratios\[1\]' must be a number\. Got inf"),
-        ({"seed": -1}, r"Splits key 'seed' must be at least 0\. Got -1"),
-    ],
+    "wrong", [{"ratios": (60, 0, 40)}, {"ratios": (60, math.inf, 40)}, {"seed": -1}]
 )
-def test_split_rules_out_of_range_are_refused(wrong, message):
-    with pytest.raises(InputError, match=message):
+def test_split_rules_out_of_range_are_refused(wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
         SplitRules(**wrong)
+
+
+def task(name: str, rows: list[tuple[str, str, str, float]]) -> Task:
+    sentences1, sentences2, conditions, labels = zip(*rows, strict=True)
+    return Task(name, "0", sentences1, sentences2, conditions, np.array(labels, np.float32))
+
+
+def rows_of(first: int, count: int, *, revealing: bool) -> list[tuple[str, str, str, float]]:
+    """Pairs of two rows in random order; if ``revealing``, conditions give the label away."""
+    generator = np.random.default_rng(first)
+    rows = []
+    for number in range(first, first + count):
+        sentences = (f"A dog number {number} runs.", f"A cat number {number} sleeps.")
+        conditions = ["the color", "the animal"]
+        if not revealing and generator.random() < 0.5:
+            conditions.reverse()
+        both = [(*sentences, conditions[0], 5.0), (*sentences, conditions[1], 1.0)]
+        rows += both if generator.random() < 0.5 else both[::-1]
+    return rows
+
+
+def leakage_of(train, test, resamples=50):
+    splits = {"train": task("train", train), "test": task("test", test)}
+    return find_leakage(splits, resamples=resamples)
+
+
+def test_find_leakage_warns_of_conditions_that_give_the_label_away():
+    report = leakage_of(rows_of(0, 60, revealing=True), rows_of(60, 40, revealing=True))
+    condition_only, sentences_only = report.baselines
+    assert (condition_only.baseline, condition_only.split) == ("condition-only", "test")
+    assert condition_only.spearman.value > 99
+    assert sentences_only.baseline == "sentences-only"
+    assert any("conditions alone give much of the label away" in text for text in report.warnings)
+    (shared,) = report.shared
+    assert (shared.sentences, shared.pairs, shared.conditions) == (0, 0, 2)
+    assert (shared.sentence_rows, shared.condition_rows) == (0, 1)
+    json.dumps(plain_values(report), allow_nan=False)
+
+
+def test_find_leakage_clean_splits_have_no_warnings():
+    report = leakage_of(rows_of(0, 60, revealing=False), rows_of(60, 40, revealing=False))
+    assert report.warnings == ()
+
+
+def test_find_leakage_warns_of_shared_texts_and_order():
+    train = rows_of(0, 40, revealing=False)
+    crossing = [("a dog number 3 RUNS", f"Another {n}.", "the place", n % 5 + 1) for n in range(4)]
+    ordered = sorted(rows_of(60, 40, revealing=False), key=lambda row: (row[0], -row[3]))
+    report = leakage_of(train, [*ordered, *crossing, train[0]])
+    (shared,) = report.shared
+    assert (shared.pairs, shared.triplets, shared.sentences) == (1, 1, 3)
+    assert shared.sentence_rows == pytest.approx(5 / 85)
+    text = " ".join(report.warnings)
+    assert "train and test share 1 sentence pairs." in text
+    assert "share 3 sentences" in text
+    assert "in test the higher row comes first in 100.0%" in text
+
+
+def test_find_leakage_tiny_split_has_no_baselines():
+    report = leakage_of(rows_of(0, 20, revealing=True), rows_of(30, 1, revealing=True), 5)
+    assert report.baselines == ()
+
+
+def test_find_leakage_of_one_split_is_refused():
+    with pytest.raises(InputError, match="two splits or more"):
+        find_leakage({"train": task("train", rows_of(0, 5, revealing=True))})
+
+
+@pytest.mark.skipif(not CSTS.is_dir(), reason="needs the re-annotated C-STS of ../shared")
+def test_find_leakage_of_csts_has_the_known_result():
+    report = find_leakage(
+        {"train": load_csts(CSTS / "train.csv"), "dev": load_csts(CSTS / "dev.csv")}, resamples=20
+    )
+    assert report.baselines[0].spearman.value == pytest.approx(42.4, abs=0.1)
+    assert report.first_is_higher["train"] == pytest.approx(0.82, abs=0.01)
+    assert report.shared[0].sentences > 500

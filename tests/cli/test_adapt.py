@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,7 @@ from condsim.console import silent
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.report import ModelResult, Report
-from condsim.training.adapt import AdaptSettings
-from condsim.training.adapt_result import Adaptation
+from condsim.training.adapt import Adaptation, AdaptSettings
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(adapt)
@@ -47,7 +47,7 @@ def result(output: Path | None, *, before: float, after: float) -> Adaptation:
 
 def test_adapt_that_helps_says_how_to_go_on(tmp_path, monkeypatch) -> None:
     found = result(tmp_path / "m", before=10, after=40)
-    monkeypatch.setattr("condsim.training.adapt.adapt", lambda *_, **__: found)
+    monkeypatch.setattr(sys.modules[Adaptation.__module__], "adapt", lambda *_, **__: found)
     (tmp_path / "rows.csv").write_text("sentence1,sentence2,condition,label\na,b,c,1\n")
     done = invoke(tmp_path / "rows.csv", "--output", tmp_path / "m")
     assert done.exit_code == 0
@@ -58,7 +58,7 @@ def test_adapt_that_helps_says_how_to_go_on(tmp_path, monkeypatch) -> None:
 
 def test_adapt_that_does_not_help_exits_with_1(tmp_path, monkeypatch) -> None:
     found = result(None, before=40, after=39)
-    monkeypatch.setattr("condsim.training.adapt.adapt", lambda *_, **__: found)
+    monkeypatch.setattr(sys.modules[Adaptation.__module__], "adapt", lambda *_, **__: found)
     (tmp_path / "rows.csv").write_text("sentence1,sentence2,condition,label\na,b,c,1\n")
     done = invoke(tmp_path / "rows.csv", "--output", tmp_path / "m")
     assert done.exit_code == 1

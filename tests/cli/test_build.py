@@ -6,7 +6,8 @@ from typer.testing import CliRunner
 
 from condsim.cli.build import app
 from condsim.errors import InputError
-from condsim.rows.records import Candidate, read_manifest, read_rows
+from condsim.rows.pairs import Candidate
+from condsim.rows.records import read_manifest, read_rows
 
 pytest.importorskip("faiss")
 pytest.importorskip("pyarrow")
@@ -119,4 +120,4 @@ def test_candidates_to_another_format_refused(captions, tmp_path):
     words = ("candidates", captions, *columns, "--embeddings", tmp_path / "v.npy")
     assert "written as .parquet" in refused(*words, "--output", tmp_path / "p.csv")
     np.save(tmp_path / "v.npy", np.ones((14, 2)))
-    assert "Got 14 rows" in refused(*words, "--output", tmp_path / "p.parquet")
+    assert "got 14 rows" in refused(*words, "--output", tmp_path / "p.parquet")

@@ -120,7 +120,7 @@ def test_cluster_bad_options_are_one_line(file, tmp_path):
         ([tmp_path / "none.csv", "--output", output], "no such file"),
         ([file, "--output", tmp_path / "out.xlsx"], "must be one of .csv"),
         ([file, "--output", output, "--plot", tmp_path / "no" / "p.png"], "--plot: the folder"),
-        ([file, "--output", output, "--condition", "the animal"], "must be given once"),
+        ([file, "--output", output, "--condition", "the animal"], "give each condition once"),
         ([listed, "--output", output], "column 'tags': a list or an object"),
     ]:
         error = fault(*words)
@@ -136,3 +136,27 @@ def test_cluster_without_scikit_learn_names_the_extra(file, tmp_path, monkeypatc
     error = fault(file, "--output", tmp_path / "o.csv")
     assert isinstance(error, MissingExtraError)
     assert "pip install 'condsim[search]'" in str(error)
+
+
+def test_cluster_row_without_text_has_none(tmp_path):
+    file, output = tmp_path / "in.csv", tmp_path / "out.csv"
+    file.write_text("text,id\nA red car.,1\n,2\nA red bus.,3\nA black cat.,4\n")
+    result = CliRunner().invoke(
+        APP,
+        [str(file), "--condition", "the colour", "--k", "2", "--output", str(output)],
+    )
+    assert result.exit_code == 0, result.exception
+    rows = output.read_text().splitlines()
+    assert rows[2] == ",2,,"
+    assert "1 row has no text and thus no cluster (row 2)" in result.stderr
+
+
+def test_cluster_of_equal_texts_is_one_group_and_says_so(tmp_path):
+    file, output = tmp_path / "in.csv", tmp_path / "out.csv"
+    file.write_text("text\n" + "A red car.\n" * 3)
+    result = CliRunner().invoke(
+        APP,
+        [str(file), "--condition", "the colour", "--k", "2", "--output", str(output)],
+    )
+    assert result.exit_code == 0, result.exception
+    assert "Clusters: 1 instead of 2" in result.stdout

@@ -118,3 +118,12 @@ def test_dedupe_review_writes_pairs_of_kept_rows(file, tmp_path):
         (row,) = csv.DictReader(stream)
     assert (row["row1"], row["row2"], row["duplicate"]) == ("1", "2", "")
     assert (row["text1"], row["text2"]) == ("A dog runs.", "A train is late.")
+
+
+def test_dedupe_row_without_text_stays_and_is_counted(tmp_path):
+    file, output = tmp_path / "in.csv", tmp_path / "out.csv"
+    file.write_text("text,id\nA dog runs.,1\n,2\nA dog runs.,3\n")
+    result = invoke(file, output)
+    assert output.read_text() == "text,id\nA dog runs.,1\n,2\n"
+    assert "1 row has no text and thus no group (row 2)" in result.stderr
+    assert isinstance(invoke(file, output, "--strict").exception, InputError)

@@ -65,7 +65,7 @@ def test_explain_command_stopped_at_a_bad_row_before_the_work(tmp_path):
     ("arguments", "message"),
     [
         (ROW[:2], "Give two sentences and a condition"),
-        ([*ROW, "--file", "x.csv", "--output", "y.jsonl"], "no sentences beside it"),
+        ([*ROW, "--file", "x.csv", "--output", "y.jsonl"], "and no sentences"),
         (["--file", "x.csv"], "--file needs --output"),
         (["--file", "x.csv", "--output", "y.html"], r"must be one of \.jsonl"),
         ([*ROW, "--output", "y.txt"], r"must be one of \.html"),

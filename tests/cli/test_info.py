@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import condsim
 from condsim.cli.main import app
-from condsim.model.settings import DEFAULT_FOLDER, Settings
+from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
 
 INSTALL = "pip install 'condsim[serve]'"
 
@@ -21,7 +21,7 @@ def lines():
 def test_info_shows_version_model_and_libraries():
     shown = {name: value.strip() for name, value in lines().items()}
     assert shown["condsim"] == condsim.__version__
-    settings = Settings.load(DEFAULT_FOLDER)
+    settings = ModelSettings.load(DEFAULT_FOLDER)
     assert shown["model"] == f"default ({settings.name}, {settings.kind}, {settings.order})"
     assert shown["trained on"] == settings.facts["also_trained_on"]
     assert shown["last labelled file"] == settings.facts["training_data"]

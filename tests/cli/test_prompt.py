@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from condsim.cli.main import app
 from condsim.errors import BudgetError, InputError
-from condsim.evaluation.evaluate import PromptReport
 from condsim.prompting.backend import Answer
+from condsim.prompting.evaluation import PromptReport
 
 ROWS = 24
 
@@ -164,7 +164,7 @@ def test_prompt_budget_is_one_line_and_the_next_run_goes_on(data: Path, backend:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"shots": 2}, r"2 examples are asked for and there is no file"),
+        ({"shots": 2}, r"2 examples need a labelled training file"),
         ({"json": "nowhere/r.json"}, r"--json: the folder nowhere does not exist"),
         ({"predictions": "."}, r"--predictions: \. is a folder"),
         ({"timeout": 0}, r"'timeout' must be above 0"),

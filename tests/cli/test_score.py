@@ -105,7 +105,7 @@ def test_score_table_bars_follow_the_scores(tmp_path, numbers):
 
 
 def test_score_table_of_many_rows_says_what_it_leaves_out(tmp_path, numbers, monkeypatch):
-    monkeypatch.setattr(module, "SHOWN", 3)
+    monkeypatch.setattr(module, "_ROWS_OF_TABLE", 3)
     result = invoke("--file", write(tmp_path / "in.csv", range(9)), "--table")
     assert result.stdout.count("aspect") == 3
     assert "first 3 rows; --output FILE writes all" in result.stderr
@@ -207,7 +207,7 @@ def test_score_jsonl_output_keeps_any_value_of_json(tmp_path, numbers):
 def test_score_jsonl_rows_of_different_keys_give_all_columns(
     tmp_path, numbers, monkeypatch, target
 ):
-    monkeypatch.setattr(module, "ROWS", 1)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 1)
     file = tmp_path / "in.jsonl"
     rows = [TEXTS | {"done": True, "score": 9}, {"later": 2.5, **TEXTS}, TEXTS | {"done": None}]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
@@ -300,7 +300,7 @@ def test_score_old_score_column_renamed(tmp_path, numbers):
 
 
 def test_score_many_rows_in_blocks(tmp_path, numbers, monkeypatch):
-    monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 4)
     file = write(tmp_path / "in.csv", range(10))
     invoke("--file", file, "--output", tmp_path / "out.tsv")
     assert numbers.blocks == [4, 4, 2]
@@ -322,7 +322,7 @@ def test_score_standard_input_tsv_or_jsonl(numbers, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n", "standard input, header: columns 'sentence1', 'sentence2', 'condition'"),
+        ("a,b\n1,2\n", "standard input: no columns 'sentence1' or 'sentence2'"),
         ("[1]\n", "standard input, header: column"),
         ("\n", "standard input: has no rows"),
         (b"PAR1\x00", "standard input, line 1, byte 4 of the file: NUL byte"),
@@ -349,8 +349,8 @@ def test_score_file_stopped_says_what_is_left(tmp_path, numbers, monkeypatch, ta
 
 
 def test_score_file_shows_its_progress(tmp_path, numbers, monkeypatch):
-    monkeypatch.setattr(module, "ROWS", 4)
-    monkeypatch.setattr(progress, "_QUIET", -1)
+    monkeypatch.setattr(module, "ROWS_PER_BATCH", 4)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", -1)
     file = write(tmp_path / "in.csv", range(10))
     result = invoke("--file", file, "--output", tmp_path / "out.tsv")
     told = [f"scoring, {rows} rows" for rows in (0, 4, 8)]
@@ -362,7 +362,7 @@ def test_score_bad_row_leaves_no_output(tmp_path, numbers):
     file.write_text(file.read_text() + "A.,,aspect 1\n")
     output = tmp_path / "out.csv"
     output.write_text("old")
-    error = fault("--file", file, "--output", output)
+    error = fault("--file", file, "--output", output, "--strict")
     assert isinstance(error, InputError)
     assert "row 2 (line 3), column 'sentence2'" in str(error)
     assert output.read_text() == "old"
@@ -427,3 +427,67 @@ def test_score_output_that_cannot_hold_a_character_has_its_code(
         run(["score", "--file", str(file), option])
     assert end.value.code == 0
     assert b"\\u0141" in written.getvalue()
+
+
+LEFT_RIGHT = "left,right,id\nA red car.,A red bus.,1\n,A cat.,2\nA dog.,A cat.,3\n"
+
+
+@pytest.fixture
+def own_names(tmp_path):
+    file = tmp_path / "own.csv"
+    file.write_text(LEFT_RIGHT, "utf-8")
+    return ["--file", file, "--text1", "left", "--text2", "right "]
+
+
+def test_score_names_of_columns_and_several_conditions_are_options(own_names, tmp_path):
+    output = tmp_path / "out.csv"
+    conditions = ["--condition", "the colour", "--condition", "the animal"]
+    result = invoke(*own_names, *conditions, "--output", output)
+    assert result.exit_code == 0, result.exception
+    with output.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert list(rows[0]) == ["left", "right", "id", "score: the colour", "score: the animal"]
+    expected = load_scorer().score("A red car.", "A red bus.", "the colour")
+    assert float(rows[0]["score: the colour"]) == pytest.approx(expected, abs=1e-5)
+    assert rows[1]["score: the colour"] == ""
+    assert "1 row has no text and thus no score (row 2); --strict stops there." in result.stderr
+
+
+def test_score_without_condition_is_of_the_whole_and_says_so(own_names):
+    result = invoke(*own_names)
+    assert "No condition was given, so the pairs were compared as a whole." in result.stderr
+    score = float(result.stdout.splitlines()[1].split("\t")[-1])
+    assert score == pytest.approx(load_scorer().score("A red car.", "A red bus."), abs=1e-5)
+
+
+def test_score_condition_column_can_have_any_name(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_text("sentence1,sentence2,aspect\nA red car.,A red bus.,the colour\n")
+    result = invoke("--file", file, "--condition-column", "aspect")
+    expected = load_scorer().score("A red car.", "A red bus.", "the colour")
+    assert float(result.stdout.split("\t")[-1]) == pytest.approx(expected, abs=1e-5)
+    assert not result.stderr
+
+
+def test_score_applicability_adds_a_column(own_names):
+    result = invoke(*own_names, "--condition", "the colour", "--applicability")
+    header, first, *_ = result.stdout.splitlines()
+    assert header.split("\t")[-2:] == ["score", "applicability"]
+    assert 0 < float(first.split("\t")[-1]) < 1
+
+
+def test_score_missing_columns_name_the_options(own_names):
+    error = str(fault("--file", own_names[1]))
+    assert "no columns 'sentence1' or 'sentence2'; found 'left', 'right', 'id'" in error
+    assert "--text1 and --text2" in error
+
+
+def test_score_file_without_header_is_told_apart(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_text("A man throws a ball.,A girl kicks a ball.,the sport\n" * 2)
+    assert "the file needs a header line" in str(fault("--file", file))
+
+
+def test_score_condition_given_twice_is_refused(own_names):
+    error = str(fault(*own_names, "--condition", "x", "--condition", "x"))
+    assert "give each condition once" in error

@@ -83,7 +83,7 @@ def test_index_add_update_delete_info(folder, tmp_path):
     more = tmp_path / "more.jsonl"
     more.write_text('{"text": "It broke.", "id": "p4"}\n{"text": "Late.", "id": "p1"}\n', "utf-8")
     result = invoke("index", "add", folder, more)
-    assert "1 rows added, 1 were there; 4 texts" in result.stderr
+    assert "1 rows added, 1 existed; 4 texts" in result.stderr
     result = invoke("index", "add", folder, more, "--update")
     assert "0 rows added, 2 replaced; 4 texts" in result.stderr
     result = invoke("index", "delete", folder, "--key", "p2", "--key", "p3")

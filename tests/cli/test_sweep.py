@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 import typer
 import yaml
@@ -10,7 +7,7 @@ from typer.testing import CliRunner
 
 from condsim.cli.sweep import sweep
 from condsim.errors import InputError
-from condsim.training.sweep import Correlations, SeedResult, SweepResult, TrialResult
+from condsim.training.sweep_result import Correlations, SeedResult, SweepResult, TrialResult
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(sweep)
@@ -57,20 +54,10 @@ def test_sweep_dry_run_of_tpe_prints_the_space(tmp_path, write):
     ]
 
 
-def test_sweep_dry_run_needs_no_training_library(tmp_path, write):
-    code = (
-        "import sys; from condsim.cli.sweep import sweep; from pathlib import Path; "
-        "sweep(Path(sys.argv[1]), Path('out'), dry_run=True); "
-        "assert not {'torch', 'optuna', 'sentence_transformers'} & set(sys.modules)"
-    )
-    command = [sys.executable, "-c", code, str(write())]
-    subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, timeout=60)
-
-
 def test_sweep_bad_file_is_one_line(tmp_path, write):
     done = invoke(write(space={"learning_rate": {"grid": []}}), "--output", tmp_path / "out")
     assert isinstance(done.exception, InputError)
-    assert "'learning_rate' must have a list of one value or more" in str(done.exception)
+    assert "'learning_rate' must be one of" in str(done.exception)
     assert not (tmp_path / "out").exists()
 
 

@@ -46,13 +46,28 @@ def test_threshold_positive_says_what_is_alike(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("labels", "options"),
+    [
+        ([0] * 100 + [1] * 200, ()),
+        (["different"] * 100 + ["alike"] * 200, ()),
+        (["No"] * 100 + ["yes"] * 200, ()),
+        (["neu"] * 100 + ["gleich"] * 200, ("--positive", "gleich")),
+    ],
+)
+def test_threshold_labels_are_numbers_or_two_words(tmp_path, labels, options):
+    result = invoke(tmp_path / "in.csv", labels, *options)
+    assert 0.09 < float(result.stdout) <= 0.1, result.exception
+
+
+@pytest.mark.parametrize(
     ("labels", "options", "message"),
     [
         ([5] * 10, (), "takes at least 103 positive ones"),
-        ([0, 1] * 10, (), "No label reaches 4 (the highest is 1). Give --positive 1 where"),
-        (["alike"] * 10, (), "'condsim adapt' reads words: write 5 for alike and 1 for different."),
-        ([7] * 10, (), "must be a number from -1 to 5"),
-        ([5, -0.5], (), "must be a number from 0 to 5"),
+        ([1, 2] * 10, (), "No label reaches 4 (the highest is 2). Give --positive 2 where"),
+        (["alike", "new"] * 10, (), "a number, or a word such as 'alike' and 'different'"),
+        ([7] * 10, (), "labels must be from 1 to 5"),
+        ([5, -0.5], (), "labels must be from 1 to 5"),
+        ([5, "alike"], (), "a number as in other rows"),
         ([5] * 10, ("--precision", "95"), "above 0 and below 1"),
     ],
 )

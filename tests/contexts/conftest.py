@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
 
-from condsim.contexts.corpus.preparing import prepare_corpus
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.settings import CorpusSettings
+from condsim.contexts.corpus import Corpus, prepare_corpus
+from condsim.contexts.recipe import CorpusSettings
 
 # who, what they work with, where, what they make, the tool, the weather
 TOPICS = {
@@ -55,7 +55,7 @@ SENTENCES = (
 )
 
 
-def small_text() -> str:
+def days() -> str:
     """The corpus as one text file, 300 sentences of which no two are alike."""
     names = ("who", "stuff", "where", "thing", "tool", "weather")
     documents = []
@@ -68,12 +68,18 @@ def small_text() -> str:
 
 
 @pytest.fixture(scope="session")
+def small_text() -> str:
+    """20 documents of 15 sentences."""
+    return days()
+
+
+@pytest.fixture(scope="session")
 def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """20 documents of 15 sentences, in chunks of 5: 60 chunks."""
     pytest.importorskip("pyarrow")
     pytest.importorskip("sentencex")
     folder = tmp_path_factory.mktemp("small-corpus")
-    (folder / "days.txt").write_text(small_text(), encoding="utf-8")
+    (folder / "days.txt").write_text(days(), encoding="utf-8")
     return prepare_corpus(
         [folder / "days.txt"], folder / "corpus", settings=CorpusSettings(chunk_sentences=5)
     )
@@ -103,3 +109,21 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+class NumberedCorpus(Corpus):
+    """A corpus of numbered rows without files, in documents and chunks of equal size."""
+
+    def __init__(self, rows: int, *, chunk: int, document: int, text: str = "word{}") -> None:
+        self.revision = "r0"
+        self.documents = (np.arange(rows) // document).astype(np.int32)
+        self.chunk_starts = np.append(np.arange(0, rows, chunk), rows)
+        self.text = text
+
+    def sentences(self, ids: object) -> list[str]:
+        return [self.text.format(row) for row in np.asarray(ids)]
+
+
+@pytest.fixture(scope="session")
+def numbered_corpus() -> type[NumberedCorpus]:
+    return NumberedCorpus

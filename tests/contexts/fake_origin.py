@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.harvest.harvesting import harvest
-from condsim.contexts.harvest.stored import Harvest, HarvestSettings
-from condsim.contexts.index.retrieval import TfidfIndex
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.harvest import Harvest, harvest_pairs
+from condsim.contexts.index import TfidfIndex
+from condsim.contexts.recipe import HarvestSettings
 
 
 class FakeScorer:
@@ -66,7 +66,7 @@ IDENTITY = {"corpus": "c0", "selection": {"size": 5}}
 def run(folder: Path, *, delay: float = 0.0) -> Harvest:
     """Harvests into the folder ``harvest`` beside the corpus."""
     origin = FakeOrigin(folder, delay=delay)
-    return harvest(folder / "harvest", SETTINGS, lambda: origin, identity=IDENTITY)
+    return harvest_pairs(folder / "harvest", SETTINGS, lambda: origin, identity=IDENTITY)
 
 
 if __name__ == "__main__":

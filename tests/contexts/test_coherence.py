@@ -1,4 +1,4 @@
-"""The coherence model: its vectors, its head and its replacements."""
+"""The coherence model: vectors, head, replacements, training and scoring."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence.model import CoherenceModel
-from condsim.contexts.coherence.training import Passages, batch_of
-from condsim.contexts.settings import CoherenceSettings
-from condsim.errors import InputError
+from condsim.contexts.coherence import CoherenceModel, CoherenceScorer
+from condsim.contexts.coherence_training import Passages, make_batch, train_coherence
+from condsim.contexts.recipe import CoherenceSettings
+from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.errors import InputError, ModelError
 
 TOKENS = [np.array(ids) for ids in ([5, 6, 7, 8, 9], [3], [4, 4, 2], [9, 8, 7], [2, 6], [1, 5, 3])]
 
@@ -39,14 +40,9 @@ def test_encode_is_the_last_states_of_a_packed_bidirectional_lstm():
 def test_encode_company_and_order_have_no_effect(monkeypatch):
     model = small_model()
     together = model.encode(TOKENS)
-    monkeypatch.setattr("condsim.contexts.coherence.model._GROUP", 2)
+    monkeypatch.setattr("condsim.contexts.coherence._SENTENCES_PER_PASS", 2)
     torch.testing.assert_close(model.encode(TOKENS[::-1]).flip(0), together)
     torch.testing.assert_close(model.encode(TOKENS[2:3])[0], together[2])
-
-
-def test_encode_empty_sentence_has_a_vector():
-    assert small_model().encode([np.array([], dtype=np.int64)]).shape == (1, 12)
-    assert small_model().encode([]).shape == (0, 12)
 
 
 @pytest.mark.parametrize("head", ["linear", "mlp"])
@@ -81,13 +77,6 @@ def test_linear_head_ranks_contexts_alike_for_every_sentence_and_mlp_does_not():
     assert len(orders["mlp"]) > 1
 
 
-def test_settings_out_of_range_is_an_error():
-    with pytest.raises(InputError, match="'left' and 'right'"):
-        CoherenceSettings(left=0, right=0)
-    with pytest.raises(InputError, match=r"'epochs' must be at least 1\. Got 0"):
-        CoherenceSettings(epochs=0)
-
-
 def test_passages_long_document_is_cut_with_neighbours_kept():
     starts = np.array([0, 10, 11, 17])
     passages = Passages.of_documents(starts, np.array([True] * 3), most=5, left=2, right=1)
@@ -100,7 +89,7 @@ def test_batches_hold_every_passage_once():
     passages = Passages.of_documents(
         np.arange(0, 101, 10), np.ones(10, bool), most=7, left=2, right=2
     )
-    order = np.random.default_rng(0).permutation(len(passages))
+    order = np.random.default_rng(0).permutation(len(passages.first))
     batches = passages.batches(order, sentences=20)
     np.testing.assert_array_equal(np.concatenate(batches), order)
     assert all(passages.sizes[batch].sum() >= 20 for batch in batches[:-1])
@@ -110,8 +99,8 @@ def test_batch_replacements_are_half_of_the_document_and_never_the_centre():
     starts = np.array([0, 12, 30, 34])
     passages = Passages.of_documents(starts, np.array([True] * 3), most=8, left=2, right=2)
     document = np.searchsorted(starts, np.arange(34), side="right")
-    chosen = np.arange(len(passages))
-    batch = batch_of(passages, chosen, np.random.default_rng(3), left=2, right=2)
+    chosen = np.arange(len(passages.first))
+    batch = make_batch(passages, chosen, np.random.default_rng(3), left=2, right=2)
     centres, replacements = batch.sentences[batch.centres], batch.sentences[batch.replacements]
     np.testing.assert_array_equal(np.sort(centres), np.arange(34))
     same = batch.same_document
@@ -128,6 +117,158 @@ def test_batch_replacements_are_half_of_the_document_and_never_the_centre():
 
 def test_batch_of_one_passage_takes_replacements_from_it():
     passages = Passages.of_documents(np.array([0, 2]), np.array([True]), most=8, left=2, right=2)
-    batch = batch_of(passages, np.array([0]), np.random.default_rng(0), left=2, right=2)
+    batch = make_batch(passages, np.array([0]), np.random.default_rng(0), left=2, right=2)
     assert batch.same_document.all()
     np.testing.assert_array_equal(batch.replacements, batch.centres[::-1])
+
+
+SIZES = {"embedding": 16, "hidden": 16, "head_size": 16, "batch_sentences": 60, "run_sentences": 20}
+SETTINGS = CoherenceSettings(
+    **SIZES,
+    dropout=0.1,
+    epochs=30,
+    max_steps=12,
+    evaluations=3,
+    held_out=0.2,
+    learning_rate=5e-3,
+    precision="float32",
+)
+
+
+class KilledError(Exception):
+    """Stands in for kill -9."""
+
+
+@pytest.fixture(scope="module")
+def vocabulary(small_corpus, tmp_path_factory):
+    return learn_vocabulary(small_corpus, tmp_path_factory.mktemp("vocabulary"), size=400)
+
+
+def test_train_coherence_learns_and_reports_held_out_accuracy(small_corpus, vocabulary, tmp_path):
+    settings = CoherenceSettings(**{**SETTINGS.model_dump(), "max_steps": 90, "evaluations": 6})
+    report = train_coherence(small_corpus, vocabulary, tmp_path / "model", settings)
+    assert report.held_out_documents == 4
+    assert report.examples == 2 * 60
+    assert report.accuracy > 0.6
+    assert f"{100 * report.accuracy:.1f}" in report.summary()
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == [
+        "model.safetensors",
+        "report.json",
+        "settings.json",
+        "vocabulary",
+    ]
+    assert train_coherence(small_corpus, vocabulary, tmp_path / "model", settings) == report
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_train_coherence_killed_and_continued_ends_with_the_same_weights(
+    small_corpus, vocabulary, tmp_path, monkeypatch
+):
+    from safetensors.torch import load_file
+
+    whole = train_coherence(small_corpus, vocabulary, tmp_path / "whole", SETTINGS)
+
+    def kill(step, steps):
+        if step == 7:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        train_coherence(small_corpus, vocabulary, tmp_path / "killed", SETTINGS, progress=kill)
+    assert (tmp_path / "killed" / "checkpoint.safetensors").is_file()
+    steps = []
+    again = train_coherence(
+        small_corpus,
+        vocabulary,
+        tmp_path / "killed",
+        SETTINGS,
+        progress=lambda step, total: steps.append((step, total)),
+    )
+    assert steps == [(step, 12) for step in range(5, 13)]  # evaluated, and saved, at step 4
+    assert again.evaluations == whole.evaluations
+    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "killed"))
+    for name in one:
+        assert torch.equal(one[name], other[name]), name
+
+
+def test_train_coherence_too_high_learning_rate_is_an_error(small_corpus, vocabulary, tmp_path):
+    settings = CoherenceSettings(**{**SETTINGS.model_dump(), "learning_rate": 1e300})
+    with pytest.raises(ModelError, match="lower learning_rate"):
+        train_coherence(small_corpus, vocabulary, tmp_path / "model", settings)
+
+
+def test_held_out_documents_are_a_share_of_those_with_a_context(numbered_corpus):
+    corpus = numbered_corpus(20, chunk=5, document=5)
+    corpus.documents = np.repeat(np.arange(6), [1, 4, 1, 4, 4, 6])
+    assert corpus.document_starts.tolist() == [0, 1, 5, 6, 10, 14, 20]
+    held_out = corpus.held_out_documents(share=0.5, seed=0)
+    assert held_out.sum() == 2
+    assert not held_out[[0, 2]].any()
+    np.testing.assert_array_equal(held_out, corpus.held_out_documents(share=0.5, seed=0))
+
+
+def test_held_out_documents_one_document_is_an_error(numbered_corpus):
+    with pytest.raises(InputError, match="at least two documents"):
+        numbered_corpus(5, chunk=5, document=5).held_out_documents(share=0.5, seed=0)
+
+
+@pytest.fixture(scope="module")
+def folders(small_corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("coherence")
+    vocabulary = learn_vocabulary(small_corpus, folder / "vocabulary", size=400)
+    for head in ("linear", "mlp"):
+        settings = CoherenceSettings(
+            head=head, **SIZES, max_steps=20, learning_rate=1e-2, precision="float32"
+        )
+        train_coherence(small_corpus, vocabulary, folder / head, settings)
+    return folder
+
+
+@pytest.mark.parametrize("head", ["linear", "mlp"])
+def test_log_probability_equals_the_plain_forward(folders, small_corpus, head):
+    scorer = CoherenceScorer.open(folders / head, small_corpus)
+    sentences = ["The baker sells warm bread.", "Coal is dug by lamp light."]
+    centres = np.array([0, 1, 14, 15, 150, 298, 299])
+    found = scorer.log_probability(scorer.encode(sentences), centres)
+    assert found.shape == (2, 7)
+    assert (found <= 0).all()
+    model = scorer._model
+    around = small_corpus.neighbours(centres)
+    for row, near in enumerate(around):
+        texts = small_corpus.sentences(near[near >= 0])
+        known = iter(scorer.encode(texts))
+        vectors = [torch.from_numpy(next(known)) if i >= 0 else model.missing for i in near]
+        for column, sentence in enumerate(scorer.encode(sentences)):
+            joined = torch.cat([*vectors[:2], torch.from_numpy(sentence), *vectors[2:]])
+            total = joined @ model.project.flatten(0, 1) + model.bias
+            logit = total[0] if head == "linear" else model.output(torch.relu(total))[0]
+            wanted = torch.nn.functional.logsigmoid(logit).item()
+            assert found[column, row] == pytest.approx(wanted, abs=5e-3)  # vectors are float16
+
+
+def test_open_keeps_vectors_of_the_corpus(folders, small_corpus, monkeypatch):
+    scorer = CoherenceScorer.open(folders / "mlp", small_corpus)
+    texts = small_corpus.sentences(np.array([7, 200]))
+    vectors = np.load(folders / "mlp" / "vectors.npy")
+    np.testing.assert_allclose(vectors[[7, 200]], scorer.encode(texts), atol=2e-3)
+    scores = scorer.log_probability(vectors[:5], np.arange(300))
+    monkeypatch.setattr(type(small_corpus), "sentences", None)  # nothing is computed again
+    again = CoherenceScorer.open(folders / "mlp", small_corpus)
+    np.testing.assert_array_equal(again.log_probability(vectors[:5], np.arange(300)), scores)
+
+
+def test_open_other_corpus_is_an_error(folders, small_corpus):
+    class Other:
+        revision = "other"
+
+    with pytest.raises(InputError, match="was trained on corpus"):
+        CoherenceScorer.open(folders / "mlp", Other())
+
+
+def test_open_damaged_weights_is_an_error(folders, small_corpus, tmp_path):
+    import shutil
+
+    shutil.copytree(folders / "mlp", tmp_path / "copy")
+    path = tmp_path / "copy" / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ModelError, match="Cannot read the weights"):
+        CoherenceScorer.open(tmp_path / "copy", small_corpus)

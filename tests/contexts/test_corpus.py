@@ -1,16 +1,20 @@
+"""The corpus: files to paragraphs, paragraphs to sentences, and sentences on disk."""
+
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus.preparing import prepare_corpus
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.settings import CorpusSettings
+from condsim.contexts.corpus import Corpus, prepare_corpus
+from condsim.contexts.recipe import CorpusSettings
+from condsim.contexts.sentences import find_inputs, near_duplicate_key, read_paragraphs
 from condsim.errors import InputError
 
 pytest.importorskip("pyarrow")
@@ -94,8 +98,8 @@ def test_corpus_sentences_any_order_read_as_asked(small_corpus: Corpus) -> None:
 def test_corpus_many_batches_read_as_one(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("condsim.contexts.corpus.stored.BATCH", 2)
-    monkeypatch.setattr("condsim.contexts.corpus.reading._AT_ONCE", 3)
+    monkeypatch.setattr("condsim.contexts.corpus.ROWS_PER_BATCH", 2)
+    monkeypatch.setattr("condsim.contexts.sentences._SENTENCES_PER_LOOKUP", 3)
     corpus = prepare_corpus(
         [write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(chunk_sentences=3)
     )
@@ -131,12 +135,6 @@ def test_corpus_one_sentence_documents_have_no_neighbours(write: Write, tmp_path
     assert (corpus.neighbours(np.arange(2)) == -1).all()
 
 
-def test_corpus_of_one_sentence_is_a_corpus(write: Write, tmp_path: Path) -> None:
-    corpus = prepare_corpus([write("Only this one is here.")], tmp_path / "corpus")
-    assert len(corpus) == corpus.counts.documents == 1
-    assert corpus.chunk_starts.tolist() == [0, 1]
-
-
 def test_corpus_max_words_total_takes_a_part_of_the_larger_corpus(
     write: Write, tmp_path: Path
 ) -> None:
@@ -160,7 +158,7 @@ def test_corpus_same_inputs_are_not_read_again(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = prepare_corpus([write(RIVERS)], tmp_path / "corpus")
-    monkeypatch.setattr("condsim.contexts.corpus.preparing.read_paragraphs", None)
+    monkeypatch.setattr("condsim.contexts.corpus.read_paragraphs", None)
     second = prepare_corpus([write(RIVERS, "renamed.txt")], tmp_path / "corpus")
     assert second.revision == first.revision
 
@@ -171,16 +169,6 @@ def test_corpus_other_settings_or_inputs_are_refused(write: Write, tmp_path: Pat
         prepare_corpus([write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(max_words=50))
     with pytest.raises(InputError, match="its input files are others"):
         prepare_corpus([write(RIVERS + "\nMore of it.")], tmp_path / "corpus")
-
-
-def test_corpus_revision_depends_on_content_and_settings(write: Write, tmp_path: Path) -> None:
-    revisions = {
-        prepare_corpus(
-            [write(text)], tmp_path / f"{number}", settings=CorpusSettings(chunk_sentences=size)
-        ).revision
-        for number, (text, size) in enumerate([(RIVERS, 9), (RIVERS, 8), (RIVERS[:-20], 9)])
-    }
-    assert len(revisions) == 3
 
 
 def test_corpus_manifest_names_inputs_without_their_folder(write: Write, tmp_path: Path) -> None:
@@ -211,7 +199,7 @@ def test_corpus_full_disk_is_one_line(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("condsim.contexts.corpus.stored.CorpusWriter.write", full)
+    monkeypatch.setattr("condsim.contexts.corpus._write_batch", full)
     with pytest.raises(InputError, match=r"Cannot write the corpus .*: No space left on device"):
         prepare_corpus([write(RIVERS)], tmp_path / "corpus")
     assert not (tmp_path / "corpus").exists()
@@ -226,11 +214,11 @@ def test_corpus_without_a_sentence_is_an_error(write: Write, tmp_path: Path, con
 def test_corpus_folder_of_something_else_is_refused(write: Write, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("Dear you")
-    with pytest.raises(InputError, match="is not empty and holds no corpus"):
+    with pytest.raises(InputError, match="is not empty and contains no corpus"):
         prepare_corpus([write(RIVERS)], tmp_path / "full")
     with pytest.raises(InputError, match="is a file"):
         prepare_corpus([write(RIVERS)], tmp_path / "full" / "letter.txt")
-    with pytest.raises(InputError, match="holds no corpus; make it with prepare_corpus"):
+    with pytest.raises(InputError, match="contains no corpus; make it with prepare_corpus"):
         Corpus(tmp_path / "missing")
 
 
@@ -247,35 +235,146 @@ def test_corpus_damaged_is_an_error(write: Write, tmp_path: Path) -> None:
         Corpus(tmp_path / "corpus")
 
 
+def parquet_bytes(**columns: list[Any]) -> bytes:
+    pyarrow = pytest.importorskip("pyarrow")
+    stream = io.BytesIO()
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(columns), stream)
+    return stream.getvalue()
+
+
+WIKI = " = First = \n\n one\n\n = = Part = = \n\n two\n\n = Empty = \n = Last = \n\n a = b\n"
+JSONL = '{"text": "one\\ntwo", "id": 7}\n\n{"text": "== x ==\\n\\nthree"}\n{"text": ""}\n'
+TSV = "id\tsentence\n1\tone\n2\ttwo\n"
+
+
 @pytest.mark.parametrize(
-    ("setting", "message"),
+    ("files", "settings", "paragraphs"),
     [
-        ({"min_words": 0}, "Corpus key 'min_words' must be at least 1. Got 0"),
-        ({"min_words": 9, "max_words": 8}, "no more than 'max_words'. Got 9 and 8"),
-        ({"language": "English"}, "code of two or three letters.*'English'"),
-        ({"documents": "page"}, "Unknown value of 'documents': 'page'"),
-        ({"max_words_total": 0}, "Corpus key 'max_words_total' must be at least 1"),
+        pytest.param(
+            {"a.txt": "\ufeffone\r\ntwo\r\n\r\n\r\nthree", "b.txt": "four\n"},
+            {},
+            [(0, "one"), (0, "two"), (1, "three"), (2, "four")],
+            id="blank lines end documents",
+        ),
+        pytest.param(
+            {"wiki.txt": WIKI}, {}, [(0, "one"), (0, "two"), (1, "a = b")], id="titles begin them"
+        ),
+        pytest.param(
+            {"a.txt": "one\n\n= Title =\ntwo\n", "b.txt": "three\n\nfour"},
+            {"documents": "file"},
+            [(0, "one"), (0, "two"), (1, "three"), (1, "four")],
+            id="a file is a document",
+        ),
+        pytest.param(
+            {"a.jsonl.gz": JSONL}, {}, [(0, "one"), (0, "two"), (1, "three"), (2, "")], id="jsonl"
+        ),
+        pytest.param(
+            {"a.parquet": {"body": ["one", "two\nthree"], "id": ["a", None]}},
+            {"text_field": "body"},
+            [(0, "one"), (1, "two"), (1, "three")],
+            id="parquet",
+        ),
+        pytest.param({"a.tsv": TSV}, {"caption_field": "sentence"}, [(0, "one"), (1, "two")]),
     ],
 )
-def test_corpus_bad_setting_is_an_error(setting: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        CorpusSettings(**setting)  # type: ignore[arg-type]
+def test_read_paragraphs_gives_documents_and_texts(
+    write: Write, files: dict[str, Any], settings: dict[str, Any], paragraphs: Any
+) -> None:
+    paths = [
+        write(parquet_bytes(**content) if isinstance(content, dict) else content, name)
+        for name, content in files.items()
+    ]
+    parts = read_paragraphs(find_inputs(paths), CorpusSettings(**settings))
+    assert [part[:2] for part in parts] == paragraphs
 
 
-def test_corpus_of_the_textbooks_keeps_most_words(tmp_path: Path) -> None:
-    text = Path(__file__).resolve().parents[2] / "../shared/data/corpus/openstax.txt.gz"
-    if not text.is_file():
-        pytest.skip("the OpenStax text is not here")
-    corpus = prepare_corpus(
-        [text], tmp_path / "corpus", settings=CorpusSettings(max_words_total=200_000)
-    )
-    assert 180_000 < corpus.counts.words < 220_000
-    assert corpus.counts.documents_left > 2000
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", b"fine\n\x89PNG\n", r"a.txt, line 2, byte 5 .* not valid UTF-8 \(0x89"),
+        ("a.jsonl", b'{"body": "x"}\n', "column 'text' is missing; found 'body'"),
+        ("a.jsonl", b'{"text": null}\n', "column 'text': must be a text, got None"),
+        ("a.tsv", TSV.encode(), r"column 'caption' is missing; found 'id', 'sentence'"),
+        ("a.parquet", b"no table", "a.parquet, after row 0: not a whole Parquet file"),
+    ],
+)
+def test_read_paragraphs_bad_file_is_one_line(
+    write: Write, name: str, content: bytes, message: str
+) -> None:
+    with pytest.raises(InputError, match=message) as error:
+        list(read_paragraphs([write(content, name)], CorpusSettings()))
+    assert "\n" not in str(error.value)
 
 
-def test_corpus_of_another_format_is_an_error(write: Write, tmp_path: Path) -> None:
-    prepare_corpus([write(RIVERS)], tmp_path / "corpus")
-    path = tmp_path / "corpus" / "manifest.json"
-    path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
-    with pytest.raises(InputError, match="made by another version of condsim"):
-        Corpus(tmp_path / "corpus")
+def test_find_inputs_folder_stands_for_its_files(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("b.txt", "a.txt.gz", "sub/c.jsonl", "notes.md"):
+        (tmp_path / name).touch()
+    names = [path.name for path in find_inputs([tmp_path])]
+    assert names == ["a.txt.gz", "b.txt", "c.jsonl"]
+
+
+def test_find_inputs_bad_input_is_an_error(tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.touch()
+    (tmp_path / "a.pdf").touch()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="at least one input file"):
+        find_inputs([])
+    with pytest.raises(InputError, match=r"b\.txt does not exist"):
+        find_inputs([text, tmp_path / "b.txt"])
+    with pytest.raises(InputError, match=r"a\.pdf must end in \.txt, .* or \.parquet"):
+        find_inputs([tmp_path / "a.pdf"])
+    with pytest.raises(InputError, match="empty contains no file that ends in"):
+        find_inputs([tmp_path / "empty"])
+    with pytest.raises(InputError, match="is given twice"):
+        find_inputs([text, text])
+
+
+def test_prepare_corpus_keeps_the_first_of_near_duplicates_in_whichever_block(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("condsim.contexts.sentences._SENTENCES_PER_LOOKUP", 7)
+    words = [
+        f"word {chr(97 + number)} here"
+        for number in np.random.default_rng(0).integers(20, size=200)
+    ]
+    (tmp_path / "a.txt").write_text("\n\n".join(words))
+    corpus = prepare_corpus([tmp_path / "a.txt"], tmp_path / "corpus")
+    assert corpus.sentences(np.arange(len(corpus))) == list(dict.fromkeys(words))
+    assert corpus.counts.dropped["near_duplicate"] == 200 - len(set(words))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        ("It's 3.5 km away!", "its 12 KM away", True),
+        ("Straße am See.", "STRASSE AM SEE", True),
+        ("now here", "nowhere", True),
+        ("one two", "two one", False),
+        ("7 dogs", "seven dogs", False),
+    ],
+)
+def test_near_duplicate_key_same_words_same_key(one: str, two: str, same: bool) -> None:
+    assert (near_duplicate_key(one) == near_duplicate_key(two)) is same
+
+
+def prepare(files: list[Path], folder: Path) -> list[tuple[int, int]]:
+    """Makes a corpus; gives the progress."""
+    told: list[tuple[int, int]] = []
+    prepare_corpus(files, folder, progress=lambda *what: told.append(what))
+    return told
+
+
+def test_prepare_corpus_tells_how_far_it_is_in_bytes_of_plain_and_gzipped_text(tmp_path):
+    text = "\n".join(f"Line {'very ' * (n % 40)}long {n}." for n in range(30_000)).encode()
+    files = [tmp_path / "a.txt", tmp_path / "b.txt.gz"]
+    files[0].write_bytes(text)
+    files[1].write_bytes(gzip.compress(text))
+    told = prepare(files, tmp_path / "corpus")
+    total = 2 * len(text)
+    assert len(told) > 3
+    assert told == sorted(told)
+    assert {what for _, what in told} == {total}
+    assert told[-1] == (total, total)
+    assert prepare(files, tmp_path / "corpus") == []

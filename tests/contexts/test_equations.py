@@ -1,9 +1,14 @@
+"""Equations 3 and 4, and the terms they are made of."""
+
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-from condsim.contexts.scoring.equations import TERMS, PairTerms, Weights, context_scores, similarity
+from condsim.contexts.equations import ContextTerms, PairTerms, context_scores, similarity
+from condsim.contexts.recipe import TERMS, Weights
 from condsim.errors import InputError
 
 
@@ -20,14 +25,6 @@ def test_context_scores_context_without_a_side_has_the_mean_of_the_others():
     assert context_scores(terms, Weights()).tolist() == pytest.approx([-2.5, -2.875, -5])
 
 
-def test_context_scores_edge_of_a_document_is_no_better_than_an_equal_context():
-    # Coherence is near 0 and the others near -5: without its left side a context scored higher.
-    terms = {name: np.float32([-5, -5]) for name in TERMS} | {"coherence": np.float32([-0.1, -0.1])}
-    terms["left"][1] = np.nan
-    one, other = context_scores(terms, Weights()).tolist()
-    assert one == other
-
-
 def test_context_scores_context_without_any_term_is_nan():
     assert np.isnan(
         context_scores({"left": np.float32([np.nan])}, Weights(coherence=0, centre=0, right=0))
@@ -36,21 +33,6 @@ def test_context_scores_context_without_any_term_is_nan():
     np.testing.assert_array_equal(
         context_scores(terms, Weights(coherence=0, right=0)), [-1, np.nan]
     )
-
-
-def test_weights_zero_terms_are_not_used():
-    assert Weights(left=0, right=0).used == ("coherence", "centre")
-
-
-@pytest.mark.parametrize("values", [(0, 0, 0, 0), (-1, 1, 1, 1)])
-def test_weights_that_leave_nothing_raise(values: tuple[float, ...]):
-    with pytest.raises(InputError, match=r"must be at least 0 and one of them above 0"):
-        Weights(**dict(zip(TERMS, values, strict=True)))
-
-
-def test_weights_that_are_no_number_raise():
-    with pytest.raises(InputError, match="Weights key 'left' must be a number"):
-        Weights(left=float("nan"))
 
 
 def test_similarity_is_the_cosine_worked_by_hand():
@@ -98,7 +80,54 @@ def test_similarity_context_that_lacks_all_terms_is_left_out():
     ) == pytest.approx(1.0)
 
 
-def test_similarity_no_context_is_zero():
-    nothing = {"centre": np.zeros(0, np.float32)}
-    pair = PairTerms(nothing, nothing, nothing)
-    assert similarity(pair, weights=Weights(coherence=0, left=0, right=0), center="none") == 0.0
+class Coherence:
+    """Log-probability: minus the length of the sentence times the centre."""
+
+    def encode(self, sentences: Any) -> Any:
+        return np.float32([[len(text)] for text in sentences])
+
+    def log_probability(self, vectors: Any, centres: Any) -> Any:
+        return -vectors * centres.astype(np.float32)
+
+
+class Generators:
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def scores(self, tasks: Any, sentences: Any, centres: Any) -> Any:
+        self.asked.append(tuple(tasks))
+        return {
+            task: [np.full(len(one), -len(task), np.float32) for one in centres] for task in tasks
+        }
+
+
+CENTRES = [np.array([1, 2]), np.array([], np.int64), np.array([5])]
+
+
+def test_terms_come_from_the_model_of_each():
+    generators = Generators()
+    found = ContextTerms(Coherence(), generators).terms(
+        ["a", "bb", "ccc"], CENTRES, ("coherence", "centre", "left", "right")
+    )
+    assert [list(terms) for terms in found] == [["coherence", "centre", "left", "right"]] * 3
+    assert found[0]["coherence"].tolist() == [-1, -2]
+    assert found[1]["coherence"].tolist() == []
+    assert found[2]["coherence"].tolist() == [-15]
+    assert found[0]["left"].tolist() == [-4, -4]
+    assert generators.asked == [("centre", "left", "right")]  # at once, to share encoder states
+
+
+def test_terms_not_asked_for_are_not_computed():
+    generators = Generators()
+    found = ContextTerms(None, generators).terms(["a"], CENTRES[:1], ("right",))
+    assert list(found[0]) == ["right"]
+    assert generators.asked == [("right",)]
+    assert list(ContextTerms(Coherence(), None).terms(["a"], CENTRES[:1], ("coherence",))[0]) == [
+        "coherence"
+    ]
+
+
+@pytest.mark.parametrize("term", ["coherence", "left"])
+def test_terms_without_their_model_raise(term: str):
+    with pytest.raises(InputError, match=rf"The term '{term}' of Eq. 3 needs a model"):
+        ContextTerms(None, None).terms(["a"], CENTRES[:1], (term,))

@@ -1,16 +1,174 @@
-"""The generators: their loss, their log-probabilities and the backbones they are made of."""
+"""The generators: items, probabilities, loss and backbones."""
 
 from __future__ import annotations
+
+import itertools
+import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from benchmarks.contexts_origin import token_scores
 
-from condsim.contexts.corpus.vocabulary import learn_vocabulary
-from condsim.contexts.generator.items import ItemBuilder
-from condsim.contexts.generator.model import backbone_vocabulary, new_generator
-from condsim.contexts.settings import SHAPES, GeneratorSettings, Shape
+from condsim.contexts.generator import (
+    Copies,
+    CopyHead,
+    backbone_vocabulary,
+    new_generator,
+    target_log_probabilities,
+)
+from condsim.contexts.generator_items import ItemBuilder, length_groups
+from condsim.contexts.recipe import SHAPES, GeneratorSettings, Shape
+from condsim.contexts.vocabulary import learn_vocabulary
 from condsim.errors import InputError
+
+END, SEPARATOR = 2, 4
+
+SENTENCES = {number: np.array([10 * number, 10 * number + 1]) for number in (1, 2, 3, 5, 6)}
+
+
+def builder(*, joint: bool = False) -> ItemBuilder:
+    settings = GeneratorSettings(encoder="joint" if joint else "apart")
+    return ItemBuilder(SENTENCES, settings, SimpleNamespace(end_id=END, separator_id=SEPARATOR))
+
+
+def test_add_apart_gives_a_unit_for_each_sentence_and_place():
+    made = builder()
+    assert made.add("centre", 3, (1, 2, 5, 6))
+    assert [tokens.tolist() for tokens in made.units.tokens] == [
+        [10, 11, END],
+        [20, 21, END],
+        [50, 51, END],
+        [60, 61, END],
+    ]
+    assert [set(places) for places in made.units.places] == [{0}, {1}, {3}, {4}]
+    assert made.items.units == [(0, 1, 2, 3)]
+    assert made.items.targets[0].tolist() == [30, 31, END]
+
+
+def test_add_tasks_of_one_context_share_units():
+    made = builder()
+    for task in ("centre", "left", "right"):
+        made.add(task, 3, (1, 2, 5, 6))
+    assert len(made.units) == 5  # four around, and the centre
+    assert made.items.units == [(0, 1, 2, 3), (4, 2, 3), (0, 1, 4)]
+    assert made.items.targets[1].tolist() == [10, 11, SEPARATOR, 20, 21, END]
+    assert made.items.targets[2].tolist() == [50, 51, SEPARATOR, 60, 61, END]
+    assert made.items.tasks == [0, 1, 2]
+
+
+def test_add_joint_is_one_unit_of_all_given():
+    made = builder(joint=True)
+    made.add("left", 3, (1, 2, 5, -1))
+    assert made.items.units == [(0,)]
+    assert made.units.tokens[0].tolist() == [30, 31, END, 50, 51, END]
+    assert made.units.places[0].tolist() == [2, 2, 2, 3, 3, 3]
+
+
+def test_add_side_without_sentences_adds_nothing():
+    made = builder()
+    assert not made.add("left", 3, (-1, -1, 5, 6))
+    assert len(made.items) == len(made.units) == 0
+    assert made.add("right", 3, (-1, -1, 5, -1))
+    assert made.items.targets[0].tolist() == [50, 51, END]
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_add_nothing_given_has_a_unit_of_the_end_token(joint):
+    made = builder(joint=joint)
+    assert made.add("centre", 3, (-1, -1, -1, -1))
+    assert made.units.tokens[0].tolist() == [END]
+    assert made.units.places[0].tolist() == [2]
+
+
+def test_length_groups_hold_every_row_once_within_the_limit():
+    lengths = np.random.default_rng(0).integers(1, 60, 500)
+    groups = length_groups(lengths, call=100, most=600)
+    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(500))
+    assert all(len(group) * lengths[group].max() <= 600 for group in groups)
+    assert length_groups(np.array([], dtype=np.int64), call=1, most=9) == []
+    assert [len(group) for group in length_groups(np.array([50]), call=1, most=9)] == [1]
+
+
+def test_length_groups_cost_is_the_least_of_all_splits():
+    lengths = np.array([3, 3, 4, 9, 9, 10, 30])
+
+    def cost(groups):
+        return sum(8 + len(group) * max(group) for group in groups)
+
+    found = cost([lengths[group] for group in length_groups(lengths, call=8, most=10_000)])
+    splits = [
+        np.split(lengths, cuts)
+        for count in range(7)
+        for cuts in itertools.combinations(range(1, 7), count)
+    ]
+    assert found == min(map(cost, splits))
+
+
+@pytest.fixture
+def even_head():
+    """A head that attends to all given tokens alike, and gives copies half of the probability."""
+    head = CopyHead(8)
+    for parameter in head.parameters():
+        torch.nn.init.zeros_(parameter)
+    return head
+
+
+def test_copies_worked_by_hand(even_head):
+    given = torch.tensor([[7, 3, 7, 9, 0]])
+    attended = torch.tensor([[True, True, True, True, False]])
+    wanted = torch.tensor([[7, 9, 0]])  # twice, once, and as filling alone
+    found = even_head(torch.randn(1, 3, 8), torch.randn(1, 5, 64), given, attended, wanted)
+    words = torch.full((1, 3), math.log(0.1))
+    # g = 1/2: 1/2 * 0.1 + 1/2 * 2/4, 1/2 * 0.1 + 1/2 * 1/4, 1/2 * 0.1
+    torch.testing.assert_close(found.mixed(words).exp(), torch.tensor([[0.3, 0.175, 0.05]]))
+
+
+def test_probabilities_of_all_tokens_sum_to_one():
+    torch.manual_seed(0)
+    head = CopyHead(8)
+    given = torch.randint(0, 20, (1, 6))
+    wanted = torch.arange(20)[None]
+    hidden = torch.randn(1, 1, 8).expand(1, 20, 8)  # one state, asked for each token
+    attended = torch.ones_like(given, dtype=torch.bool)
+    found = head(hidden, torch.randn(1, 6, 64), given, attended, wanted)
+    words = torch.randn(1, 20).log_softmax(dim=-1)
+    assert found.mixed(words).exp().sum().item() == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_target_log_probabilities_equal_log_softmax_with_gradients(biased, monkeypatch):
+    monkeypatch.setattr("condsim.contexts.generator._LOGITS_PER_BLOCK", 3 * 30)
+    torch.manual_seed(0)
+    targets, bias = torch.randint(0, 30, (11,)), torch.randn(30) if biased else None
+    own, copied = F.logsigmoid(torch.randn(11)), -4 * torch.rand(11)
+    # Not among the given tokens.
+    copied[4] = torch.finfo(torch.float32).min
+    values = torch.randn(11, 8) * 5, torch.randn(30, 8), own, copied
+    mine = [part.clone().requires_grad_() for part in values]
+    theirs = [part.clone().requires_grad_() for part in values]
+    scores = target_log_probabilities(*mine[:2], bias, targets, Copies(*mine[2:]))
+    logits = F.linear(theirs[0], theirs[1], bias)
+    expected = logits.log_softmax(dim=-1).gather(1, targets[:, None])[:, 0]
+    plain = target_log_probabilities(*mine[:2], bias, targets)
+    torch.testing.assert_close(plain, expected)
+    expected = torch.logaddexp(theirs[2] + expected, theirs[3])
+    torch.testing.assert_close(scores, expected)
+    scores.mean().backward()
+    expected.mean().backward()
+    for one, other in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_target_log_probabilities_bfloat16_are_near_float32():
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(64, 32), torch.randn(200, 32) * 0.2
+    targets = torch.randint(0, 200, (64,))
+    full = target_log_probabilities(hidden, weight, None, targets)
+    low = target_log_probabilities(hidden.bfloat16(), weight.bfloat16(), None, targets)
+    torch.testing.assert_close(low, full, atol=0.05, rtol=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +225,7 @@ def one_by_one(model, builder) -> list[float]:
     found = []
     for row in range(len(builder.items)):
         items = type(builder.items)(*(part[row : row + 1] for part in vars(builder.items).values()))
-        found.append(model.token_scores(builder.units, items).sum().item())
+        found.append(token_scores(model, builder.units, items).sum().item())
     return found
 
 
@@ -135,12 +293,6 @@ def test_loss_falls_to_nothing_where_the_context_tells_the_target(vocabulary, mo
     assert model.loss(builder.units, builder.items).item() > 1
 
 
-def test_new_generator_same_seed_has_the_same_weights(vocabulary):
-    one, other = (new_generator(GeneratorSettings(), vocabulary) for _ in range(2))
-    for mine, its in zip(one.parameters(), other.parameters(), strict=True):
-        assert torch.equal(mine, its)
-
-
 def test_new_generator_pretrained_starts_as_the_checkpoint(vocabulary, t5_folder, tmp_path):
     settings = GeneratorSettings(backbone=str(t5_folder))
     own = backbone_vocabulary(settings, tmp_path / "vocabulary")
@@ -168,15 +320,3 @@ def test_new_generator_backbone_that_is_none_is_an_error(vocabulary, tiny_backbo
         new_generator(GeneratorSettings(backbone=str(tiny_backbone)), vocabulary)
     with pytest.raises(InputError, match="Cannot load the backbone"):
         backbone_vocabulary(GeneratorSettings(backbone=str(tmp_path / "none")), tmp_path)
-
-
-def test_large_is_transformer_large():
-    shape = SHAPES["large"]
-    assert (shape.width, shape.layers, shape.inner, shape.heads) == (1024, 6, 4096, 16)
-    assert all(shape.width == 64 * shape.heads for shape in SHAPES.values())
-
-
-def test_settings_out_of_range_is_an_error():
-    for key, least in (("left", 1), ("max_tokens", 2)):
-        with pytest.raises(InputError, match=f"Generators key '{key}' must be at least {least}"):
-            GeneratorSettings(**{key: least - 1})

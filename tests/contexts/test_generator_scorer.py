@@ -9,11 +9,11 @@ import pytest
 import torch
 from benchmarks.contexts_origin import OneByOne
 
-from condsim.contexts.corpus.vocabulary import learn_vocabulary
-from condsim.contexts.generator.model import StateStore
-from condsim.contexts.generator.scorer import GeneratorScorer
-from condsim.contexts.generator.training import train_generators
-from condsim.contexts.settings import GENERATOR_TASKS, SHAPES, GeneratorSettings, Shape
+from condsim.contexts.generator import StateStore
+from condsim.contexts.generator_scorer import GeneratorScorer
+from condsim.contexts.generator_training import train_generators
+from condsim.contexts.recipe import GENERATOR_TASKS, SHAPES, GeneratorSettings, Shape
+from condsim.contexts.vocabulary import learn_vocabulary
 from condsim.errors import InputError, ModelError
 
 SENTENCES = ["The baker sells warm bread.", "Coal.", "The baker sells warm bread.", ""]
@@ -49,12 +49,12 @@ def folders(small_corpus, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def in_float32(monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator.scorer.uses_bfloat16", lambda _: False)
+    monkeypatch.setattr("condsim.contexts.generator_scorer.uses_bfloat16", lambda _: False)
 
 
 @pytest.mark.parametrize(("models", "encoder"), KINDS)
 def test_scores_equal_those_one_by_one(folders, small_corpus, models, encoder, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator.scorer._SLAB", 32 * 4)
+    monkeypatch.setattr("condsim.contexts.generator_scorer._VALUES_PER_SLAB", 32 * 4)
     scorer = GeneratorScorer.open(folders / f"{models}-{encoder}", small_corpus)
     parts = scorer._models, scorer._vocabulary, small_corpus, scorer._settings
     wanted = OneByOne(*parts).terms(SENTENCES, CENTRES, GENERATOR_TASKS)
@@ -106,7 +106,7 @@ def _encoded(scorer, monkeypatch):
 
 @pytest.mark.parametrize("encoder", ["apart", "joint"])
 def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, encoder, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator.scorer._SLAB", 32 * 4)
+    monkeypatch.setattr("condsim.contexts.generator_scorer._VALUES_PER_SLAB", 32 * 4)
     found = []
     for memory_gb in (0, 32 * 4 * 50 / 1e9, 1):  # none, 50 tokens, all
         scorer = GeneratorScorer.open(
@@ -114,7 +114,7 @@ def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, enc
         )
         found += [scores(scorer, "centre", SENTENCES, CENTRES) for _ in range(2)]
         for store in scorer._stores.values():
-            assert store._used <= {0: 0, 1: 10**6}.get(memory_gb, 50 / 3)
+            assert store._end <= {0: 0, 1: 10**6}.get(memory_gb, 50 / 3)
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):
             np.testing.assert_allclose(one, two, rtol=0, atol=1e-5)
@@ -131,22 +131,9 @@ def test_state_store_keeps_what_comes_first():
     assert store.take(np.array([4])).tolist() == [[1, 2]]
 
 
-def test_scores_nothing_to_score_is_empty(folders, small_corpus):
-    scorer = GeneratorScorer.open(folders / "three-apart", small_corpus)
-    nothing = np.array([], dtype=np.int64)
-    assert [len(s) for s in scores(scorer, "centre", ["One.", "Two."], [nothing, nothing])] == [
-        0,
-        0,
-    ]
-    assert [len(s) for s in scores(scorer, "left", ["a", "b"], [nothing, np.array([7])])] == [0, 1]
-    assert scores(scorer, "centre", [], []) == []
-    only_nan = scores(scorer, "left", ["One."], [np.array([0])])
-    assert np.isnan(only_nan[0]).all()
-
-
 def test_scores_bfloat16_is_near_float32(folders, small_corpus, monkeypatch):
     one = GeneratorScorer.open(folders / "three-apart", small_corpus)
-    monkeypatch.setattr("condsim.contexts.generator.scorer.uses_bfloat16", lambda _: True)
+    monkeypatch.setattr("condsim.contexts.generator_scorer.uses_bfloat16", lambda _: True)
     other = GeneratorScorer.open(folders / "three-apart", small_corpus)
     for task in ("centre", "left", "right"):
         full, low = (scores(scorer, task, SENTENCES, CENTRES) for scorer in (one, other))

@@ -7,10 +7,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from condsim.contexts.corpus.vocabulary import CorpusTokens, learn_vocabulary
-from condsim.contexts.generator.scorer import GeneratorScorer
-from condsim.contexts.generator.training import GeneratorData, GeneratorWork, train_generators
-from condsim.contexts.settings import SHAPES, GeneratorSettings, Shape
+from condsim.contexts.generator_scorer import GeneratorScorer
+from condsim.contexts.generator_training import GeneratorData, GeneratorWork, train_generators
+from condsim.contexts.recipe import SHAPES, GeneratorSettings, Shape
+from condsim.contexts.vocabulary import CorpusTokens, learn_vocabulary
 from condsim.errors import InputError, ModelError
 
 SETTINGS = {
@@ -141,19 +141,6 @@ def test_batches_hold_every_training_example_once(small_corpus, vocabulary):
         assert len(batches) > 3
         assert [batch.tolist() for batch in work.batches(0)] == [b.tolist() for b in batches]
         assert [batch.tolist() for batch in work.batches(1)] != [b.tolist() for b in batches]
-
-
-def test_items_of_held_out_documents_are_not_trained_on(small_corpus, vocabulary):
-    data = data_of(small_corpus, vocabulary)
-    trained = set(small_corpus.documents[data.train].tolist())
-    assert not trained & set(small_corpus.documents[data.held_out].tolist())
-
-
-def test_items_long_sentences_are_cut(small_corpus, vocabulary):
-    data = data_of(small_corpus, vocabulary, max_tokens=6)
-    units, items = data.items(("centre", "left"), np.array([7]))
-    assert {len(tokens) for tokens in units.tokens} == {6}
-    assert [len(target) for target in items.targets] == [6, 12]
 
 
 def test_unigram_loss_is_the_cross_entropy_of_counted_words(small_corpus, vocabulary):

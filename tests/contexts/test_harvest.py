@@ -1,7 +1,8 @@
+"""The harvest: shards, kills, changes, and workers on Ray."""
+
 from __future__ import annotations
 
 import errno
-import importlib.util
 import json
 import os
 import shutil
@@ -10,27 +11,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.contexts import fake_origin as fake
 
-from condsim.cache import sole_process
-from condsim.contexts.harvest.harvesting import harvest
-from condsim.contexts.harvest.stored import Harvest, HarvestSettings, PairMix
+from condsim.contexts.harvest import Harvest, harvest_pairs, ray_engine
+from condsim.contexts.recipe import PairMix
 from condsim.errors import InputError
-
-FAKE = Path(__file__).with_name("fake_origin.py")
-
-
-@pytest.fixture(scope="module")
-def fake() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("fake_origin", FAKE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -40,7 +32,7 @@ def folder(small_corpus, tmp_path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(fake, small_corpus, tmp_path_factory) -> Harvest:
+def whole(small_corpus, tmp_path_factory) -> Harvest:
     """A harvest without a break."""
     folder = tmp_path_factory.mktemp("whole")
     shutil.copytree(small_corpus.folder, folder / "corpus")
@@ -53,7 +45,7 @@ def rows(made: Harvest) -> list[dict[str, Any]]:
     return [row for shard in shards for row in parquet.read_table(shard).to_pylist()]
 
 
-def test_harvest_shards_hold_scored_pairs_of_the_corpus(whole, small_corpus, fake):
+def test_harvest_shards_hold_scored_pairs_of_the_corpus(whole, small_corpus):
     found = rows(whole)
     assert 560 < len(found) <= 600
     assert whole.missing() == []
@@ -88,7 +80,7 @@ def test_harvest_splits_are_read_a_shard_at_a_time(whole):
         ]
 
 
-def test_harvest_with_missing_shards_writes_these_and_no_other(fake, folder, whole):
+def test_harvest_with_missing_shards_writes_these_and_no_other(folder, whole):
     made = fake.run(folder)
     kept = made.shard(1).stat().st_mtime_ns
     for number in (0, 7, 14):
@@ -97,7 +89,7 @@ def test_harvest_with_missing_shards_writes_these_and_no_other(fake, folder, who
     assert made.missing() == [0, 7, 14]
     told: list[tuple[int, int]] = []
     origin = fake.FakeOrigin(folder)
-    again = harvest(
+    again = harvest_pairs(
         made.folder,
         fake.SETTINGS,
         lambda: origin,
@@ -110,17 +102,17 @@ def test_harvest_with_missing_shards_writes_these_and_no_other(fake, folder, who
     assert not list(made.folder.glob("*.partial"))
 
 
-def test_harvest_finished_opens_no_model(fake, folder):
+def test_harvest_finished_opens_no_model(folder):
     made = fake.run(folder)
 
     def opened() -> Any:
         raise AssertionError
 
-    assert harvest(made.folder, fake.SETTINGS, opened, identity=fake.IDENTITY).missing() == []
+    assert harvest_pairs(made.folder, fake.SETTINGS, opened, identity=fake.IDENTITY).missing() == []
 
 
-def test_harvest_killed_with_sigkill_loses_and_doubles_no_pair(fake, folder, whole):
-    command = [sys.executable, str(FAKE), str(folder), "0.1"]
+def test_harvest_killed_with_sigkill_loses_and_doubles_no_pair(folder, whole):
+    command = [sys.executable, str(fake.__file__), str(folder), "0.1"]
     for shards in (2, 6):
         process = subprocess.Popen(command)
         try:
@@ -146,14 +138,12 @@ def test_harvest_killed_with_sigkill_loses_and_doubles_no_pair(fake, folder, who
         ({"seed": 4}, {"selection": {"size": 6}}, "selection', 'harvest"),
     ],
 )
-def test_harvest_of_something_else_is_refused(
-    whole, fake, settings: Any, identity: Any, changed: str
-):
+def test_harvest_of_something_else_is_refused(whole, settings: Any, identity: Any, changed: str):
     before = [path.stat().st_mtime_ns for path in sorted(whole.folder.iterdir())]
     with pytest.raises(
         InputError, match=rf"holds a harvest of something else: '{changed}' changed"
     ):
-        harvest(
+        harvest_pairs(
             whole.folder,
             fake.SETTINGS.replaced(**settings),
             lambda: None,
@@ -162,7 +152,7 @@ def test_harvest_of_something_else_is_refused(
     assert [path.stat().st_mtime_ns for path in sorted(whole.folder.iterdir())] == before
 
 
-def test_harvest_shard_that_was_cut_off_is_made_anew(fake, folder, whole):
+def test_harvest_shard_that_was_cut_off_is_made_anew(folder, whole):
     made = fake.run(folder)
     path = made.shard(4)
     path.write_bytes(path.read_bytes()[:-100])
@@ -171,7 +161,7 @@ def test_harvest_shard_that_was_cut_off_is_made_anew(fake, folder, whole):
     assert rows(fake.run(folder)) == rows(whole)
 
 
-def test_harvest_damaged_shard_is_named(fake, folder):
+def test_harvest_damaged_shard_is_named(folder):
     made = fake.run(folder)
     path = made.shard(4)
     content = path.read_bytes()
@@ -184,17 +174,17 @@ def test_harvest_damaged_shard_is_named(fake, folder):
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": 3}', '{"format": 3, "settings": {}}'])
 def test_harvest_damaged_manifest_raises(tmp_path, content: str):
     (tmp_path / "harvest.json").write_text(content)
-    with pytest.raises(InputError, match=r"is no harvest: its harvest\.json cannot be read"):
+    with pytest.raises(InputError, match=r"is not a harvest: cannot read its harvest\.json"):
         Harvest.open(tmp_path)
 
 
 def test_harvest_of_another_version_raises(tmp_path):
     (tmp_path / "harvest.json").write_text(json.dumps({"format": 99}))
-    with pytest.raises(InputError, match=r"made by another version of condsim. Harvest anew"):
+    with pytest.raises(InputError, match=r"made by another version of condsim. Harvest again"):
         Harvest.open(tmp_path)
 
 
-def test_harvest_full_disk_is_one_line_and_finished_shards_stay(fake, folder, whole, monkeypatch):
+def test_harvest_full_disk_is_one_line_and_finished_shards_stay(folder, whole, monkeypatch):
     made = fake.run(folder)
     for number in (3, 4):
         made.shard(number).unlink()
@@ -207,22 +197,71 @@ def test_harvest_full_disk_is_one_line_and_finished_shards_stay(fake, folder, wh
         patch.setattr("pyarrow.parquet.write_table", full)
         with pytest.raises(InputError, match=r"pairs-00003.parquet cannot be written: ") as caught:
             fake.run(folder)
-    end = "The shards before it are whole; make room and run the same command again."
+    end = "The shards before it are whole; free some space and run the same command again."
     assert str(caught.value).endswith(end)
     assert made.missing() == [3, 4]
     assert not list(made.folder.glob("*.partial"))
     assert rows(fake.run(folder)) == rows(whole)
 
 
-def test_harvest_second_process_is_told(fake, folder):
+@pytest.fixture(scope="module")
+def text(small_corpus, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("text")
+    shutil.copytree(small_corpus.folder, folder / "corpus")
+    fake.FakeOrigin(folder)  # builds the index
+    return folder
+
+
+def shards(made: Harvest) -> list[bytes]:
+    return [made.shard(number).read_bytes() for number in range(made.settings.shards)]
+
+
+def opened(folder: Path, mark: Path | None = None) -> Any:
     origin = fake.FakeOrigin(folder)
-    with (
-        sole_process(folder / "harvest"),
-        pytest.raises(InputError, match=r"Another process is at work in .*harvest\. Wait"),
-    ):
-        harvest(folder / "harvest", fake.SETTINGS, lambda: origin, identity={})
+    if mark is not None:
+        origin.scorer = fake.DyingScorer(mark)
+    return origin
 
 
-def test_harvest_settings_last_shard_takes_what_is_left():
-    settings = HarvestSettings(pairs=25, shard_pairs=10)
-    assert [settings.pairs_of(number) for number in range(settings.shards)] == [10, 10, 5]
+@pytest.fixture(scope="module")
+def engine(cluster) -> Iterator[Callable[..., Any]]:
+    from ray import cloudpickle
+
+    from condsim.integrations.ray import RayWorkers
+
+    cloudpickle.register_pickle_by_value(fake)
+    yield lambda workers: ray_engine(RayWorkers(workers=workers))
+    cloudpickle.unregister_pickle_by_value(fake)
+
+
+@pytest.mark.slow
+def test_ray_engine_worker_that_dies_is_replaced_and_shards_are_the_same(engine, text, tmp_path):
+    mark = tmp_path / "one worker died"
+    settings, identity = fake.SETTINGS, fake.IDENTITY
+    told: list[int] = []
+    by_ray = harvest_pairs(
+        tmp_path / "ray",
+        settings,
+        partial(opened, text, mark),
+        identity=identity,
+        engine=engine(workers=2),
+        progress=lambda done, total: told.append(done),
+    )
+    assert mark.exists()
+    assert told[0] == 0
+    assert told[-1] == settings.pairs
+    assert len(told) == settings.shards + 1
+    here = harvest_pairs(tmp_path / "here", settings, partial(opened, text), identity=identity)
+    assert shards(by_ray) == shards(here)
+
+
+@pytest.mark.slow
+def test_ray_engine_worker_that_cannot_begin_is_one_line(engine, tmp_path):
+    with pytest.raises(InputError, match=r"A worker of the harvest failed: .* no corpus"):
+        harvest_pairs(
+            tmp_path / "ray",
+            fake.SETTINGS,
+            partial(opened, tmp_path / "nothing"),
+            identity={},
+            engine=engine(workers=1),
+        )

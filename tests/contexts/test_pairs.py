@@ -2,50 +2,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus.preparing import prepare_corpus
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.harvest.harvesting import (
+from condsim.contexts.corpus import Corpus, prepare_corpus
+from condsim.contexts.index import TfidfIndex
+from condsim.contexts.pairs import (
     PairDrawer,
     build_single_index,
     open_single_index,
     single_sentence_rows,
     splits_of,
 )
-from condsim.contexts.harvest.stored import KINDS, SPLITS, PairMix
-from condsim.contexts.index.retrieval import TfidfIndex
+from condsim.contexts.recipe import PAIR_KINDS, PairMix
 from condsim.errors import InputError
 
 TRAIN, DEV, TEST = range(3)
-
-
-class Rows:
-    """A corpus of numbered sentences, in documents of 50 and chunks of 5."""
-
-    revision = "r0"
-
-    def __init__(self, rows: int, *, repeat: int = 1) -> None:
-        self.rows, self.repeat = rows, repeat
-        self.chunk_starts = np.append(np.arange(0, rows, 5), rows)
-
-    def __len__(self) -> int:
-        return self.rows
-
-    def sentences(self, ids: Any) -> list[str]:
-        return [f"Sentence {row // self.repeat}  of them." for row in ids]
-
-    def chunk_of(self, ids: Any) -> Any:
-        return np.asarray(ids) // 5
-
-    def neighbours(self, centres: Any, *, left: int = 2, right: int = 2) -> Any:
-        found = centres[:, None] + np.array([*range(-left, 0), *range(1, right + 1)])
-        same = (found // 50 == centres[:, None] // 50) & (found >= 0) & (found < self.rows)
-        return np.where(same, found, -1)
 
 
 class Near:
@@ -68,31 +45,43 @@ class Near:
         return np.ones(len(others), np.float32)
 
 
-def drawer(rows: int = 5_000, **options: Any) -> PairDrawer:
-    return PairDrawer(Rows(rows), Near(rows), **options)
+@pytest.fixture
+def numbered(numbered_corpus) -> Callable[[int], Corpus]:
+    """Corpora of numbered sentences, in documents of 50 and chunks of 5."""
+    return partial(numbered_corpus, chunk=5, document=50, text="Sentence {}  of them.")
+
+
+@pytest.fixture
+def drawer(numbered) -> Callable[..., PairDrawer]:
+    def make(rows: int = 5_000, **options: Any) -> PairDrawer:
+        return PairDrawer(numbered(rows), Near(rows), **options)
+
+    return make
 
 
 @pytest.mark.parametrize(
     ("rows", "least"), [(20_000, 200), (5_000, 50), (300, 10), (60, 6), (20, 2)]
 )
-def test_splits_are_98_1_1_and_ten_sentences_of_a_small_corpus(rows: int, least: int):
-    sizes = np.bincount(splits_of(Rows(rows)), minlength=3)
+def test_splits_are_98_1_1_and_ten_sentences_of_a_small_corpus(numbered, rows: int, least: int):
+    sizes = np.bincount(splits_of(numbered(rows)), minlength=3)
     assert sizes.tolist() == [rows - 2 * least, least, least]
 
 
-def test_splits_repeated_sentence_is_in_one_split():
-    splits = splits_of(Rows(900, repeat=3)).reshape(300, 3)
+def test_splits_repeated_sentence_is_in_one_split(numbered):
+    corpus = numbered(900)
+    corpus.sentences = lambda ids: [f"Sentence {row // 3}  of them." for row in ids]
+    splits = splits_of(corpus).reshape(300, 3)
     assert (splits == splits[:, :1]).all()
     assert set(splits[:, 0].tolist()) == {TRAIN, DEV, TEST}
 
 
-def test_splits_too_small_corpus_raises():
-    with pytest.raises(InputError, match=r"needs 20 sentences or more.* This corpus has 19; take"):
-        splits_of(Rows(19))
+def test_splits_too_small_corpus_raises(numbered):
+    with pytest.raises(InputError, match=r"needs 20 sentences or more.* this corpus has 19"):
+        splits_of(numbered(19))
 
 
-def test_draw_pairs_are_98_1_1_and_no_sentence_is_in_two_splits():
-    splits = splits_of(Rows(5_000))
+def test_draw_pairs_are_98_1_1_and_no_sentence_is_in_two_splits(numbered, drawer):
+    splits = splits_of(numbered(5_000))
     drawn = [drawer().draw(start, 500) for start in range(0, 2_000, 500)]
     assert sum(len(one.splits) for one in drawn) > 1_980
     for one in drawn:
@@ -102,7 +91,7 @@ def test_draw_pairs_are_98_1_1_and_no_sentence_is_in_two_splits():
     assert counts[DEV] == counts[TEST] == 20
 
 
-def test_draw_kinds_are_what_the_mix_says_and_what_they_are_called():
+def test_draw_kinds_are_what_the_mix_says_and_what_they_are_called(drawer):
     mix = PairMix(tfidf=0.5, document=0.3, random=0.2)
     one = drawer(mix=mix).draw(0, 3_000)
     kinds = np.bincount(one.kinds, minlength=3) / len(one.kinds)
@@ -110,23 +99,23 @@ def test_draw_kinds_are_what_the_mix_says_and_what_they_are_called():
     np.testing.assert_allclose(kinds, [0.5 * 2 / 3, 0.3, 0.2 + 0.5 / 3], atol=0.03)
     train = one.splits == TRAIN
     apart = np.abs(one.first - one.second)
-    near = train & (one.kinds == KINDS.index("document"))
+    near = train & (one.kinds == PAIR_KINDS.index("document"))
     assert apart[near].max() <= 10
     assert (one.first // 50 == one.second // 50)[near].all()
-    alike = train & (one.kinds == KINDS.index("tfidf"))
+    alike = train & (one.kinds == PAIR_KINDS.index("tfidf"))
     assert (one.first[alike] % 3 != 0).all()
     assert (one.second // 5 - one.first // 5)[alike].max() <= 20
-    assert apart[one.kinds == KINDS.index("random")].max() > 1_000
+    assert apart[one.kinds == PAIR_KINDS.index("random")].max() > 1_000
     assert (apart > 0).all()
 
 
-def test_draw_dev_pairs_are_of_every_kind_too():
-    one = PairDrawer(Rows(20_000), Near(20_000)).draw(0, 20_000)
+def test_draw_dev_pairs_are_of_every_kind_too(drawer):
+    one = drawer(20_000).draw(0, 20_000)
     kinds = np.bincount(one.kinds[one.splits == DEV], minlength=3)
     assert (kinds > 10).all()
 
 
-def test_draw_depends_on_seed_and_number_alone():
+def test_draw_depends_on_seed_and_number_alone(drawer):
     first = drawer(seed=1)
     first.draw(0, 100)
     again, other_seed = drawer(seed=1), drawer(seed=2)
@@ -137,33 +126,23 @@ def test_draw_depends_on_seed_and_number_alone():
         assert one.first.tolist() != other.first.tolist()
 
 
-def test_draw_pair_drawn_twice_is_there_once():
+def test_draw_pair_drawn_twice_is_there_once(drawer):
     one = drawer(20, mix=PairMix(tfidf=0, document=0, random=1)).draw(0, 1_000)
     pairs = Counter(map(frozenset, zip(one.first.tolist(), one.second.tolist(), strict=True)))
     assert set(pairs.values()) == {1}
     assert len(pairs) == 16 * 15 / 2 + 1 + 1  # all there are in the three splits
 
 
-def test_draw_on_a_real_corpus(small_corpus, tmp_path):
-    index = TfidfIndex.build(
-        small_corpus.chunk_texts(), tmp_path / "index", revision=small_corpus.revision
-    )
-    one = PairDrawer(small_corpus, index).draw(0, 400)
-    assert set(one.splits.tolist()) == {TRAIN, DEV, TEST}
-    assert (np.bincount(one.kinds) > 50).all()
-    assert SPLITS[one.splits[0]] == "train"
-
-
-def test_draw_tfidf_partner_is_one_of_the_ten_most_alike_and_shares_a_word():
+def test_draw_tfidf_partner_is_one_of_the_ten_most_alike_and_shares_a_word(numbered):
     class Alike(Near):
         def likeness(self, sentence: str, others: Any) -> Any:
             numbers = [int(re.search(r"\d+", text)[0]) for text in others]
             return np.array([number % 100 if number % 2 else 0 for number in numbers], np.float32)
 
-    one = PairDrawer(Rows(5_000), Alike(5_000), mix=PairMix(tfidf=1, document=0, random=0)).draw(
-        0, 500
-    )
-    alike = (one.kinds == KINDS.index("tfidf")) & (one.splits == TRAIN)
+    one = PairDrawer(
+        numbered(5_000), Alike(5_000), mix=PairMix(tfidf=1, document=0, random=0)
+    ).draw(0, 500)
+    alike = (one.kinds == PAIR_KINDS.index("tfidf")) & (one.splits == TRAIN)
     # Of the 100 sentences of 20 chunks half are alike; the ten highest odd numbers below 100, but
     # for the sentence itself and those of another split.
     assert (one.second[alike] % 2 == 1).all()
@@ -192,9 +171,9 @@ def test_draw_documents_of_one_sentence_have_partners_among_themselves(captions,
         0, 400
     )
     from_captions = ~captions.has_context[one.first]
-    assert KINDS.index("document") not in one.kinds[from_captions]
-    assert KINDS.index("random") in one.kinds
-    alike = from_captions & (one.kinds == KINDS.index("tfidf"))
+    assert PAIR_KINDS.index("document") not in one.kinds[from_captions]
+    assert PAIR_KINDS.index("random") in one.kinds
+    alike = from_captions & (one.kinds == PAIR_KINDS.index("tfidf"))
     assert alike[one.splits == TRAIN].sum() > 100
     words = [
         [text.split()[2] for text in captions.sentences(ids[alike])]
@@ -207,7 +186,7 @@ def test_draw_documents_of_one_sentence_have_partners_among_themselves(captions,
 def test_single_index_is_built_once_and_is_needed_where_there_are_such_documents(
     captions, tmp_path
 ):
-    with pytest.raises(InputError, match=r"lone holds no TF-IDF index; make it with"):
+    with pytest.raises(InputError, match=r"lone contains no TF-IDF index; make it with"):
         open_single_index(captions, tmp_path / "index")
     made = build_single_index(captions, tmp_path / "index", min_df=2)
     ((found, _),) = open_single_index(captions, tmp_path / "index").search(["A giraffe."], top_n=9)
@@ -217,22 +196,3 @@ def test_single_index_is_built_once_and_is_needed_where_there_are_such_documents
     before = (made.folder / "manifest.json").stat().st_mtime_ns
     build_single_index(captions, tmp_path / "index", min_df=2)
     assert (made.folder / "manifest.json").stat().st_mtime_ns == before
-
-
-def test_single_index_without_such_documents_is_none(small_corpus, tmp_path):
-    assert build_single_index(small_corpus, tmp_path / "index", min_df=2) is None
-    assert open_single_index(small_corpus, tmp_path / "index") is None
-
-
-def test_single_index_of_documents_with_no_word_in_common_finds_nothing(tmp_path):
-    (tmp_path / "a.txt").write_text("One lorry stops.\n\nMany violins sound.")
-    corpus = prepare_corpus([tmp_path / "a.txt"], tmp_path / "corpus")
-    index = build_single_index(corpus, tmp_path / "index", min_df=2)
-    ((found, _),) = index.search(["One lorry."])
-    assert not len(found)
-
-
-@pytest.mark.parametrize("shares", [(0.5, 0.5, 0.5), (-0.5, 1.0, 0.5)])
-def test_pair_mix_that_is_none_raises(shares: tuple[float, float, float]):
-    with pytest.raises(InputError, match=r"at least 0 and add up to 1. Got"):
-        PairMix(**dict(zip(KINDS, shares, strict=True)))

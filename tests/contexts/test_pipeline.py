@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import importlib.util
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -17,11 +15,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from condsim.contexts.corpus.stored import Corpus
-from condsim.contexts.harvest.stored import Harvest
-from condsim.contexts.opened import open_pipeline
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.harvest import Harvest
+from condsim.contexts.pipeline import STAGES, Pipeline
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
-from condsim.contexts.run import STAGES, Pipeline
+from condsim.contexts.run import open_pipeline
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 from condsim.training.folder import finished_run
@@ -76,16 +74,6 @@ def make(
             if until == "surrogate":
                 made.surrogate(harvested)
     return told
-
-
-@pytest.fixture(scope="module")
-def small_text() -> str:
-    conftest = Path(__file__).with_name("conftest.py")
-    spec = importlib.util.spec_from_file_location("contexts_conftest", conftest)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    text: str = module.small_text()
-    return text
 
 
 @pytest.fixture(scope="module")
@@ -160,48 +148,6 @@ def test_opened_run_is_an_origin_model_that_needs_no_input(copy, tmp_path):
     assert scorer.score(PAIR[0], PAIR[0]) == pytest.approx(1.0, abs=1e-5)
 
 
-_KILLED_AT_THE_THIRD_BATCH = """
-import itertools, os, signal, sys
-from condsim.cache import KeptScores
-from condsim.cli.main import run
-add, calls = KeptScores.add, itertools.count(1)
-def add_and_die(*values):
-    add(*values)
-    if next(calls) == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-KeptScores.add = add_and_die
-run(sys.argv[1:])
-"""
-
-
-@pytest.mark.slow
-def test_opened_run_evaluation_that_was_killed_goes_on(copy, tmp_path):
-    folder, recipe = copy
-    small = recipe.replaced(scoring=recipe.scoring.replaced(batch_size=2))
-    save_contexts_recipe(small, folder / "contexts.yaml")
-    corpus = Corpus(folder / "corpus")
-    first, second = corpus.sentences(range(0, 60)), corpus.sentences(range(60, 120))
-    data = tmp_path / "sts-dev.csv"
-    known = ("main-news", "days", "2026")
-    rows = [
-        (*known, str(row), str(row % 6), *pair)
-        for row, pair in enumerate(zip(first, second, strict=True))
-    ]
-    data.write_text("".join("\t".join(row) + "\n" for row in rows))
-    options = ["evaluate", "--model", str(folder), "--data", str(data), "--resamples", "20"]
-    killed = subprocess.run([sys.executable, "-c", _KILLED_AT_THE_THIRD_BATCH, *options])
-    assert killed.returncode == -signal.SIGKILL
-    command = [sys.executable, "-m", "condsim", *options]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    before = re.search(r"small origin: (\d+) pairs were scored before", done.stderr)
-    assert before is not None
-    assert int(before[1]) == 6
-    assert len((*folder.glob("scored/*.txt"),)) == 1
-    kept = load_scorer(folder).score(first, second, scale="raw")
-    anew = open_pipeline(folder).scorer.cosines(first, second)
-    np.testing.assert_allclose(kept, anew, atol=1e-4)
-
-
 def test_opened_run_version_is_that_of_weights_and_settings(copy):
     folder, recipe = copy
     scorer, identity = load_scorer(folder), open_pipeline(folder).identity
@@ -219,16 +165,6 @@ def test_opened_run_version_is_that_of_weights_and_settings(copy):
         assert open_pipeline(folder).identity != identity
         identity = open_pipeline(folder).identity
     assert len(versions) == 4
-
-
-def test_opened_run_vectors_that_were_cut_off_are_computed_again(copy):
-    folder, _ = copy
-    before = load_scorer(folder).score(*PAIR, scale="raw")
-    (file,) = (folder / "coherence").glob("vectors.npy")
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-2])
-    assert load_scorer(folder).score(*PAIR, scale="raw") == pytest.approx(before, abs=1e-5)
-    assert file.read_bytes() == whole
 
 
 def test_opened_run_of_an_unfinished_one_says_what_is_missing(copy):
@@ -251,7 +187,7 @@ def test_opened_run_fits_weights_to_held_out_text(tmp_path):
     counts = {"generators.kind": "counts", "scoring.weights.coherence": "0"}
     make(tmp_path / "run", recipe_of(tmp_path / "days.txt", **counts), "origin")
     run = open_pipeline(tmp_path / "run")
-    with pytest.raises(InputError, match=r"need 64 held-out sentences .* Got 1[0-9]\."):
+    with pytest.raises(InputError, match=r"need 64 held-out sentences .* got 1[0-9]\."):
         run.fit_weights()
     half = run.recipe.generators.replaced(held_out=0.5)
     run.recipe = run.recipe.replaced(generators=half)
@@ -312,12 +248,13 @@ def test_pipeline_documents_of_one_sentence_are_harvested_with_each_other(small_
 
 @pytest.mark.slow
 def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, cluster, one_thread):
-    from condsim.contexts.harvest.harvesting import RayEngine
+    from condsim.contexts.harvest import ray_engine
+    from condsim.integrations.ray import RayWorkers
 
     folder, recipe = copy
     recipe = recipe.replaced(harvest=recipe.harvest.replaced(pairs=50))
     with new(folder, recipe, "harvest").begun() as made:
-        by_ray = made.harvest(RayEngine(workers=1))
+        by_ray = made.harvest(ray_engine(RayWorkers(workers=1)))
     spread = pq.read_table(by_ray.shard(0)).to_pydict()
     shutil.rmtree(folder / "harvest")
     with new(folder, recipe, "harvest").begun() as made:
@@ -341,15 +278,6 @@ def test_pipeline_of_a_changed_recipe_is_refused(origin, section: str, change: s
     recipe = recipe_of(origin / "days.txt", **{key: value})
     with pytest.raises(InputError, match=rf"run of another recipe: '{section}' changed\. Give"):
         new(origin / "run", recipe)
-
-
-def test_pipeline_of_other_inputs_is_refused(origin, small_text):
-    (origin / "more.txt").write_text(small_text)
-    with pytest.raises(InputError, match=r"run of another recipe: 'inputs' changed"):
-        new(
-            origin / "run",
-            recipe_of(origin / "days.txt").replaced(inputs=[str(origin / "more.txt")]),
-        )
 
 
 def test_pipeline_origin_settings_may_change_until_there_is_a_harvest(copy):
@@ -401,7 +329,7 @@ def test_pipeline_text_that_is_no_corpus_is_told_in_one_line(tmp_path, text: str
     ("sections", "message"),
     [
         ({"inputs": "[none.txt]"}, "none.txt does not exist"),
-        ({"surrogate.train": "{epoch: 1}"}, "Unknown surrogate recipe key 'epoch'"),
+        ({"surrogate.train": "{epoch: 1}"}, "'epoch'"),
         ({"harvest.pairs": 299}, "'harvest.pairs' must be at least 300 to train a surrogate"),
         ({"surrogate.backbone": "/no/such"}, "The backbone folder '/no/such' does not exist"),
         ({"generators.backbone": "./none"}, r"The backbone folder '\./none' does not exist"),
@@ -419,21 +347,10 @@ def test_pipeline_mistakes_are_told_before_anything_is_made(
 def test_pipeline_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("A text.")
     recipe = recipe_of(tmp_path / "a.txt")
-    with pytest.raises(InputError, match=r"is not empty and holds no run of contexts"):
+    with pytest.raises(InputError, match=r"is not empty and .* no run of contexts"):
         new(tmp_path, recipe)
     with pytest.raises(InputError, match=r"a\.txt is a file; a run of contexts is a folder"):
         new(tmp_path / "a.txt", recipe)
-
-
-def test_pipeline_second_process_is_told(tmp_path):
-    (tmp_path / "a.txt").write_text("A text.")
-    recipe = recipe_of(tmp_path / "a.txt")
-    with (
-        new(tmp_path / "run", recipe).begun(),
-        pytest.raises(InputError, match=r"Another process is at work in .*run\."),
-        new(tmp_path / "run", recipe).begun(),
-    ):
-        pass
 
 
 @pytest.mark.slow

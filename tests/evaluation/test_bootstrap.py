@@ -7,7 +7,7 @@ import pytest
 
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import (
-    BLOCK,
+    WEIGHTS_PER_BLOCK,
     bootstrap,
     p_value,
     percentile_interval,
@@ -31,7 +31,7 @@ def test_resample_weights_rows_of_a_pair_are_drawn_together():
 
 
 def test_resample_weights_blocks_add_up_and_the_seed_decides():
-    clusters = np.arange(BLOCK // 10)
+    clusters = np.arange(WEIGHTS_PER_BLOCK // 10)
     blocks = list(resample_weights(clusters, resamples=25, seed=3))
     assert [len(block) for block in blocks] == [10, 10, 5]
     again = list(resample_weights(clusters, resamples=25, seed=3))
@@ -96,5 +96,5 @@ def test_resample_weights_no_rows_is_an_error():
 
 
 def test_resample_weights_no_resamples_is_an_error():
-    with pytest.raises(InputError, match=r"at least 1\. Got 0"):
+    with pytest.raises(InputError, match=r"at least 1; got 0"):
         next(resample_weights(np.arange(3), resamples=0))

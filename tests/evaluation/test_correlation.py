@@ -32,7 +32,7 @@ def naive_pearson(x, y):
 
 def partial_spearman(x, y, given):
     x, y, given = (np.asarray(values, np.float64) for values in (x, y, given))
-    metrics = Metrics([x], gold=y, given=given, names=["partial_spearman"])
+    metrics = Metrics([x], gold=y, control=given, names=["partial_spearman"])
     return metrics.point()[0, 0] / 100
 
 
@@ -123,12 +123,12 @@ def test_partial_spearman_given_the_same_order_is_nan():
 
 
 def test_correlation_two_lengths_is_an_error():
-    with pytest.raises(InputError, match=r"one length\. Got 2 and 3"):
+    with pytest.raises(InputError, match=r"one length; got the shapes \(2,\) and \(3,\)"):
         spearman([1, 2], [1, 2, 3])
 
 
 def test_correlation_nan_is_an_error_naming_the_index():
-    with pytest.raises(InputError, match="Got nan at index 1"):
+    with pytest.raises(InputError, match="finite values; got NaN"):
         pearson([1, math.nan, 2], [1, 2, 3])
 
 

@@ -158,7 +158,7 @@ def test_evaluate_provenance_is_recorded(make_task, make_scorer):
 
 def test_evaluate_two_valid_rows_is_an_error(make_task, make_scorer):
     task = make_task([5, 2, math.nan])
-    with pytest.raises(InputError, match=r"at least 3 rows with a label\. Got 2 among 3 rows"):
+    with pytest.raises(InputError, match=r"at least 3 rows with a label; 2 of 3 rows"):
         evaluate(make_scorer("model", [1, 2, 3]), task)
 
 
@@ -170,13 +170,13 @@ def test_evaluate_unknown_baseline_is_an_error_before_the_model_runs(make_task, 
 
 
 def test_evaluate_no_resamples_is_an_error(make_task, make_scorer):
-    with pytest.raises(InputError, match=r"resamples must be at least 1\. Got 0"):
+    with pytest.raises(InputError, match=r"resamples must be at least 1; got 0"):
         evaluate(make_scorer("model", [1, 2, 3]), make_task([1, 2, 3]), resamples=0)
 
 
 def test_evaluate_nan_score_is_an_error(make_task, make_scorer):
     scorer = make_scorer("broken", [0.1, math.nan, 0.3])
-    with pytest.raises(ModelError, match=r"broken: every score must be a finite number\. Got nan"):
+    with pytest.raises(ModelError, match=r"broken: every score must be a finite number; got nan"):
         evaluate(scorer, make_task([1, 2, 3]))
 
 

@@ -119,22 +119,22 @@ def test_over_estimation_unlabelled_rows_may_have_any_score(make_task):
 
 @pytest.mark.parametrize("labels", [[3, 3, 2, 2], [3, math.nan, 2, math.nan]])
 def test_over_estimation_no_pairs_is_an_error(make_task, labels):
-    with pytest.raises(InputError, match=r"^tiny: over-estimation .* Got none among the \d rows"):
+    with pytest.raises(InputError, match=r"^tiny: over-estimation .* none among \d labelled rows"):
         over_estimation(np.zeros(4), make_task(labels))
 
 
 def test_over_estimation_without_conditions_is_an_error(make_task):
-    with pytest.raises(InputError, match="Got none among the 2 rows"):
+    with pytest.raises(InputError, match="none among 2 labelled rows"):
         over_estimation(np.zeros(2), replace(make_task([3, 2]), conditions=None))
 
 
 def test_over_estimation_wrong_number_of_scores_is_an_error(make_task):
-    with pytest.raises(InputError, match=r"each row of tiny, \(2,\)\. Got the shape \(3,\)"):
+    with pytest.raises(InputError, match=r"each row of tiny, \(2,\); got the shape \(3,\)"):
         over_estimation(np.zeros(3), make_task([3, 2]))
 
 
 def test_over_estimation_infinite_score_is_an_error(make_task):
-    with pytest.raises(InputError, match=r"finite scores .* the pair of the 3\. and 4\. row"):
+    with pytest.raises(InputError, match="finite scores and labels"):
         over_estimation([0.1, 0.2, 0.3, math.inf], make_task([3, 2, 5, 1]))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.tables import predicted_against_gold, score_histogram
+from condsim.evaluation.plots import predicted_against_gold, score_histogram
 
 
 def test_score_histogram_two_models_writes_png(tmp_path):
@@ -15,7 +15,7 @@ def test_score_histogram_two_models_writes_png(tmp_path):
 
 
 def test_score_histogram_no_model_raises(tmp_path):
-    with pytest.raises(InputError, match="one model or more"):
+    with pytest.raises(InputError, match="at least one model"):
         score_histogram({}, tmp_path / "h.png")
 
 
@@ -32,7 +32,7 @@ def test_predicted_against_gold_two_models_writes_png(tmp_path, make_task):
 
 
 def test_predicted_against_gold_no_model_or_no_pairs_raises(tmp_path, make_task):
-    with pytest.raises(InputError, match="one model or more"):
+    with pytest.raises(InputError, match="at least one model"):
         predicted_against_gold({}, make_task([5, 1]), tmp_path / "p.png")
     pytest.importorskip("matplotlib")
     with pytest.raises(InputError, match="over-estimation is counted on pairs"):

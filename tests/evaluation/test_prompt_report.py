@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.evaluate import PromptReport, evaluate_prompt
 from condsim.prompting.backend import Answer
+from condsim.prompting.evaluation import PromptReport, evaluate_prompt
 from condsim.prompting.scorer import PromptScorer
 from condsim.prompting.settings import PromptSettings
 from condsim.types import Task
@@ -87,7 +87,7 @@ def test_prompt_report_json_reads_back_equal(tmp_path: Path, fake_backend: Any):
 def test_prompt_report_of_another_file_raises(tmp_path: Path, content: str):
     (tmp_path / "report.json").write_text(content)
     with pytest.raises(
-        InputError, match=r"report\.json is not a (whole )?report of a prompted model"
+        InputError, match=r"report\.json is not a (complete )?report of a prompted model"
     ):
         PromptReport.from_json(tmp_path / "report.json")
 
@@ -113,5 +113,5 @@ def test_evaluate_prompt_labels_on_another_scale_raise_before_asking(
 
 
 def test_evaluate_prompt_too_few_labels_raise(tmp_path: Path, fake_backend: Any):
-    with pytest.raises(InputError, match=r"at least 3 rows with a label. Got 2"):
+    with pytest.raises(InputError, match=r"at least 3 rows with a label; 2 of 2"):
         evaluate_prompt(scorer_of(fake_backend, tmp_path), task_of(2), settings={})

@@ -74,7 +74,7 @@ def test_report_from_json_unknown_format_is_an_error(report, tmp_path, version):
     report.to_json(path)
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, "format": version}))
-    with pytest.raises(InputError, match=r"report\.json has report format .*; .* reads format 1"):
+    with pytest.raises(InputError, match=r"report\.json is not a report .*'format' must be 1"):
         Report.from_json(path)
 
 
@@ -82,10 +82,10 @@ def test_report_from_json_unknown_format_is_an_error(report, tmp_path, version):
     ("text", "message"),
     [
         ("{", "it is not JSON"),
-        ("[1]", "has no 'format'"),
-        ("{}", "has no 'format'"),
-        ('{"format": 1}', "not a whole report: task: Field required"),
-        ('{"format": 1, "model": 3}', "not a whole report"),
+        ("[1]", "'format' must be 1, got None"),
+        ("{}", "'format' must be 1, got None"),
+        ('{"format": 1}', "not a complete report: task: Field required"),
+        ('{"format": 1, "model": 3}', "not a complete report"),
     ],
 )
 def test_report_from_json_damaged_file_is_an_error(tmp_path, text, message):

@@ -62,7 +62,7 @@ def test_metrics_resamples_equal_the_metrics_of_the_repeated_rows():
     high, low = np.where(swap, low, high), np.where(swap, high, low)
     pair_weights = random_weights(generator, resamples=20, rows=30)
     weights = np.repeat(pair_weights, 2, axis=1)  # rows 2k and 2k + 1 are drawn together
-    metrics = Metrics([scores, given], gold=gold, given=given, high=high, low=low)
+    metrics = Metrics([scores, given], gold=gold, control=given, high=high, low=low)
     values = metrics(weights)
     for row in range(20):
         rows = drawn_rows(weights[row])
@@ -82,7 +82,7 @@ def test_metrics_resamples_equal_the_metrics_of_the_repeated_rows():
 def test_metrics_constant_scores_have_no_correlation_and_half_the_pairs():
     constant, gold = np.full(4, 0.7), np.array([0.0, 0.5, 1.0, 0.25])
     high, low = np.array([1, 2]), np.array([0, 3])
-    values = Metrics([constant], gold=gold, given=gold[::-1], high=high, low=low).point()[0]
+    values = Metrics([constant], gold=gold, control=gold[::-1], high=high, low=low).point()[0]
     by_name = dict(zip(METRICS, values, strict=True))
     assert np.isnan(by_name["spearman"])
     assert np.isnan(by_name["pearson"])

@@ -76,7 +76,7 @@ def test_robustness_result_can_be_written(rewordings, tmp_path):
 
 def test_robustness_score_not_finite_refused(rewordings):
     with pytest.raises(
-        ModelError, match=r"table: every score must be a finite number\. Got nan for row 1 "
+        ModelError, match=r"table: every score must be a finite number; got nan for row 1 "
     ):
         robustness(Table([(*ROWS[0][:4], np.nan), *ROWS[1:]]), rewordings)
 

@@ -58,7 +58,7 @@ def test_find_threshold_few_rows_says_how_many_more():
 
 def test_find_threshold_useless_scores_say_so():
     positive = np.arange(2000) % 2 == 0
-    with pytest.raises(InputError, match="do not tell the rows apart"):
+    with pytest.raises(InputError, match="do not separate the rows"):
         find_threshold(np.linspace(0, 1, 2000), positive, precision=0.9)
 
 
@@ -69,7 +69,7 @@ def test_find_threshold_useless_scores_say_so():
         ([0.5, 0.6], [True], 0.9, r"shapes \(2,\) and \(1,\)"),
         ([0.5], [1], 0.9, "a bool for each row"),
         ([np.nan], [True], 0.9, "finite scores"),
-        ([0.5], [False], 0.9, "none of them positive"),
+        ([0.5], [False], 0.9, "none of 1 is positive"),
     ],
 )
 def test_find_threshold_bad_input_is_refused(scores, positive, precision, message):

@@ -43,7 +43,7 @@ def test_triplet_accuracy_constant_scorer_is_never_right():
     ("scores", "message"),
     [
         ([1, 2], r"fixed: score must return one number for each row, \(8,\)"),
-        ([np.nan] * 8, r"fixed: every score must be a finite number\. Got nan for row 1 "),
+        ([np.nan] * 8, r"fixed: every score must be a finite number; got nan for row 1 "),
     ],
 )
 def test_triplet_accuracy_scorer_that_fails_named(scores, message):

@@ -31,12 +31,12 @@ def torch_zygote() -> Iterator[Zygote]:
 def trained_base(tiny_backbone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a bi-encoder as training leaves it, its backbone and rows to train on."""
     from condsim.model.builders import build_bi_encoder
-    from condsim.model.settings import Settings
+    from condsim.model.settings import ModelSettings
 
     folder = tmp_path_factory.mktemp("trained")
     shutil.copytree(tiny_backbone, folder / "backbone")
     build_bi_encoder(str(tiny_backbone), max_seq_length=32).save_pretrained(str(folder / "bi"))
-    Settings(kind="bi-encoder", name="tiny", order="condition-first").save(folder / "bi")
+    ModelSettings(kind="bi-encoder", name="tiny", order="condition-first").save(folder / "bi")
     rows = [f"A man {n} runs.,A dog {n} eats.,the animal,{n % 5 + 1}\n" for n in range(24)]
     (folder / "train.csv").write_text("sentence1,sentence2,condition,label\n" + "".join(rows))
     return folder

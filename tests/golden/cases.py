@@ -272,22 +272,22 @@ EVALUATE = [
         committed=False,
     ),
     case(
-        "evaluate/suite sts",
-        "evaluate --suite sts --data d --model words=word-overlap --model default --bootstrap "
-        "--resamples 20 --json r.json --csv r.csv --cache off",
-        files=library.STS_FILES,
+        "evaluate/several",
+        "evaluate --data dev.csv --data train.csv --model words=word-overlap --model default "
+        "--resamples 20 --json r.json --csv r.csv",
+        files={**DEV, "train.csv": inputs.TRAIN},
     ),
     case(
         "evaluate/suite written",
-        "evaluate --suite written --data w.txt --model default --baselines --resamples 10 "
-        "--json r.json --cache off",
+        "evaluate --suite written --data w.txt --model default --baseline word-overlap "
+        "--baseline condition-only --resamples 10 --json r.json",
         files={"w.txt": library.written_slice(60)},
         committed=False,
     ),
     case(
         "evaluate/suite criteria",
-        "evaluate --suite criteria --data d --model default --baselines --resamples 10 "
-        "--json r.json --cache off",
+        "evaluate --suite criteria --data d --model default --baseline word-overlap "
+        "--baseline condition-only --resamples 10 --json r.json",
         files={"d/dev_rows.csv": inputs.SETS},
     ),
     refused("evaluate/unknown baseline", "evaluate --data dev.csv --baseline nope", files=DEV),
@@ -968,9 +968,9 @@ SLOW = [
         "--json bertscore.json",
         "evaluate --data dev.csv --model glove:glove.txt --resamples 10 --json glove.json",
         f"evaluate --data dev.csv --model {_BI} --against mean:../models/backbone --resamples 10",
-        f"evaluate --suite sts --data d --model bi={_BI} --model mean:../models/backbone "
-        "--precision float32 --cache kept --json suite.json",
-        files={**DEV, **library.STS_FILES, "glove.txt": library.GLOVE},
+        f"evaluate --data dev.csv --model bi={_BI} --model mean=mean:../models/backbone "
+        "--resamples 10 --json several.json",
+        files={**DEV, "glove.txt": library.GLOVE},
         after=_TRAINED,
         skip=r"kept|\.lock$",
         **_SLOW,

@@ -110,23 +110,6 @@ NLI = inputs.lines(
 )
 
 
-def _sts_files() -> dict[str, str]:
-    words = ("dog", "cat", "bird", "child", "man", "girl")
-    rows = [
-        (f"A {word} plays on the street.", f"A {words[place // 2]} plays {place * 'well '}.", place)
-        for place, word in enumerate(words)
-    ]
-    sick = "".join(f"{one}\t{two}\t{1 + score * 0.8:.1f}\n" for one, two, score in rows)
-    stsb = "".join(f"g\tf\t2012\t1\t{score}\t{one}\t{two}\n" for one, two, score in rows)
-    return {
-        "d/sick_test.tsv": "sentence_A\tsentence_B\trelatedness_score\n" + sick,
-        "d/sts-test.csv": stsb,
-    }
-
-
-STS_FILES = _sts_files()
-
-
 def recipe(more: str = "") -> str:
     """The recipe of a tiny model."""
     return _RECIPE + more

@@ -48,7 +48,7 @@ def documents():
 
 @pytest.mark.parametrize("kind", EMBEDDERS)
 def test_embedder_model_without_embeddings_refused(kind, ranker_only):
-    with pytest.raises(ModelError, match="gives scores only; embeddings need a bi- or tri-encoder"):
+    with pytest.raises(ModelError, match="gives only scores; embeddings need a bi- or tri-encoder"):
         kind(condition="the colour", model=ranker_only)
 
 
@@ -203,7 +203,7 @@ def test_haystack_ranker_puts_the_best_first(scorer):
 
 def test_haystack_ranker_document_without_text_refused(scorer):
     ranker = HaystackRanker("the colour", scorer)
-    with pytest.raises(InputError, match=r"'sentences2' must be a str. Got None at index 0"):
+    with pytest.raises(InputError, match=r"'sentences2' must be a str; got None at index 0"):
         ranker.run(query=QUERY, documents=[HaystackDocument(meta={"a": 1})])
 
 

@@ -86,12 +86,12 @@ def test_polars_score_scale_is_passed_on(table):
 
 def test_polars_score_empty_text_names_the_row(table):
     blank = table.with_columns(b=pl.Series([*SECOND[:4], " "]))
-    with pytest.raises(InputError, match=r"'sentences2' must have text. Got ' ' at index 4"):
+    with pytest.raises(InputError, match=r"'sentences2' must have text; got ' ' at index 4"):
         blank.select(pl.col("a").condsim.score("b", condition="the colour"))
 
 
 def test_polars_score_numbers_refused(table):
-    with pytest.raises(InputError, match=r"'sentences2' must be a str. Got 7 at index 0 instead"):
+    with pytest.raises(InputError, match=r"'sentences2' must be a str; got 7 at index 0"):
         table.select(pl.col("a").condsim.score(pl.lit(7)))
 
 
@@ -144,7 +144,7 @@ def test_pandas_score_unknown_column_names_near_ones(frame):
 
 def test_pandas_score_empty_text_names_the_row(frame):
     frame.loc[50, "a"] = ""
-    with pytest.raises(InputError, match=r"'sentences1' must have text. Got '' at index 4 instead"):
+    with pytest.raises(InputError, match=r"'sentences1' must have text; got '' at index 4"):
         frame.condsim.score("a", "b", condition="the colour")
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from condsim.model.calibration import Calibration
-from condsim.model.settings import Settings
+from condsim.model.settings import ModelSettings
 
 CALIBRATION = Calibration(raw=(-1.0, 0.5, 1.0), score=(0.0, 0.2, 1.0))
 
@@ -15,7 +15,7 @@ def trained(tiny_backbone, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("trained")
     build_bi_encoder(str(tiny_backbone), max_seq_length=32).save_pretrained(str(folder))
-    settings = Settings(
+    settings = ModelSettings(
         kind="bi-encoder",
         name="tiny",
         order="condition-first",

@@ -1,4 +1,9 @@
+"""Baselines of words: overlap, TF-IDF cosine and the fitted regressions."""
+
 from __future__ import annotations
+
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,13 +11,18 @@ from scipy import stats
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 
-from condsim.errors import InputError
+from condsim.errors import InputError, MissingExtraError
+from condsim.evaluation.correlation import spearman
+from condsim.model import baselines as module
 from condsim.model.baselines import (
     BASELINES,
     ConditionOnlyScorer,
     SentencesOnlyScorer,
+    TfIdfCosineScorer,
+    TfIdfRidge,
     WordOverlapScorer,
     baseline,
+    out_of_fold,
 )
 from condsim.types import Scorer, Task
 
@@ -33,19 +43,6 @@ SECOND = tuple(f"The {word} lamp is off." for word in "red blue blue pine oak wi
 def make_task(labels, rows=slice(None)):
     texts = (column[rows] for column in (FIRST, SECOND, CONDITIONS))
     return Task("tiny", "0123456789ab", *texts, np.asarray(labels, np.float32)[rows])
-
-
-def test_condition_only_equals_scikit_learn():
-    vectorizer = TfidfVectorizer(ngram_range=(1, 2))
-    features = vectorizer.fit_transform(CONDITIONS)
-    unseen = ["the colour of the chairs", "purpose", "nothing known", "a b c"]
-    for alpha in (1.0, 8.0):
-        reference = Ridge(alpha=alpha).fit(features, GOLD)
-        expected = reference.predict(vectorizer.transform(unseen))
-        scorer = ConditionOnlyScorer(alpha=alpha).fit_task(make_task(4 * GOLD + 1))
-        scores = scorer.score(unseen, unseen, unseen)
-        np.testing.assert_allclose(scores, np.clip(expected, 0, 1), atol=1e-3)
-        assert scores.dtype == np.float32
 
 
 def test_condition_only_never_sees_the_sentences():
@@ -123,7 +120,7 @@ def test_baseline_unknown_name_is_an_error():
 
 @pytest.mark.parametrize("name", ["condition-only", "sentences-only"])
 def test_baseline_scored_before_it_is_fitted_is_an_error(name):
-    with pytest.raises(InputError, match="not been fitted"):
+    with pytest.raises(InputError, match="not fitted"):
         baseline(name).score(FIRST, SECOND, CONDITIONS)
 
 
@@ -131,3 +128,174 @@ def test_baseline_scored_before_it_is_fitted_is_an_error(name):
 def test_baseline_train_without_labels_is_an_error(name):
     with pytest.raises(InputError, match="at least one row"):
         baseline(name, train=make_task([np.nan] * 7))
+
+
+LEFT = ["The red lamp is on.", "A wide oak table", "the red lamp", "Größe!"]
+RIGHT = ["The blue lamp is off.", "A lamp", "lamp: red, the", "größe"]
+
+
+def test_tfidf_cosine_equals_scikit_learn():
+    vectorizer = TfidfVectorizer().fit(LEFT + RIGHT)
+    products = vectorizer.transform(LEFT).multiply(vectorizer.transform(RIGHT))
+    expected = np.asarray(products.sum(axis=1)).ravel()
+    scores = baseline("tfidf-cosine").score(LEFT, RIGHT, None)
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores[2:], 1, rtol=1e-6)
+
+
+def test_tfidf_cosine_hand_worked_value():
+    # words ab, cd; df 2 and 1 of 2 sentences: idf 1 and ln(3/2) + 1 = 1.405465
+    # cosine of (1, 1.405465) and (1, 0): 1 / sqrt(1 + 1.975333) = 0.579739
+    score = TfIdfCosineScorer().score(["ab cd"], ["ab"], ["not looked at"])
+    np.testing.assert_allclose(score, [0.579739], atol=1e-6)
+
+
+def test_tfidf_cosine_sentences_without_words_score_zero():
+    scores = TfIdfCosineScorer().score(["a b", "?!"], ["a b", "?!"], None)
+    assert scores.tolist() == [0, 0]
+    mixed = TfIdfCosineScorer().score(["a b", "red"], ["red", "red"], None)
+    np.testing.assert_allclose(mixed, [0, 1], rtol=1e-6)
+
+
+def test_tfidf_cosine_without_scikit_learn_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
+    with pytest.raises(MissingExtraError, match=r"condsim\[train\]"):
+        TfIdfCosineScorer().score(LEFT, RIGHT, None)
+
+
+WORDS = "lamp lamps table chair red green wide narrow oak pine one two".split()
+
+
+def random_texts(*, seed, texts):
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(1, 9, size=texts)
+    return [" ".join(generator.choice(WORDS, size=length)) for length in lengths]
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 8.0])
+def test_tfidf_ridge_equals_scikit_learn(alpha):
+    train, test = random_texts(seed=0, texts=80), random_texts(seed=1, texts=30)
+    test += ["unknown words only", ""]
+    targets = np.random.default_rng(2).random(80)
+    vectorizer = TfidfVectorizer(token_pattern=r"\S+")
+    features = vectorizer.fit_transform(train).toarray()
+    reference = Ridge(alpha=alpha, solver="cholesky").fit(features, targets)
+    expected = reference.predict(vectorizer.transform(test).toarray())
+    model = TfIdfRidge(alpha=alpha)
+    model.fit(map(str.split, train), targets)
+    np.testing.assert_allclose(model.predict(map(str.split, test)), expected, atol=1e-7)
+
+
+def test_tfidf_ridge_hand_worked_value():
+    # Two documents of one word each: idf is the same and rows have length 1, so the centred
+    # features are +-1/2 in both columns, the centred targets +-1/2. With w = (a, -a):
+    # 2 rows * (a - 1/2)^2 + alpha 2 a^2 is least at a = 1 / (2 (1 + alpha)) = 1/4 at alpha = 1,
+    # so the predictions are 1/2 +- 1/4.
+    model = TfIdfRidge(alpha=1.0)
+    model.fit([["lamp"], ["table"]], np.array([1.0, 0.0]))
+    np.testing.assert_allclose(model.predict([["lamp"], ["table"], ["chair"]]), [0.75, 0.25, 0.5])
+
+
+def test_tfidf_ridge_cap_keeps_the_most_frequent_terms():
+    texts = ["lamp lamp red", "lamp green", "table lamp green"]
+    model = TfIdfRidge(alpha=1.0, max_features=2)
+    model.fit(map(str.split, texts), np.array([0.0, 1.0, 0.5]))
+    prediction = model.predict([["table"], ["red"], [], ["green"]])
+    assert prediction[0] == prediction[1] == prediction[2] != prediction[3]
+
+
+def test_tfidf_ridge_documents_without_terms_predict_the_mean():
+    model = TfIdfRidge()
+    model.fit([[], []], np.array([0.2, 0.4]))
+    np.testing.assert_allclose(model.predict([[], ["lamp"]]), [0.3, 0.3])
+
+
+def test_tfidf_ridge_not_fitted_is_an_error():
+    with pytest.raises(InputError, match="not fitted"):
+        TfIdfRidge().predict([["lamp"]])
+
+
+def test_tfidf_ridge_no_rows_is_an_error():
+    with pytest.raises(InputError, match="at least one row"):
+        TfIdfRidge().fit([], np.zeros(0))
+
+
+def lamp_task(labels, conditions):
+    n = len(labels)
+    return Task(
+        name="tiny",
+        revision="0123456789ab",
+        sentences1=tuple(f"Lamp {row // 2} is on." for row in range(n)),
+        sentences2=tuple(f"Lamp {row // 2} is off." for row in range(n)),
+        conditions=tuple(conditions),
+        labels=np.asarray(labels, dtype=np.float32),
+    )
+
+
+def random_task(*, rows=60, seed=0):
+    generator = np.random.default_rng(seed)
+    conditions = generator.choice(["colour", "number", "purpose", "size"], size=rows)
+    return lamp_task(generator.integers(1, 6, size=rows), conditions)
+
+
+def test_out_of_fold_rows_are_predicted_by_fits_without_their_pair(monkeypatch):
+    task, learnt = random_task(rows=20), []
+    make = module.baseline
+
+    def spy(name, *, train):
+        learnt.append(np.flatnonzero(train.valid))
+        return make(name, train=train)
+
+    monkeypatch.setattr(module, "baseline", spy)
+    out_of_fold(task, folds=5)
+    assert len(learnt) == 5
+    left_out = [np.setdiff1d(np.arange(20), rows) for rows in learnt]
+    # every row is left out once, always together with the other row of its pair
+    assert sorted(np.concatenate(left_out).tolist()) == list(range(20))
+    for rows in left_out:
+        assert rows.size == 4
+        assert (rows[::2] + 1 == rows[1::2]).all()
+
+
+def test_out_of_fold_swapped_pair_is_left_out_with_it():
+    task = random_task(rows=100)
+    both = replace(
+        task,
+        sentences1=task.sentences1 + task.sentences2,
+        sentences2=task.sentences2 + task.sentences1,
+        conditions=task.conditions * 2,
+        labels=np.tile(task.labels, 2),
+    )
+    labels = both.labels.copy()
+    labels[:2] = 6 - labels[:2]  # rows of one pair; those of the swapped one may not learn of it
+    for name in ("condition-only", "sentences-only"):
+        before = out_of_fold(both, name=name)
+        after = out_of_fold(replace(both, labels=labels), name=name)
+        assert (before[[0, 1, 100, 101]] == after[[0, 1, 100, 101]]).all()
+        assert (before != after).any()
+    assert abs(spearman(out_of_fold(both, name="sentences-only"), both.labels)) < 0.3  # chance
+
+
+def test_out_of_fold_finds_what_conditions_tell():
+    conditions = ["colour", "number"] * 30
+    predictions = out_of_fold(lamp_task([5, 1] * 30, conditions))
+    assert predictions.dtype == np.float32
+    assert predictions[::2].min() > 0.6 > 0.4 > predictions[1::2].max()
+
+
+def test_out_of_fold_unlabelled_rows_are_predicted_and_not_learnt_from():
+    task = random_task()
+    labels = task.labels.copy()
+    labels[:10] = np.nan
+    assert np.isfinite(out_of_fold(replace(task, labels=labels))).all()
+    assert out_of_fold(replace(task, labels=np.full(60, np.nan, np.float32))).tolist() == [0.5] * 60
+
+
+def test_out_of_fold_one_pair_is_the_middle_of_the_scale():
+    assert out_of_fold(lamp_task([5, 1], ["colour", "size"])).tolist() == [0.5, 0.5]
+
+
+def test_out_of_fold_one_fold_is_an_error():
+    with pytest.raises(InputError, match=r"folds must be at least 2; got 1"):
+        out_of_fold(random_task(), folds=1)

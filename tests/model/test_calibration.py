@@ -28,7 +28,7 @@ def test_calibration_apply_interpolates_by_hand():
 
 @pytest.mark.parametrize("raw", [(0.0,), (0.0, 0.0), (1.0, 0.0), (0.0, float("nan"))])
 def test_calibration_knots_not_increasing_refused(raw):
-    with pytest.raises(ModelError, match="'raw' must be two or more finite numbers"):
+    with pytest.raises(ModelError, match="'raw' must be two or more increasing finite numbers"):
         Calibration(raw=raw, score=(0.0, 1.0))
 
 
@@ -36,6 +36,16 @@ def test_calibration_knots_not_increasing_refused(raw):
 def test_calibration_scores_outside_unit_or_of_other_length_refused(score):
     with pytest.raises(ModelError, match=r"one value in \[0, 1\] for each"):
         Calibration(raw=(0.0, 1.0), score=score)
+
+
+def test_calibration_lowest_raw_is_the_first_that_reaches_the_score():
+    calibration = Calibration((-1.0, 0.5, 1.0), (0.0, 0.2, 0.9))
+    # 0.55 lies half way from 0.2 to 0.9, so at half way from 0.5 to 1.
+    raw = calibration.lowest_raw(0.55)
+    assert raw == pytest.approx(0.75, abs=1e-6)
+    assert calibration.apply(raw) >= np.float32(0.55) > calibration.apply(np.nextafter(raw, 0))
+    assert calibration.lowest_raw(0.0) == -1.0
+    assert calibration.lowest_raw(0.95) == np.inf
 
 
 def test_calibration_dict_round_trip_is_equal():
@@ -104,8 +114,8 @@ def test_fit_calibration_few_equal_or_far_values_strictly_increasing(raw):
 @pytest.mark.parametrize(
     ("raw", "gold", "knots", "message"),
     [
-        ([], [], 4, "at least one"),
-        ([0.1], [0.1, 0.2], 4, "one raw similarity for each"),
+        ([], [], 4, "needs rows"),
+        ([0.1], [0.1, 0.2], 4, "one raw and one gold similarity"),
         ([0.1, np.nan], [0, 1], 4, "finite"),
         ([0.1, 0.2], [1, 5], 4, r"gold ones in \[0, 1\]"),
         ([0.1, 0.2], [0, 1], 0, "'knots'"),

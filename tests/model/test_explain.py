@@ -10,7 +10,7 @@ from rich.console import Console
 
 from condsim.errors import InputError
 from condsim.loading import load_scorer
-from condsim.model.base import SAMPLES, PairScorer
+from condsim.model.base import PairScorer
 from condsim.model.explanation import Occlusion
 from condsim.model.onnx import OnnxScorer
 
@@ -112,15 +112,6 @@ def test_explain_pairs_add_up_to_the_product_of_the_changes(tiny, found):
     assert found.pairs.sum() == pytest.approx(expected, abs=1e-4)
 
 
-def test_explain_raw_contributions_are_what_words_do_with_the_whole_text(tiny):
-    explanation = tiny.explain(ONE, TWO, "the sport", scale="raw")
-    occlusion = Occlusion(ONE, samples=SAMPLES, seed=0)
-    shares = occlusion.shares(tiny.encode(occlusion.texts, "the sport"))
-    whole = tiny.encode(TWO, "the sport")
-    contributions = [word.contribution for word in explanation.texts[0].words]
-    np.testing.assert_allclose(contributions, shares @ whole / 2, atol=1e-5)
-
-
 def test_explain_repeats_with_a_seed(tiny, found):
     again = tiny.explain(ONE, TWO, "the sport")
     assert again.to_dict() == found.to_dict()
@@ -163,8 +154,8 @@ def test_occlusion_long_text_is_explained_by_groups_of_words():
     [
         (("", TWO, "c"), {}, "must have text"),
         ((ONE, TWO, " "), {}, "must have text"),
-        (([ONE], TWO, "c"), {}, "Got list instead"),
-        ((ONE, "a " * 10_001, "c"), {}, "of at most 20,000 characters.*Got 20,002"),
+        (([ONE], TWO, "c"), {}, "must be a str; got list"),
+        ((ONE, "a " * 10_001, "c"), {}, "at most 20,000 characters.* got 20,002"),
         ((ONE, TWO, "c"), {"samples": 0}, "'samples' must be 1 or more"),
         ((ONE, TWO, "c"), {"scale": "percent"}, "Unknown scale"),
     ],
@@ -210,11 +201,6 @@ def test_explanation_prints_in_few_colours_and_in_none(colours, codes):
     assert "48;2;" not in captured.get()
 
 
-def test_explanation_table_gives_no_words_at_top_0():
-    explanation = SharedWords().explain("the ball", "a ball", "c")
-    assert explanation.table(top=0).splitlines()[0] == "all other words          +0.100"
-
-
 def test_explanation_dict_is_json(found):
     content = json.loads(json.dumps(found.to_dict()))
     assert content["texts"][0]["words"][1]["text"] == "man"
@@ -232,13 +218,6 @@ def test_explanation_plot_without_pairs_and_bad_suffix(tmp_path):
     explanation.plot(tmp_path / "why.pdf")
     with pytest.raises(InputError, match=r"why\.gif: the suffix must be one of"):
         explanation.plot(tmp_path / "why.gif")
-
-
-def test_explain_of_a_cross_encoder_is_by_its_scores():
-    from condsim.model.torch import CrossEncoderScorer
-
-    assert CrossEncoderScorer.explain is PairScorer.explain
-    assert CrossEncoderScorer._occluded is PairScorer._occluded
 
 
 def test_explain_default_model_names_the_words_of_the_condition():

@@ -1,20 +1,27 @@
 from __future__ import annotations
 
+import copy
+import multiprocessing
+import pickle
 import shutil
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from condsim.data.rewordings import load_rewordings
 from condsim.errors import InputError, ModelError
 from condsim.model import embedding as embedding_module, onnx as module
+from condsim.model.calibration import UNCALIBRATED
 from condsim.model.onnx import OnnxScorer
-from condsim.model.settings import DEFAULT_FOLDER, Settings
+from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
 from condsim.types import Scorer
 
 SENTENCES1 = ["a man kicks a ball", "a dog runs on the street", "two birds", "a man kicks a ball"]
 SENTENCES2 = ["a girl throws a ball", "a cat sits", "a child eats at a big table with people", "a"]
 CONDITIONS = ["the sport", "the animal", "the number of people", "the sport"]
+ROWS = (SENTENCES1, SENTENCES2, CONDITIONS)
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +30,8 @@ def tiny(exported):
 
 
 @pytest.fixture(scope="module")
-def bundled():
-    return OnnxScorer(DEFAULT_FOLDER, threads=1)
+def default():
+    return OnnxScorer(DEFAULT_FOLDER, threads=2)
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +41,17 @@ def reference(trained):
     return SentenceTransformer(str(trained), device="cpu")
 
 
+@pytest.fixture
+def batch_sizes(monkeypatch):
+    """Number of texts of each run of an ONNX model."""
+    sizes = []
+    run = OnnxScorer._run
+    monkeypatch.setattr(
+        OnnxScorer, "_run", lambda self, batch: sizes.append(len(batch)) or run(self, batch)
+    )
+    return sizes
+
+
 def test_score_equals_sentence_transformers(tiny, reference):
     pairs = [
         [list(pair) for pair in zip(CONDITIONS, column, strict=True)]
@@ -41,67 +59,42 @@ def test_score_equals_sentence_transformers(tiny, reference):
     ]
     first, second = (reference.encode(texts, normalize_embeddings=True) for texts in pairs)
     expected = (first * second).sum(axis=1)
-    found = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS, scale="raw")
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(tiny.score(*ROWS, scale="raw"), expected, atol=1e-5)
+    plain = reference.encode(SENTENCES1, normalize_embeddings=True)
+    np.testing.assert_allclose(tiny.encode(SENTENCES1), plain, atol=1e-5)
 
 
-def test_encode_equals_sentence_transformers_also_without_condition(tiny, reference):
-    expected = reference.encode(SENTENCES1, normalize_embeddings=True)
-    np.testing.assert_allclose(tiny.encode(SENTENCES1), expected, atol=1e-5)
-
-
-def test_score_is_a_scorer(tiny):
+def test_score_single_texts_give_a_float(tiny):
+    score = tiny.score(SENTENCES1[0], SENTENCES2[0], CONDITIONS[0])
+    assert type(score) is float
+    assert score == pytest.approx(tiny.score(*ROWS)[0], abs=1e-6)
     assert isinstance(tiny, Scorer)
     assert tiny.name == "tiny"
 
 
-def test_score_three_texts_give_a_float(tiny):
-    score = tiny.score(SENTENCES1[0], SENTENCES2[0], CONDITIONS[0])
-    assert type(score) is float
-    assert score == pytest.approx(tiny.score(SENTENCES1, SENTENCES2, CONDITIONS)[0], abs=1e-6)
-
-
-def test_score_one_condition_stands_for_every_row(tiny):
-    alike = tiny.score(SENTENCES1, SENTENCES2, "the sport")
-    assert alike.shape == (4,)
-    assert alike.dtype == np.float32
-    np.testing.assert_allclose(
-        alike, tiny.score(SENTENCES1, SENTENCES2, ["the sport"] * 4), atol=1e-6
-    )
-
-
-def test_score_one_sentence_against_many(tiny):
+def test_score_single_texts_stand_for_every_row(tiny):
+    scores = tiny.score(SENTENCES1, SENTENCES2, "the sport")
+    assert (scores.shape, scores.dtype) == ((4,), np.float32)
+    expected = tiny.score(SENTENCES1, SENTENCES2, ["the sport"] * 4)
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
     scores = tiny.score("a dog", SENTENCES2, CONDITIONS)
-    assert scores.shape == (4,)
     assert scores[1] == pytest.approx(tiny.score("a dog", "a cat sits", "the animal"), abs=1e-6)
 
 
 def test_score_scales_by_the_calibration(tiny):
-    raw = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS, scale="raw")
-    unit = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS)
+    raw, unit = tiny.score(*ROWS, scale="raw"), tiny.score(*ROWS)
     np.testing.assert_allclose(unit, np.interp(raw, [-1, 0.5, 1], [0, 0.2, 1]), atol=1e-6)
-    likert = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS, scale="likert")
-    np.testing.assert_allclose(likert, 1 + 4 * unit, atol=1e-6)
+    np.testing.assert_allclose(tiny.score(*ROWS, scale="likert"), 1 + 4 * unit, atol=1e-6)
 
 
-def test_score_with_a_bare_order_heeds_no_mark_at_the_end_of_a_condition(tiny, exported, tmp_path):
+def test_score_bare_order_ignores_marks_at_the_end_of_a_condition(tiny, exported, tmp_path):
     folder = shutil.copytree(exported, tmp_path / "bare")
     replace(tiny.settings, order="bare-condition-first").save(folder)
     bare = OnnxScorer(folder, threads=1)
-    asked = [f"{condition}?" for condition in CONDITIONS]
-    expected = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS)
-    np.testing.assert_array_equal(bare.score(SENTENCES1, SENTENCES2, asked), expected)
-    assert not np.array_equal(tiny.score(SENTENCES1, SENTENCES2, asked), expected)
-
-
-def test_bundled_model_heeds_no_mark_at_the_end_of_a_condition(bundled):
-    row = SENTENCES1[0], SENTENCES2[0]
-    for ask in (bundled.score, bundled.applicability):
-        assert ask(*row, "the sport.") == ask(*row, "the sport?") == ask(*row, "the sport")
-
-
-def test_score_equal_sentences_highest(tiny):
-    assert tiny.score("a dog", "a dog", "the animal") == pytest.approx(1, abs=1e-5)
+    marked = [f"{condition}?" for condition in CONDITIONS]
+    expected = tiny.score(*ROWS)
+    np.testing.assert_array_equal(bare.score(SENTENCES1, SENTENCES2, marked), expected)
+    assert not np.array_equal(tiny.score(SENTENCES1, SENTENCES2, marked), expected)
 
 
 def test_score_no_rows_gives_no_scores(tiny):
@@ -109,64 +102,40 @@ def test_score_no_rows_gives_no_scores(tiny):
     assert tiny.encode([], []).shape == (0, 32)
 
 
-def test_score_in_parts_and_small_batches_same_order(tiny, monkeypatch):
-    expected = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS)
-    vectors = tiny.encode(SENTENCES1, CONDITIONS)
-    monkeypatch.setattr(embedding_module, "_ROWS", 3)
-    monkeypatch.setattr(module, "_TOKENS", 16)
-    np.testing.assert_allclose(tiny.score(SENTENCES1, SENTENCES2, CONDITIONS), expected, atol=1e-6)
-    np.testing.assert_allclose(tiny.encode(SENTENCES1, CONDITIONS), vectors, atol=1e-6)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_score_blocks_and_small_batches_give_the_same(exported, tiny, monkeypatch, threads):
+    scores, vectors = tiny.score(*ROWS), tiny.encode(SENTENCES1, CONDITIONS)
+    monkeypatch.setattr(embedding_module, "ROWS_PER_BLOCK", 3)
+    monkeypatch.setattr(module, "MAX_BATCH_TOKENS", 8)
+    scorer = OnnxScorer(exported, threads=threads)
+    np.testing.assert_allclose(scorer.score(*ROWS), scores, atol=1e-6)
+    np.testing.assert_allclose(scorer.encode(SENTENCES1, CONDITIONS), vectors, atol=1e-6)
 
 
-def test_score_batches_side_by_side_same_scores(exported, tiny, monkeypatch):
-    expected = tiny.score(SENTENCES1, SENTENCES2, CONDITIONS)
-    monkeypatch.setattr(module, "_TOKENS", 8)
-    scorer = OnnxScorer(exported, threads=3)
-    np.testing.assert_allclose(
-        scorer.score(SENTENCES1, SENTENCES2, CONDITIONS), expected, atol=1e-6
-    )
-
-
-def test_encode_each_distinct_text_once(tiny, monkeypatch):
-    runs = []
-    run = OnnxScorer._run
-    monkeypatch.setattr(
-        OnnxScorer, "_run", lambda self, batch: runs.append(len(batch)) or run(self, batch)
-    )
+def test_encode_each_distinct_text_once(tiny, batch_sizes):
     tiny.score(["a dog"] * 5 + ["a cat"], ["a cat"] * 5 + ["a dog"], "the animal")
-    assert sum(runs) == 2
+    assert sum(batch_sizes) == 2
 
 
-def test_encode_single_text_gives_one_vector_of_length_one(tiny):
+def test_encode_vectors_have_length_one_and_their_product_is_the_raw_score(tiny):
     vector = tiny.encode("a dog", "the animal")
-    assert vector.shape == (32,)
-    assert vector.dtype == np.float32
+    assert (vector.shape, vector.dtype) == ((32,), np.float32)
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
+    raw = tiny.score("a dog", "a cat", "the animal", scale="raw")
+    assert vector @ tiny.encode("a cat", "the animal") == pytest.approx(raw, abs=1e-6)
 
 
-def test_encode_dot_product_is_the_raw_score(tiny):
-    first, second = tiny.encode(["a dog", "a cat"], "the animal")
-    assert first @ second == pytest.approx(
-        tiny.score("a dog", "a cat", "the animal", scale="raw"), abs=1e-6
-    )
-
-
-def test_score_bad_input_refused_with_place(tiny):
+def test_score_bad_input_refused(tiny, exported):
     with pytest.raises(InputError, match="at index 1"):
         tiny.score(["a", ""], ["b", "c"], "x")
-    with pytest.raises(InputError, match="as many texts of each kind"):
-        tiny.score(["a", "b"], ["b"], "x")
     with pytest.raises(InputError, match="Unknown scale"):
         tiny.score("a", "b", "c", scale="percent")
-
-
-def test_scorer_threads_below_one_refused(exported):
-    with pytest.raises(InputError, match=r"'threads' must be 1 or more. Got 0"):
+    with pytest.raises(InputError, match="'threads'"):
         OnnxScorer(exported, threads=0)
 
 
 @pytest.mark.parametrize("name", [module.MODEL_FILE, module.TOKENIZER_FILE, "condsim.json"])
-def test_scorer_missing_file_refused(exported, tmp_path, name):
+def test_load_missing_file_refused(exported, tmp_path, name):
     folder = shutil.copytree(exported, tmp_path / "model")
     (folder / name).unlink()
     with pytest.raises(ModelError, match=rf"{name} is missing"):
@@ -174,77 +143,128 @@ def test_scorer_missing_file_refused(exported, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", [module.MODEL_FILE, module.TOKENIZER_FILE])
-@pytest.mark.parametrize("kept", [0, 1000])
-def test_scorer_damaged_file_refused(exported, tmp_path, name, kept):
+@pytest.mark.parametrize("size", [0, 1000])
+def test_load_damaged_file_refused(exported, tmp_path, name, size):
     folder = shutil.copytree(exported, tmp_path / "model")
-    (folder / name).write_bytes((folder / name).read_bytes()[:kept])
-    with pytest.raises(ModelError, match=rf"{name} cannot be (read|loaded) .*get the model anew"):
+    (folder / name).write_bytes((folder / name).read_bytes()[:size])
+    with pytest.raises(ModelError, match=rf"{name} cannot be (read|loaded)"):
         OnnxScorer(folder)
 
 
-def test_scorer_other_kind_refused(exported, tmp_path):
+def test_load_settings_of_another_model_refused(exported, tmp_path):
     folder = shutil.copytree(exported, tmp_path / "model")
-    Settings(kind="cross-encoder", name="x", order="sentence-first").save(folder)
+    settings = ModelSettings.load(folder)
+    replace(settings, dimension=385).save(folder)
+    with pytest.raises(ModelError, match=r"'dimension' .* 385, and 32"):
+        OnnxScorer(folder)
+    replace(settings, kind="cross-encoder").save(folder)
     with pytest.raises(ModelError, match="must be a bi-encoder"):
         OnnxScorer(folder)
 
 
-def test_bundled_score_does_not_depend_on_the_batch(bundled):
-    together = bundled.score(SENTENCES1, SENTENCES2, CONDITIONS, scale="raw")
-    alone = [
-        bundled.score(*row, scale="raw")
-        for row in zip(SENTENCES1, SENTENCES2, CONDITIONS, strict=True)
-    ]
+def test_score_embeddings_that_are_not_finite_refused(tiny, monkeypatch):
+    embed = tiny._embed
+    monkeypatch.setattr(tiny, "_embed", lambda texts: embed(texts) * np.float32("nan"))
+    with pytest.raises(ModelError, match="not finite"):
+        tiny.score("a", "b", "c")
+    with pytest.raises(ModelError, match="not finite"):
+        tiny.encode("a", "c")
+
+
+def test_set_cache_size_cached_vectors_are_not_encoded_again(exported, batch_sizes):
+    scorer = OnnxScorer(exported, threads=1)
+    plain = scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
+    scorer.set_cache_size(3)
+    scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
+    # The boat takes the place of the cat, which is then encoded again.
+    scorer.score(["a cat", "a boat"], ["a man", "a man"], "the animal")
+    again = scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
+    np.testing.assert_allclose(again, plain, atol=1e-6)
+    assert batch_sizes == [3, 3, 1, 1]
+    scorer.set_cache_size(0)
+    scorer.score("a dog", "a cat", "the animal")
+    assert batch_sizes[4:] == [2]
+    with pytest.raises(InputError, match="0 or more"):
+        scorer.set_cache_size(-1)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, "pickle"])
+def test_copied_scorer_gives_the_same_scores(exported, duplicate):
+    scorer = OnnxScorer(exported, threads=1)
+    scorer.calibration = UNCALIBRATED
+    scorer.set_cache_size(5)
+    if duplicate == "pickle":
+        again = pickle.loads(pickle.dumps(scorer))
+    else:
+        again = duplicate(scorer)
+    assert again is not scorer
+    assert again._session is not scorer._session
+    np.testing.assert_array_equal(again.score(*ROWS), scorer.score(*ROWS))
+    assert (again.calibration, again._cache.size, again._threads) == (UNCALIBRATED, 5, 1)
+
+
+def test_pickled_default_model_names_no_folder(default):
+    content = pickle.dumps(default)
+    assert str(DEFAULT_FOLDER).encode() not in content
+    assert len(content) < 100_000
+    assert pickle.loads(content).score("a", "b", "c") == default.score("a", "b", "c")
+
+
+def test_pickled_model_without_its_folder_refused(exported, tmp_path):
+    content = pickle.dumps(OnnxScorer(shutil.copytree(exported, tmp_path / "model")))
+    shutil.rmtree(tmp_path / "model")
+    with pytest.raises(ModelError, match="missing"):
+        pickle.loads(content)
+
+
+def test_scorer_in_spawned_processes_gives_the_same_scores(default):
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        scores = list(pool.map(default.score, *ROWS))
+    expected = [default.score(*row) for row in zip(*ROWS, strict=True)]
+    np.testing.assert_array_equal(scores, expected)
+
+
+def test_scorer_in_joblib_gives_the_same_scores(default):
+    joblib = pytest.importorskip("joblib")
+    jobs = (joblib.delayed(default.score)(*row) for row in zip(*ROWS, strict=True))
+    scores = joblib.Parallel(n_jobs=2, backend="loky")(jobs)
+    expected = [default.score(*row) for row in zip(*ROWS, strict=True)]
+    np.testing.assert_array_equal(scores, expected)
+
+
+def test_default_score_does_not_depend_on_the_batch(default):
+    together = default.score(*ROWS, scale="raw")
+    alone = [default.score(*row, scale="raw") for row in zip(*ROWS, strict=True)]
     np.testing.assert_allclose(together, alone, atol=1e-3)
 
 
-def test_bundled_dimension_size_and_range(bundled):
-    assert bundled.encode("a dog", "the animal").shape == (384,)
-    size = sum(file.stat().st_size for file in DEFAULT_FOLDER.iterdir())
-    assert size <= 30_000_000
-    scores = bundled.score(SENTENCES1, SENTENCES2, CONDITIONS)
+def test_default_dimension_size_and_range(default):
+    assert default.encode("a dog", "the animal").shape == (384,)
+    assert sum(file.stat().st_size for file in DEFAULT_FOLDER.iterdir()) <= 30_000_000
+    scores = default.score(*ROWS)
     assert ((scores >= 0) & (scores <= 1)).all()
+    same = default.score("A dog runs.", "A dog runs.", "the animal")
+    assert same > default.score("A dog runs.", "A parrot sits in a cage.", "the animal")
 
 
-def test_bundled_same_sentence_scores_above_another(bundled):
-    same = bundled.score("A dog runs.", "A dog runs.", "the animal")
-    other = bundled.score("A dog runs.", "A parrot sits in a cage.", "the animal")
-    assert same > other
+def test_default_ignores_marks_at_the_end_of_a_condition(default):
+    row = SENTENCES1[0], SENTENCES2[0]
+    for method in (default.score, default.applicability):
+        assert method(*row, "the sport.") == method(*row, "the sport?") == method(*row, "the sport")
 
 
-def test_score_embeddings_that_are_not_finite_refused(monkeypatch):
-    model = OnnxScorer(DEFAULT_FOLDER)
-    embed = model._embed
-    monkeypatch.setattr(model, "_embed", lambda texts: embed(texts) * np.float32("nan"))
-    for call in (model.score, lambda *texts: model.encode(texts[0], texts[2])):
-        with pytest.raises(ModelError, match="not finite numbers; the model is damaged"):
-            call("a", "b", "c")
-
-
-def test_load_dimension_of_another_model_refused(tmp_path):
-    shutil.copytree(DEFAULT_FOLDER, tmp_path / "model")
-    settings = tmp_path / "model" / "condsim.json"
-    settings.write_text(settings.read_text().replace('"dimension": 384', '"dimension": 385'))
-    with pytest.raises(ModelError, match=r"'dimension' is 385; that of its model\.onnx is 384"):
-        OnnxScorer(tmp_path / "model")
-
-
-def test_kept_vectors_are_not_encoded_again(exported, monkeypatch):
-    runs = []
-    run = OnnxScorer._run
-    monkeypatch.setattr(
-        OnnxScorer, "_run", lambda self, batch: runs.append(len(batch)) or run(self, batch)
-    )
-    scorer = OnnxScorer(exported, threads=1)
-    plain = scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
-    scorer.keep_vectors(3)
-    scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
-    scorer.score(["a cat", "a boat"], ["a man", "a man"], "the animal")  # the cat makes room
-    again = scorer.score(["a dog", "a cat"], ["a man", "a man"], "the animal")
-    np.testing.assert_allclose(again, plain, atol=1e-6)
-    assert runs == [3, 3, 1, 1]  # the dog and the man were kept
-    scorer.keep_vectors(0)
-    scorer.score("a dog", "a cat", "the animal")
-    assert runs[4:] == [2]
-    with pytest.raises(InputError, match="0 or more"):
-        scorer.keep_vectors(-1)
+@pytest.mark.parametrize(("scale", "tokens"), [("raw", 512), ("unit", 64), ("likert", 512)])
+def test_default_score_is_symmetric_to_the_last_bit(default, monkeypatch, scale, tokens):
+    monkeypatch.setattr(module, "MAX_BATCH_TOKENS", tokens)
+    # Texts of many lengths.
+    rows = load_rewordings()
+    first, second, conditions = rows.sentences1[::3], rows.sentences2[::3], rows.conditions[::3]
+    scores = default.score(first, second, conditions, scale=scale)
+    swapped = default.score(second, first, conditions, scale=scale)
+    np.testing.assert_array_equal(scores, swapped)
+    assert len(np.unique(scores)) > 50
+    pairs = enumerate(zip(first, second, strict=True))
+    mixed = [pair if row % 2 else pair[::-1] for row, pair in pairs]
+    swapped = default.score(*map(list, zip(*mixed, strict=True)), conditions, scale=scale)
+    np.testing.assert_array_equal(scores, swapped)

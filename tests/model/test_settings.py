@@ -7,7 +7,7 @@ import pytest
 import condsim
 from condsim.errors import ModelError
 from condsim.model.calibration import Calibration
-from condsim.model.settings import FILE_NAME, Settings
+from condsim.model.settings import FILE_NAME, ModelSettings
 
 CONTENT = {
     "format": 1,
@@ -25,7 +25,7 @@ def write(folder, **changes):
 
 
 def test_settings_round_trip_is_equal(tmp_path):
-    settings = Settings(
+    settings = ModelSettings(
         kind="tri-encoder",
         name="naïve",
         order="sentence-first",
@@ -37,13 +37,13 @@ def test_settings_round_trip_is_equal(tmp_path):
         facts={"parameters": 5, "training_data": "x"},
     )
     settings.save(tmp_path)
-    assert Settings.load(tmp_path) == settings
+    assert ModelSettings.load(tmp_path) == settings
     assert settings.condsim == condsim.__version__
 
 
 def test_settings_of_the_contract_load(tmp_path):
     write(tmp_path)
-    settings = Settings.load(tmp_path)
+    settings = ModelSettings.load(tmp_path)
     assert (settings.kind, settings.order, settings.dimension) == (
         "bi-encoder",
         "condition-first",
@@ -56,33 +56,27 @@ def test_settings_of_the_contract_load(tmp_path):
 
 def test_settings_missing_file_refused(tmp_path):
     with pytest.raises(ModelError, match=r"condsim.json is missing"):
-        Settings.load(tmp_path)
+        ModelSettings.load(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "\x00", "[" * 99_000])
+@pytest.mark.parametrize("text", ["", "{", "\x00", "[1]", "[" * 99_000])
 def test_settings_no_json_refused(tmp_path, text):
     (tmp_path / FILE_NAME).write_text(text)
-    with pytest.raises(ModelError, match="cannot be read as JSON"):
-        Settings.load(tmp_path)
-
-
-def test_settings_no_object_refused(tmp_path):
-    (tmp_path / FILE_NAME).write_text("[1]")
-    with pytest.raises(ModelError, match="must hold a JSON object"):
-        Settings.load(tmp_path)
+    with pytest.raises(ModelError, match=r"is not valid JSON|must be a JSON object"):
+        ModelSettings.load(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 2}, "'format' must be 1. Got 2"),
+        ({"format": 2}, "'format' must be 1; got 2"),
         ({"kind": "other"}, "'kind' must be one of bi-encoder"),
         ({"order": None}, "'order' must be one of condition-first"),
-        ({"layout": "new"}, "'layout' must be one of released, pair. Got 'new'"),
+        ({"layout": "new"}, "'layout' must be one of released, pair; got 'new'"),
         ({"inputs": ["both"]}, "'inputs' must be one of both"),
         ({"dimension": 0}, "'dimension' must be a whole number"),
         ({"max_seq_length": "many"}, "'max_seq_length' must be a whole number"),
-        ({"max_seq_length": 10**30}, "'max_seq_length' must be a whole number from 1 to 1000000"),
+        ({"max_seq_length": 10**30}, "'max_seq_length' must be a whole number from 1 to 1,000,000"),
         ({"dimension": True}, "'dimension' must be a whole number"),
         ({"calibration": {"raw": ["0", "1"], "score": [0, 1]}}, "lists of numbers under 'raw'"),
         ({"calibration": {"raw": [0, 10**400], "score": [0, 1]}}, "lists of numbers under 'raw'"),
@@ -93,4 +87,4 @@ def test_settings_no_object_refused(tmp_path):
 def test_settings_broken_rule_refused(tmp_path, changes, message):
     write(tmp_path, **changes)
     with pytest.raises(ModelError, match=message):
-        Settings.load(tmp_path)
+        ModelSettings.load(tmp_path)

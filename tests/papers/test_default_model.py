@@ -23,8 +23,8 @@ from papers.default_model import WEAK, DefaultModelFiles, make_default_model
 from papers.relabelled import caption_key, row_key
 
 from condsim.data.csts import load_applicability, load_csts
+from condsim.data.files import iter_rows
 from condsim.data.held_out import held_out_texts, text_digest
-from condsim.data.reading import iter_rows
 from condsim.model.builders import build_bi_encoder
 from condsim.training.recipe import Recipe, load_recipe
 from papers import default_data, default_model

@@ -3,9 +3,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 from papers.columns import resolve_models
@@ -349,23 +346,3 @@ def test_plan_counts_requests_of_what_is_not_stored(ask, backends, options):
     assert [int(line.split()[2]) for line in lines[1:]] == [ROWS - 5, *[ROWS] * 7]
     assert notes == [f"1 of 9 runs finished, {8 * ROWS - 5} requests to be sent"]
     assert len(backends["m"].asked) == 25
-
-
-def test_reproduce_finished_table_imports_no_torch_and_no_openai(ask, backends, options):
-    ask("csts-table11", "m")
-    folders = [str(folder) for folder in (options.data, options.runs)]
-    code = f"""
-import sys
-from pathlib import Path
-from papers import Options, PromptOptions, load_experiment, reproduce
-from papers.columns import resolve_models
-chosen = PromptOptions(models=resolve_models(["m"]))
-options = Options(*map(Path, {folders!r}), prompts=chosen)
-done = reproduce(load_experiment("csts-table11"), options, Path("out"))
-assert done.finished == done.planned == 9
-heavy = ("torch", "transformers", "sentence_transformers", "sklearn", "openai")
-assert not [name for name in heavy if name in sys.modules]
-"""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", code]
-    subprocess.run(command, check=True, cwd=options.runs, env=environment, timeout=60)

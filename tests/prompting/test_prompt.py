@@ -1,8 +1,15 @@
 from __future__ import annotations
 
-import pytest
+import math
+from dataclasses import replace
 
-from condsim.prompting.prompt import Example, instruction_text, render
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from condsim.errors import InputError
+from condsim.prompting.prompt import Example, Shots, instruction_text, parse_score, render
+from condsim.types import Task
 
 # Figures 5 and 6 of the paper, compared with its text by eye. Their section titles are left out,
 # "added for clarity" there, and so is the hyphenation of its columns. The one line break that
@@ -22,6 +29,8 @@ Input: Sentence 1: The skater is descending the wooden wall beside the slope .
 Sentence 2: A boy skateboards off a ramp covered in graffiti .
 Condition: The location.
 Output:"""
+
+
 FIGURE_6 = """\
 Definition: Evaluate the similarity between the two sentences, with respect to the condition. \
 Assign the pair a score between 1 and 5 as follows:
@@ -36,6 +45,8 @@ Input: Sentence 1: Elderly man sitting on a blue couch reading a paper.
 Sentence 2: Older man riding public transportation while reading a newspaper.
 Condition: The location of the man.
 Output:"""
+
+
 BUSES = (
     "A bunch of blue buses parked in a parking lot in front of a housing community.",
     "Two buses, one blue and one red and white, are going to different destinations.",
@@ -81,3 +92,194 @@ def test_render_label_is_written_short(label: float, text: str):
 def test_render_without_gap_writes_answers_as_the_release_does_for_t5():
     prompt = render("a", "b", None, examples=[Example("c", "d", None, 4)], gap="")
     assert "Output:4.0\n" in prompt
+
+
+@pytest.mark.parametrize(("conditional", "scores"), [(True, "12345"), (False, "012345")])
+def test_instruction_text_long_has_one_line_for_each_score(conditional: bool, scores: str):
+    lines = instruction_text("long", conditional=conditional).splitlines()
+    assert [line[:4] for line in lines[1:]] == [f"{score} : " for score in scores]
+
+
+def test_instruction_text_unknown_name_lists_the_near_one():
+    with pytest.raises(InputError, match=r"Unknown instruction 'lang'\. Did you mean 'long'"):
+        instruction_text("lang", conditional=True)  # type: ignore[arg-type]
+
+
+NOTHING = "the of and to in a is that it was for on are as with his they at be this"
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "first"),
+    [
+        ("The Answer is 2.0.", 2.0, 2.0),
+        ("4", 4.0, 4.0),
+        (" 3.5\n", 3.5, 3.5),
+        ("(5)", 5.0, 5.0),
+        ("**4.0**", 4.0, 4.0),
+        ("\uff14", 4.0, 4.0),  # a full-width digit
+        ("٣", 3.0, 3.0),
+        ("-1", -1.0, -1.0),
+        ("\u22121", -1.0, -1.0),
+        ("Score-3", 3.0, 3.0),
+        (".5", 0.5, 0.5),
+        ("it is .5", 0.5, 0.5),
+        ("x.5", 5.0, 5.0),
+        ("5\nInput: Sentence 1: 2 dogs run.", 5.0, 5.0),
+        ("\n 4.0\r\nSentence 2", 4.0, 4.0),
+        ("The score:\n3\n4", 3.0, 3.0),
+        ("Output:4.0", 4.0, 4.0),
+        ("4 5\n3", None, 4.0),
+        ("4 5", None, 4.0),
+        ("3 out of 5", None, 3.0),
+        ("4/5", None, 4.0),
+        ("0..0", None, 0.0),
+        ("5 5 5", None, 5.0),
+        ("1-5", None, 1.0),
+        ("3,5", None, 3.0),
+        ("", None, None),
+        (NOTHING, None, None),
+        ("²", None, None),
+        ("½", None, None),
+        ("nan", None, None),
+        ("Infinity", None, None),
+        ("9" * 400, None, None),
+        ("four", None, None),
+    ],
+)
+def test_parse_score_odd_answers_are_a_value_or_invalid(
+    text: str, strict: float | None, first: float | None
+):
+    assert parse_score(text) == strict
+    assert parse_score(text, parsing="first-number") == first
+
+
+@settings(max_examples=30)
+@given(st.text())
+def test_parse_score_any_text_never_fails(text: str):
+    strict = parse_score(text)
+    first = parse_score(text, parsing="first-number")
+    assert strict is None or (math.isfinite(strict) and strict == first)
+
+
+@given(
+    st.floats(0, 100).map(lambda value: round(value, 3)),
+    st.text(alphabet="abc :*(", max_size=8),
+    st.text(alphabet="abc !*)", max_size=8),
+)
+def test_parse_score_text_around_one_number_is_stripped(value: float, before: str, after: str):
+    assert parse_score(f"{before}{value}{after}.") == value
+
+
+def conditional(pairs: int = 6) -> Task:
+    """Each pair twice, labels 5 - n % 2 and 1; the low row first in odd pairs."""
+    rows = []
+    for pair in range(pairs):
+        both = [("high", 5.0 - pair % 2), ("low", 1.0)]
+        for condition, label in both if pair % 2 else both[::-1]:
+            rows.append((f"left {pair}.", f"right {pair}.", condition, label))
+    sentences1, sentences2, conditions, labels = zip(*rows, strict=True)
+    return Task("train", "0", sentences1, sentences2, conditions, np.array(labels, np.float32))
+
+
+def plain(rows: int = 5) -> Task:
+    return Task(
+        "stsb",
+        "0",
+        tuple(f"left {row}." for row in range(rows)),
+        tuple(f"right {row}." for row in range(rows)),
+        None,
+        np.arange(rows, dtype=np.float32),
+        label_range=(0.0, 5.0),
+    )
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_shots_conditional_pair_stands_together_the_higher_first(count: int):
+    examples = Shots(conditional(), count, seed=3).for_query("a", "b")
+    assert len(examples) == count
+    for high, low in zip(examples[::2], examples[1::2], strict=True):
+        assert (high.sentence1, high.sentence2) == (low.sentence1, low.sentence2)
+        assert (high.condition, low.condition) == ("high", "low")
+        assert high.label > low.label
+
+
+def test_shots_odd_count_shows_the_last_pairs_higher_row():
+    three = Shots(conditional(), 3).for_query("a", "b")
+    assert three == Shots(conditional(), 4).for_query("a", "b")[:3]
+    assert three[2].condition == "high"
+
+
+def test_shots_each_query_has_its_own_the_same_every_time():
+    task = conditional(50)
+    drawn = [tuple(Shots(task, 2, seed=1).for_query("a", "b", str(row))) for row in range(200)]
+    assert len({examples[0].sentence1 for examples in drawn}) > 40  # of 50 pairs
+    again = Shots(task, 2, seed=1)
+    assert [tuple(again.for_query("a", "b", str(row))) for row in range(200)] == drawn
+    other = Shots(task, 2, seed=2)
+    assert [tuple(other.for_query("a", "b", str(row))) for row in range(200)] != drawn
+
+
+def test_shots_do_not_depend_on_the_order_of_the_file():
+    task = conditional()
+    shuffled = task.take(np.random.default_rng(0).permutation(len(task)))
+    for seed in range(5):
+        assert Shots(shuffled, 4, seed=seed).for_query("a", "b") == Shots(
+            task, 4, seed=seed
+        ).for_query("a", "b")
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_shots_own_pair_is_never_shown_in_either_order(swap: bool):
+    shots = Shots(conditional(3), 4, seed=0)
+    for pair in range(3):
+        query = (f"LEFT  {pair}", f"right, {pair}! ")
+        examples = shots.for_query(*(query[::-1] if swap else query))
+        assert len(examples) == 4
+        assert f"left {pair}." not in {example.sentence1 for example in examples}
+
+
+def test_shots_plain_rows_are_single_examples_each_pair_once():
+    task = plain()
+    doubled = task.take(np.array([0, 0, 1, 2, 3, 4]))
+    examples = Shots(doubled, 4, seed=2).for_query("left 0.", "right 0.")
+    assert len({example.sentence1 for example in examples}) == 4
+    assert all(example.condition is None for example in examples)
+
+
+def test_shots_rows_of_equal_labels_are_a_pair_as_in_the_released_code():
+    task = conditional(3)
+    tied = replace(task, labels=np.full(len(task), 3.0, np.float32))
+    examples = Shots(tied, 2).for_query("a", "b")
+    assert [(example.condition, example.label) for example in examples] == [
+        ("high", 3.0),
+        ("low", 3.0),
+    ]
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_shots_pairs_without_just_two_labels_are_no_examples(rows: int):
+    task = conditional(3)
+    labels = task.labels.copy()
+    labels[[0, 2, 4]] = np.nan
+    some = replace(task, labels=labels)
+    if rows == 3:
+        some = task.take(np.array([0, 1, 1, 2, 3, 3, 4, 5, 5]))
+    with pytest.raises(InputError, match=r"2 examples need 2 sentence pairs .* got 0"):
+        Shots(some, 2)
+
+
+@pytest.mark.parametrize(
+    ("task", "count", "message"),
+    [
+        (conditional(2), 4, r"train: 4 examples need 3 sentence pairs .* got 2"),
+        (plain(2), 2, r"stsb: 2 examples need 3 labelled rows.* got 2"),
+        (
+            replace(plain(3), labels=np.full(3, np.nan, np.float32)),
+            1,
+            r"stsb: examples need labels",
+        ),
+    ],
+)
+def test_shots_too_few_or_bad_rows_raise_one_line(task: Task, count: int, message: str):
+    with pytest.raises(InputError, match=message):
+        Shots(task, count)

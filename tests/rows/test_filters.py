@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.rows.filters import PRESETS, FilterCounts, FilterSettings, preset
-from condsim.rows.items import Measures
+from condsim.rows.pairs import FilterCounts, FilterSettings, Measures
 
 
 def measures():
@@ -40,15 +39,6 @@ def test_filters_cosine_at_the_bound_passes():
     counts = FilterCounts()
     kept = counts.keep(measures(), FilterSettings(min_text_cosine=0.4))
     assert kept.tolist() == [True, False, True, False, True, True]
-
-
-def test_presets_are_those_of_table_6():
-    both = FilterSettings(min_text_cosine=0.4, min_length_ratio=0.7)
-    assert preset("coco") == (64, both.replaced(max_iou=0.12, min_length=50))
-    assert preset("flickr30k") == (128, both.replaced(max_iou=0.2, min_length=48))
-    assert set(PRESETS) == {"coco", "flickr30k"}
-    with pytest.raises(InputError, match=r"Unknown preset 'flickr'\. Did you mean 'flickr30k'"):
-        preset("flickr")
 
 
 @pytest.mark.parametrize(

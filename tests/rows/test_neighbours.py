@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.errors import InputError
 from condsim.rows.near_pairs import nearest_pairs
 
 pytest.importorskip("faiss")
@@ -26,7 +25,7 @@ def brute_force(vectors, k):
 
 
 def test_nearest_pairs_equal_brute_force_no_pair_twice_none_with_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr("condsim.rows.near_pairs._SEARCHED", 7)
+    monkeypatch.setattr("condsim.rows.near_pairs._ITEMS_PER_BLOCK", 7)
     vectors = some_vectors(50)
     pairs = nearest_pairs(vectors, 5, cache=tmp_path / "c", progress=silent)
     expected, cosines = brute_force(vectors, 5)
@@ -59,8 +58,3 @@ def test_nearest_pairs_hnsw_finds_nearly_what_exact_search_finds(tmp_path):
     before = kept.stat().st_mtime_ns
     nearest_pairs(vectors, 6, cache=tmp_path, progress=silent, exact_up_to=100)
     assert kept.stat().st_mtime_ns == before
-
-
-def test_nearest_pairs_without_neighbours_refused(tmp_path):
-    with pytest.raises(InputError, match=r"'k' must be 1 or more\. Got 0"):
-        nearest_pairs(some_vectors(4), 0, cache=tmp_path, progress=silent)

@@ -4,8 +4,10 @@ import dataclasses
 
 import pytest
 
+from condsim.annotation.records import Rating
 from condsim.errors import InputError
-from condsim.rows.records import Candidate, Rating, read_manifest, read_rows, write_rows
+from condsim.rows.pairs import Candidate
+from condsim.rows.records import read_manifest, read_rows, write_rows
 
 COLUMNS = [field.name for field in dataclasses.fields(Rating)]
 RATINGS = [
@@ -25,7 +27,7 @@ def test_rows_written_are_read_back(tmp_path, suffix):
 
 
 def test_rows_written_by_another_suffix_refused(tmp_path):
-    with pytest.raises(InputError, match=r"ends in \.parquet or \.csv"):
+    with pytest.raises(InputError, match=r"must end in \.parquet or \.csv"):
         write_rows(RATINGS, tmp_path / "ratings.txt", kind=Rating)
 
 

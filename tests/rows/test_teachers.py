@@ -68,7 +68,7 @@ def test_teach_takes_rows_block_by_block(monkeypatch):
 
 @pytest.mark.parametrize("given", [-0.1, 1.0])
 def test_teach_impossible_share_is_refused(given):
-    with pytest.raises(InputError, match=r"from 0 to below 1\. Got"):
+    with pytest.raises(InputError, match=r"from 0 to below 1, got"):
         list(teach(ROWS, [Fixed("a", 3)], given=given))
     with pytest.raises(InputError, match="name at least one teacher"):
         list(teach(ROWS, []))

@@ -3,16 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condsim.annotation.items import embed_collection, mean_vectors, read_items
 from condsim.errors import InputError, ModelError
-from condsim.rows.items import read_items
-from condsim.rows.near_pairs import (
-    TextEncoder,
-    caption_vectors,
-    embed,
-    load_text_encoder,
-    mean_vectors,
-    unit_length,
-)
+from condsim.rows.near_pairs import TextEncoder, caption_vectors, load_text_encoder, unit_length
 
 
 def silent(stage, done, total):
@@ -40,21 +33,21 @@ def collection(tmp_path):
 def test_caption_vectors_are_made_once_a_model_and_content(collection, tmp_path):
     fake = Fake()
     encoder = TextEncoder("fake", "1", fake)
-    made = caption_vectors(collection, encoder, cache=tmp_path, progress=silent)
+    made = caption_vectors(collection.captions, encoder, cache=tmp_path, progress=silent)
     np.testing.assert_allclose(made[2], [0.5**0.5, 0.5**0.5], rtol=1e-6)  # (2, 2)
-    again = caption_vectors(collection, encoder, cache=tmp_path, progress=silent)
+    again = caption_vectors(collection.captions, encoder, cache=tmp_path, progress=silent)
     np.testing.assert_array_equal(again, made)
     assert fake.asked == ["abc", "ccd", "bb"]
     other = TextEncoder("fake", "2", fake)
-    caption_vectors(collection, other, cache=tmp_path, progress=silent)
+    caption_vectors(collection.captions, other, cache=tmp_path, progress=silent)
     assert len(fake.asked) == 6
 
 
 def test_caption_vectors_go_on_in_blocks(collection, tmp_path, monkeypatch):
-    monkeypatch.setattr("condsim.rows.near_pairs._BLOCK", 2)
+    monkeypatch.setattr("condsim.rows.near_pairs._TEXTS_PER_BLOCK", 2)
     seen = []
     caption_vectors(
-        collection,
+        collection.captions,
         TextEncoder("fake", "1", Fake()),
         cache=tmp_path,
         progress=lambda stage, done, total: seen.append((stage, done, total)),
@@ -86,7 +79,7 @@ def test_text_encoder_unknown_refused():
 def fake(monkeypatch):
     made = Fake()
     monkeypatch.setattr(
-        "condsim.rows.near_pairs.load_text_encoder",
+        "condsim.annotation.items.load_text_encoder",
         lambda name, device: TextEncoder(name, "1", made),
     )
     return made
@@ -94,7 +87,7 @@ def fake(monkeypatch):
 
 def test_embed_without_images_takes_the_mean_of_captions(collection, tmp_path, fake):
     pytest.importorskip("filelock")
-    found = embed(collection, cache=tmp_path / "c", progress=silent)
+    found = embed_collection(collection, cache=tmp_path / "c", progress=silent)
     np.testing.assert_allclose(found.items, mean_vectors(found.captions, collection))
     assert found.provenance["items"] == {"by": "mean of captions"}
     assert found.provenance["text_encoder"]["revision"] == "1"
@@ -104,23 +97,14 @@ def test_embed_by_a_file_asks_the_text_encoder_for_cosines_only(collection, tmp_
     pytest.importorskip("filelock")
     path = tmp_path / "v.npy"
     np.save(path, np.eye(2))
-    found = embed(collection, cache=tmp_path / "c", progress=silent, embeddings=path, cosine=False)
+    found = embed_collection(
+        collection, cache=tmp_path / "c", progress=silent, embeddings=path, cosine=False
+    )
     assert found.captions is None
     assert not fake.asked
     assert found.provenance["items"]["by"] == "file"
-    found = embed(collection, cache=tmp_path / "c", progress=silent, embeddings=path)
+    found = embed_collection(collection, cache=tmp_path / "c", progress=silent, embeddings=path)
     assert found.captions.shape == (3, 2)
-
-
-def test_embed_by_images_and_a_file_refused(collection, tmp_path):
-    with pytest.raises(InputError, match="by images or by a file of vectors; give one"):
-        embed(
-            collection,
-            cache=tmp_path,
-            progress=silent,
-            images=tmp_path,
-            embeddings=tmp_path / "v.npy",
-        )
 
 
 @pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])

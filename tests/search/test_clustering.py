@@ -162,7 +162,7 @@ def test_cluster_progress_counts_texts(encoder):
         (TEXTS, {"min_size": 1}, "must have from 2 to 24 texts"),
         (TEXTS, {"min_size": 25}, "got 25"),
         (["a", "b"], {}, "at least 3 texts; got 2"),
-        (["a", " ", "c"], {"k": 2}, "'texts' must have text. Got ' ' at index 1"),
+        (["a", " ", "c"], {"k": 2}, "'texts' must have text; got ' ' at index 1"),
         (TEXTS, {"vectors": np.ones((2, 3), np.float32)}, "a vector for each of the 24 texts"),
     ],
 )

@@ -126,7 +126,7 @@ def test_build_bad_row_raises_before_anything_is_written(row, message, rows, sco
 def test_build_in_a_folder_of_something_else_raises(rows, scorer, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("x", "utf-8")
-    with pytest.raises(InputError, match="is not empty and holds no index"):
+    with pytest.raises(InputError, match="is not empty and contains no index"):
         Index.build(rows, tmp_path / "other", model=scorer)
 
 

@@ -17,9 +17,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from condsim.annotation.label_studio import TOKEN, LabelStudioServer, result_of
-from condsim.annotation.stages import Answer
+from condsim.annotation.records import Condition, Rating
+from condsim.annotation.stages import TaskAnswer
 from condsim.annotation.store import AnnotationStore
-from condsim.rows.records import Condition, Rating, read_rows
+from condsim.rows.records import read_rows
 
 PROGRAM = os.environ.get("CONDSIM_LABEL_STUDIO", "")
 pytestmark = pytest.mark.skipif(
@@ -126,10 +127,10 @@ def _qualify(url, token, people, condsim, folder):
     assert "6 tasks added" in condsim("push", "qualification", "--folder", folder)
     assert "0 tasks added" in condsim("push", "qualification", "--folder", folder)
     for task, item in tasks_of(url, token, folder, "qualification"):
-        good = Answer("The purpose of the action", "The kind of place", item.facts["label"])
+        good = TaskAnswer("The purpose of the action", "The kind of place", item.facts["label"])
         for name in ("ann", "bob", "cleo"):
             people[name].submit(task.task, result_of("qualification", good))
-        bad = Answer("The activity", "The activity", 3)
+        bad = TaskAnswer("The activity", "The activity", 3)
         people["dan"].submit(task.task, result_of("qualification", bad))
     assert "24 annotations, 24 new" in condsim("pull", "qualification", "--folder", folder)
     shown = condsim("qualify", "--folder", folder)
@@ -144,20 +145,24 @@ def _write_conditions(url, token, people, condsim, folder, tmp_path):
     condsim("push", "conditions", "--folder", folder, "--data", pairs)
     first = None
     for number, (task, _) in enumerate(tasks_of(url, token, folder, "conditions")):
-        answer = Answer(f"The material of thing {number}", f"The purpose of the action {number}")
+        answer = TaskAnswer(
+            f"The material of thing {number}", f"The purpose of the action {number}"
+        )
         annotation = people["ann"].submit(task.task, result_of("conditions", answer))
         first = first or (task.task, annotation)
         if number == 1:  # not in the pool
             people["dan"].submit(task.task, result_of("conditions", answer))
     task, annotation = first
-    people["ann"].edit(annotation, result_of("conditions", Answer("The activity", "The gender")))
+    people["ann"].edit(
+        annotation, result_of("conditions", TaskAnswer("The activity", "The gender"))
+    )
     shown = condsim("pull", "conditions", "--folder", folder, "--hints")
     assert f"{len(PAIRS) * 2} rows" in shown
     assert "1 do not count: the annotator was rejected" in shown
     assert "hints changed on 1 pages" in shown
     data = people["owner"].call("GET", f"/api/tasks/{task}/")["data"]
     assert "Say which aspect" in data["hints"]
-    people["ann"].edit(annotation, result_of("conditions", Answer("The toy", "The gender")))
+    people["ann"].edit(annotation, result_of("conditions", TaskAnswer("The toy", "The gender")))
     again = condsim("pull", "conditions", "--folder", folder, "--hints")
     assert "25 annotations, 0 new, 1 edited, 0 deleted" in again
     rows = list(read_rows(folder / "conditions.parquet", Condition))
@@ -176,7 +181,7 @@ def _rate(url, token, people, condsim, folder):
     given = []
     for number, (task, item) in enumerate(tasks):
         label = (4 if item.facts["intended"] == "high" else 1) + number % 2
-        answer = result_of("verification", Answer(rating=label))
+        answer = result_of("verification", TaskAnswer(rating=label))
         prediction = people["bob"].call("GET", f"/api/tasks/{task.task}/")["predictions"][0]["id"]
         given.append(people["bob"].submit(task.task, answer, prediction=prediction))
         people["cleo"].submit(task.task, answer, seconds=2.5)
@@ -190,7 +195,7 @@ def _rate(url, token, people, condsim, folder):
     assert "1 do not count: the annotator wrote the condition" in shown
     assert "1 do not count: skipped by the annotator" in shown
     assert "98 annotations, 0 new, 0 edited" in condsim("pull", "verification", "--folder", folder)
-    people["bob"].edit(given[0], result_of("verification", Answer(rating=-1)))
+    people["bob"].edit(given[0], result_of("verification", TaskAnswer(rating=-1)))
     assert "0 new, 1 edited" in condsim("pull", "verification", "--folder", folder)
     rows = list(read_rows(folder / "ratings.parquet", Rating))
     assert sum(row.origin == "human" for row in rows) == 96
@@ -233,7 +238,9 @@ def test_pull_project_deleted_between_is_one_line_and_keeps_what_was_pulled(
     folder = tmp_path / "annotation"
     condsim("push", "qualification", "--folder", folder, "--title", "to be deleted")
     (task, _), *_ = tasks_of(url, token, folder, "qualification")
-    people["ann"].submit(task.task, result_of("qualification", Answer("The toy", "The sport", 5)))
+    people["ann"].submit(
+        task.task, result_of("qualification", TaskAnswer("The toy", "The sport", 5))
+    )
     condsim("pull", "qualification", "--folder", folder)
     with AnnotationStore(folder) as store:
         project = store.project("qualification").project

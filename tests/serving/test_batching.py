@@ -11,7 +11,7 @@ pytest.importorskip("fastapi")
 from condsim.errors import InputError
 from condsim.serving.batching import Batcher
 from condsim.serving.errors import RequestError
-from condsim.serving.metrics import Metrics
+from condsim.serving.middleware import ServerMetrics
 from condsim.serving.settings import ServingSettings
 
 
@@ -35,7 +35,7 @@ def run(work, callers, **limits):
     """Runs an async function with a started batcher."""
 
     async def main():
-        batcher = Batcher(ServingSettings(**limits), metrics=Metrics())
+        batcher = Batcher(ServingSettings(**limits), metrics=ServerMetrics())
         batcher.start()
         try:
             return await callers(batcher)
@@ -130,7 +130,7 @@ def test_full_queue_is_429_with_the_time_to_wait():
         return caught.value
 
     error = run(work, callers, queue_rows=8)
-    assert error.status == 429
+    assert error.status_code == 429
     assert int(error.headers["Retry-After"]) >= 1
 
 
@@ -138,7 +138,7 @@ def test_queue_that_would_time_out_is_429():
     work = Lengths()
 
     async def callers(batcher):
-        batcher._pace = 0.5  # seconds a row: 8 rows in half of the time limit
+        batcher._seconds_per_row = 0.5  # seconds a row: 8 rows in half of the time limit
         first = await held(batcher, work)
         waiting = asyncio.ensure_future(batcher.submit(work, ["a"] * 6))
         await asyncio.sleep(0.01)
@@ -149,7 +149,7 @@ def test_queue_that_would_time_out_is_429():
         return caught.value
 
     error = run(work, callers, time_limit=8)
-    assert (error.status, error.headers["Retry-After"]) == (429, "3")
+    assert (error.status_code, error.headers["Retry-After"]) == (429, "3")
 
 
 def test_request_above_the_queue_is_taken_when_nothing_waits():
@@ -172,7 +172,7 @@ def test_time_limit_is_503_and_what_timed_out_is_not_run():
         return caught.value, batcher.queued
 
     error, queued = run(work, callers, time_limit=0.3)
-    assert error.status == 503
+    assert error.status_code == 503
     assert queued == 0
     assert ["late"] not in work.calls
 

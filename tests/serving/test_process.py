@@ -139,7 +139,12 @@ def test_public_address_without_key_is_refused(capsys):
 
 @pytest.mark.parametrize(
     ("content", "fault"),
-    [("", "holds no key"), ("\n \n", "holds no key"), ("a b\n", ":1: a key"), ("ok\né\n", ":2: a")],
+    [
+        ("", "contains no key"),
+        ("\n \n", "contains no key"),
+        ("a b\n", ":1: a key"),
+        ("ok\né\n", ":2: a"),
+    ],
 )
 def test_key_file_without_a_good_key_is_refused_and_not_shown(capsys, tmp_path, content, fault):
     path = tmp_path / "keys"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +17,10 @@ from condsim.errors import InputError, ModelError
 from condsim.model.applicability import head_of
 from condsim.model.builders import build_bi_encoder
 from condsim.model.onnx import OnnxScorer
-from condsim.model.settings import Settings
-from condsim.training.adapt import AdaptSettings, adapt
+from condsim.model.settings import ModelSettings
+from condsim.training.adapt import Adaptation, AdaptSettings, adapt
 from condsim.training.adapt_rows import (
-    LabelledRow,
+    LabelledPair,
     Rehearsal,
     load_rehearsal,
     read_labelled,
@@ -28,6 +29,7 @@ from condsim.training.adapt_rows import (
 from condsim.training.export import export_onnx
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+MODULE = sys.modules[adapt.__module__]
 HEAD = "sentence1,sentence2,condition,label\n"
 
 
@@ -58,13 +60,13 @@ def test_read_labelled_brings_every_kind_of_label_to_1_to_5(tmp_path, labels, ex
 @pytest.mark.parametrize(
     ("labels", "condition", "message"),
     [
-        ([1, 5] * 9, None, "at least 20 labelled pairs are needed.* Got 18"),
+        ([1, 5] * 9, None, "at least 20 labelled pairs; got 18"),
         ([4] * 30, None, "the labels must differ, and all 30 rows have the same"),
-        ([1, 5] * 10 + ["nan"], None, r"row 21 .*'label'.*got 'nan'. Label the row"),
-        ([1, 5] * 10 + [""], None, "Label the row, or remove it"),
+        ([1, 5] * 10 + ["nan"], None, r"row 21 .*'label'.*got 'nan'"),
+        ([1, 5] * 10 + [""], None, "row 21 .*'label'"),
         ([1, 5] * 10 + ["same"], None, "got 'same'"),
-        ([0, 5] * 10, None, "all be from 1 to 5, or all from 0 to 1. Got 0 to 5"),
-        ([1, 2, 3, 9] * 10, None, "Got 1 to 9"),
+        ([0, 5] * 10, None, "all be from 1 to 5, or all from 0 to 1; got 0 to 5"),
+        ([1, 2, 3, 9] * 10, None, "got 1 to 9"),
     ],
 )
 def test_read_labelled_of_rows_that_teach_nothing_is_one_line(
@@ -92,7 +94,7 @@ def test_read_labelled_without_a_column_names_it(tmp_path) -> None:
 
 def test_split_of_linked_texts_keeps_each_text_on_one_side() -> None:
     rows = [
-        LabelledRow(f"a{block}", f"b{block}{number}", "x", 1.0 + 4 * (number % 2))
+        LabelledPair(f"a{block}", f"b{block}{number}", "x", 1.0 + 4 * (number % 2))
         for block in range(20)
         for number in range(4)
     ]
@@ -106,7 +108,7 @@ def test_split_of_linked_texts_keeps_each_text_on_one_side() -> None:
 
 def test_split_of_texts_that_are_all_linked_keeps_pairs_whole() -> None:
     rows = [
-        LabelledRow("hub", f"b{number // 2}", condition, 1.0 + 4 * (number % 2))
+        LabelledPair("hub", f"b{number // 2}", condition, 1.0 + 4 * (number % 2))
         for number in range(60)
         for condition in ("x", "y")
     ]
@@ -117,25 +119,25 @@ def test_split_of_texts_that_are_all_linked_keeps_pairs_whole() -> None:
 
 def test_split_of_groups_keeps_each_group_on_one_side() -> None:
     rows = [
-        LabelledRow(f"a{n}", f"b{n}", "x", 1.0 + 4 * (n % 2), ("s", f"g{n // 10}", "c"))
+        LabelledPair(f"a{n}", f"b{n}", "x", 1.0 + 4 * (n % 2), ("s", f"g{n // 10}", "c"))
         for n in range(100)
     ]
     train, dev = split_labelled(rows, share=0.2, seed=0)
-    assert not {row.kept[1] for row in train} & {row.kept[1] for row in dev}
-    ungrouped = [replace(row, kept=("s", "", "c")) for row in rows]
+    assert not {row.group_cells[1] for row in train} & {row.group_cells[1] for row in dev}
+    ungrouped = [replace(row, group_cells=("s", "", "c")) for row in rows]
     assert [len(part) for part in split_labelled(ungrouped, share=0.2, seed=0)] == [80, 20]
 
 
 def test_split_of_one_group_says_so() -> None:
-    rows = [LabelledRow(f"a{n}", f"b{n}", "x", 1.0 + n % 5, ("s", "g", "c")) for n in range(50)]
+    rows = [LabelledPair(f"a{n}", f"b{n}", "x", 1.0 + n % 5, ("s", "g", "c")) for n in range(50)]
     with pytest.raises(InputError, match="most are of one pair of texts or one group"):
         split_labelled(rows, share=0.2, seed=0)
 
 
 def test_split_that_leaves_one_label_is_an_error() -> None:
-    rows = [LabelledRow(f"a{n}", f"b{n}", "x", 5.0) for n in range(30)]
+    rows = [LabelledPair(f"a{n}", f"b{n}", "x", 5.0) for n in range(30)]
     with pytest.raises(InputError, match="cannot be split"):
-        split_labelled([*rows, LabelledRow("c", "d", "x", 1.0)], share=0.2, seed=0)
+        split_labelled([*rows, LabelledPair("c", "d", "x", 1.0)], share=0.2, seed=0)
 
 
 def test_rehearsal_measures_texts_that_it_does_not_train_on() -> None:
@@ -162,7 +164,7 @@ def test_rehearsal_has_no_text_that_written_pairs_are_measured_on(split) -> None
 def exported(tmp_path_factory, tiny_backbone) -> Path:
     folder = tmp_path_factory.mktemp("adapt")
     build_bi_encoder(str(tiny_backbone), max_seq_length=60).save_pretrained(str(folder / "st"))
-    Settings(
+    ModelSettings(
         kind="bi-encoder", name="tiny", order="condition-first", max_seq_length=60
     ).save(folder / "st")  # fmt: skip
     export_onnx(folder / "st", folder / "onnx", facts={"base_model": "ours"})
@@ -182,7 +184,7 @@ def little_rehearsal() -> Iterator[None]:
     whole = load_rehearsal()
     few = Rehearsal(whole.inputs[:300], whole.rehearsed[:60], whole.measured[:30])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("condsim.training.adapt.load_rehearsal", lambda: few)
+        patch.setattr(MODULE, "load_rehearsal", lambda: few)
         yield
 
 
@@ -193,8 +195,8 @@ FAST = AdaptSettings(epochs=2, learning_rate=1e-3, batch_size=16)
 def float32() -> Iterator[None]:
     """The number format is chosen by time, so that under load two calls may choose differently."""
     with pytest.MonkeyPatch.context() as patch:
-        speeds = {"float32": 1e3, "bfloat16": 1e2}
-        patch.setattr("condsim.training.adapt.measure", lambda *_: speeds)
+        speeds = {"float32 sdpa": 1e3, "bfloat16 sdpa": 1e2}
+        patch.setattr(MODULE, "training_speeds", lambda *_: speeds)
         yield
 
 
@@ -239,14 +241,14 @@ def test_adapt_of_the_same_rows_and_seed_gives_the_same_figures(
 
 
 def test_adapt_never_writes_over_a_folder(adapted, labelled, exported) -> None:
-    with pytest.raises(InputError, match="is there already and is never overwritten"):
+    with pytest.raises(InputError, match="exists and is never overwritten"):
         adapt(labelled, adapted.output, model=exported, settings=FAST)
 
 
 def test_adapt_that_does_not_help_writes_nothing_until_forced(
     exported, labelled, tmp_path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("condsim.training.adapt_result.Adaptation.helped", False)
+    monkeypatch.setattr(Adaptation, "helped", False)
     result = adapt(labelled, tmp_path / "model", model=exported, settings=FAST)
     assert result.output is None
     assert not (tmp_path / "model").exists()

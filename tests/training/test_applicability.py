@@ -137,7 +137,7 @@ def test_fit_head_too_few_rows_refused(model):
 
 
 def test_fit_head_bad_strength_refused(model):
-    with pytest.raises(InputError, match=r"'strength' must be a number above 0\. Got 0"):
+    with pytest.raises(InputError, match=r"'strength' must be a number above 0"):
         fit_head(model, rows_of(20), strength=0)
 
 

@@ -7,8 +7,8 @@ from sentence_transformers import SentenceTransformer
 import condsim
 from condsim.errors import InputError
 from condsim.evaluation.report import Report
+from condsim.training.averaging import average_models, average_weights
 from condsim.training.run import fit
-from condsim.training.saving import average_models, average_weights
 from condsim.training.trainer import build_model
 
 
@@ -102,7 +102,7 @@ def test_average_models_float16_is_half_the_size_and_loads_as_float32(runs, tmp_
 
 
 def test_average_models_unfinished_run_raises(runs, tmp_path):
-    with pytest.raises(InputError, match="no finished run"):
+    with pytest.raises(InputError, match="not a finished run"):
         average_models([runs[0], tmp_path], tmp_path / "mean")
 
 

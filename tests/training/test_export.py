@@ -10,7 +10,7 @@ from condsim.errors import InputError, ModelError
 from condsim.model.builders import build_bi_encoder, build_cross_encoder
 from condsim.model.calibration import Calibration
 from condsim.model.onnx import OnnxScorer
-from condsim.model.settings import Settings
+from condsim.model.settings import ModelSettings
 from condsim.model.tri_encoder import build_tri_encoder
 from condsim.training.export import SAMPLES, export_onnx
 from condsim.training.quantize import quantize_static
@@ -22,7 +22,7 @@ CONDITIONS = ["the sport", "the number of people", "the animal", "color"]
 def save(model, folder, **settings):
     model.save_pretrained(str(folder))
     if settings:
-        Settings(**{"kind": "bi-encoder", "name": "tiny", **settings}).save(folder)
+        ModelSettings(**{"kind": "bi-encoder", "name": "tiny", **settings}).save(folder)
     return folder
 
 
@@ -79,7 +79,7 @@ def test_export_keeps_what_the_model_says_of_itself(tiny_backbone, tmp_path):
         facts={"dev_spearman": 70.1},
     )
     export_onnx(tmp_path / "model", tmp_path / "out", facts={"licence": "Apache-2.0"})
-    settings = Settings.load(tmp_path / "out")
+    settings = ModelSettings.load(tmp_path / "out")
     assert (settings.name, settings.order, settings.kind) == (
         "tiny",
         "sentence-first",
@@ -103,7 +103,7 @@ def test_export_writes_the_whole_folder(source, tmp_path):
     export_onnx(source, tmp_path / "out", name="short")
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert names == {"model.onnx", "tokenizer.json", "condsim.json", "README.md"}
-    assert Settings.load(tmp_path / "out").name == "short"
+    assert ModelSettings.load(tmp_path / "out").name == "short"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_export_other_kind_refused(tiny_backbone, tmp_path, build, kind):
 
 
 def test_export_folder_that_is_no_model_refused(tmp_path):
-    with pytest.raises(ModelError, match=r"no modules.json"):
+    with pytest.raises(ModelError, match=r"modules.json is missing"):
         export_onnx(tmp_path, tmp_path / "out")
 
 

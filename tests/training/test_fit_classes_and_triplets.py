@@ -14,7 +14,7 @@ import condsim
 from condsim.data.triplets import load_triplets
 from condsim.errors import InputError
 from condsim.evaluation.metrics import triplet_wins
-from condsim.training.data import load_train, used_rows
+from condsim.training.data import load_train, sample_rows
 from condsim.training.recipe import Recipe, save_recipe
 from condsim.training.run import fit
 
@@ -180,7 +180,7 @@ def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes, two_pr
     code = (
         "import sys, torch\n"
         "from pathlib import Path\n"
-        "from condsim.training.losses.similarity import SoftmaxLoss\n"
+        "from condsim.training.trainer import SoftmaxLoss\n"
         "from condsim.training.run import close_process_group\n"
         "from condsim.training import fit, load_recipe\n"
         "made, init = [], SoftmaxLoss.__init__\n"
@@ -200,10 +200,10 @@ def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes, two_pr
 
 
 @pytest.mark.parametrize("objective", ["softmax", "triplet"])
-def test_used_rows_train_rows_is_a_part_of_a_larger_draw(recipes, objective):
+def test_sample_rows_smaller_draw_is_a_part_of_a_larger_draw(recipes, objective):
     recipe = recipes[objective]
-    train = load_train(recipe)
-    drawn = [used_rows(train, recipe.replaced(train_rows=rows)) for rows in (10, 20, 1000)]
+    train = load_train(recipe.train, recipe.train_kind)
+    drawn = [sample_rows(train, rows) for rows in (10, 20, 1000)]
     assert [len(rows) for rows in drawn] == [10, 20, len(train)]
     first = [rows.premises if objective == "softmax" else rows.anchors for rows in drawn]
     assert set(first[0]) < set(first[1]) < set(first[2])

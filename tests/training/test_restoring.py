@@ -11,7 +11,7 @@ from condsim.data.rewordings import load_rewordings
 from condsim.errors import ModelError
 from condsim.model.builders import build_bi_encoder
 from condsim.model.onnx import OnnxScorer
-from condsim.model.settings import DEFAULT_FOLDER, Settings
+from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
 from condsim.model.trained import load_trained
 from condsim.training.export import export_onnx
 from condsim.training.recipe import Recipe
@@ -25,7 +25,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def trained(tmp_path_factory, tiny_backbone) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     build_bi_encoder(str(tiny_backbone), max_seq_length=40).save_pretrained(str(folder))
-    Settings(kind="bi-encoder", name="tiny", order="sentence-first", max_seq_length=40).save(folder)
+    ModelSettings(kind="bi-encoder", name="tiny", order="sentence-first", max_seq_length=40).save(
+        folder
+    )
     return folder
 
 

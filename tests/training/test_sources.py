@@ -15,12 +15,12 @@ import torch.nn.functional as F
 import condsim
 from condsim.data.load import load_task
 from condsim.errors import InputError
-from condsim.training.batches import SourceBatchSampler, SourceCollator, batches_of
-from condsim.training.losses.weighted import MixedLoss
+from condsim.training.batches import SourceBatchSampler, SourceCollator
 from condsim.training.mixture import read_mixture
+from condsim.training.objective_loss import MixedLoss
 from condsim.training.recipe import Recipe, load_recipe, save_recipe
 from condsim.training.run import fit
-from condsim.training.trainer import build_model
+from condsim.training.trainer import batches_per_epoch, build_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
@@ -67,9 +67,19 @@ def recipe(tmp_path, tiny_recipe) -> Recipe:
     )
 
 
+def mixture_of(recipe):
+    return read_mixture(
+        load_task(recipe.train),
+        recipe.mixed_sources,
+        order=recipe.order,
+        batch_size=recipe.batch_size,
+        dimension=32,
+    )
+
+
 @pytest.fixture
 def mixture(recipe):
-    return read_mixture(load_task(recipe.train), recipe, dimension=32)
+    return mixture_of(recipe)
 
 
 def draw(mixture, *, batches=200, epoch=0, seed=0, batch_size=24):
@@ -100,7 +110,7 @@ def test_read_mixture_balance_weighs_alike_and_different_rows(recipe, tmp_path):
     for balance in (0.0, 0.5, 1.0):
         source = {"file": str(tmp_path / "groups.csv"), "balance": balance, "weight": 3.0}
         changed = recipe.replaced(sources={"groups": source})
-        mixture = read_mixture(load_task(recipe.train), changed, dimension=32)
+        mixture = mixture_of(changed)
         items = mixture.units["groups"].items[0]
         rows[balance] = mixture.columns["weights"][items].tolist()
         assert set(mixture.columns["weights"][mixture.units["train"].items[0]]) == {1.0}
@@ -120,7 +130,7 @@ def test_read_mixture_source_of_no_whole_unit_raises(recipe):
     groups = recipe.sources["groups"].replaced(rows=5)  # each group has 12
     recipe = recipe.replaced(sources={"groups": groups})
     with pytest.raises(InputError, match=r"'groups' has nothing to train on.*'rows'"):
-        read_mixture(load_task(recipe.train), recipe, dimension=32)
+        mixture_of(recipe)
 
 
 def test_sampler_batches_have_the_shares_and_whole_units(mixture):
@@ -165,7 +175,7 @@ def test_sampler_epochs_go_on_where_the_one_before_stopped(mixture):
 
 
 def test_sampler_unit_above_the_batch_is_cut(recipe):
-    mixture = read_mixture(load_task(recipe.train), recipe.replaced(batch_size=6), dimension=32)
+    mixture = mixture_of(recipe.replaced(batch_size=6))
     assert mixture.units["groups"].costs.max() <= 6
     assert sum(map(len, mixture.units["groups"].items)) == 12 * 12
 
@@ -199,7 +209,7 @@ def gradients_of(model, terms):
 def test_collator_one_encoding_gives_the_loss_and_gradients_of_the_plain_way(recipe):
     recipe = recipe.replaced(batch_size=120)
     model = build_model(recipe.replaced(dropout=0.0))
-    mixture = read_mixture(load_task(recipe.train), recipe, dimension=32)
+    mixture = mixture_of(recipe)
     loss = MixedLoss(model, mixture.parts)
     items = draw(mixture, batches=1, batch_size=120)[0]
     batch = SourceCollator(mixture, model.preprocess)([{"item": item} for item in items])
@@ -239,7 +249,7 @@ def test_collator_sub_batches_hold_inputs_of_similar_length(recipe, tmp_path):
     pairs = [f"{'A dog runs. ' * (1 + n % 4)}{n}.,A cat sleeps {n}.,1" for n in range(60)]
     (tmp_path / "plain.csv").write_text("\n".join(["sentence1,sentence2,score", *pairs]) + "\n")
     sources = {"plain": {"file": str(tmp_path / "plain.csv"), "share": 9.0}}
-    mixture = read_mixture(load_task(recipe.train), recipe.replaced(sources=sources), dimension=32)
+    mixture = mixture_of(recipe.replaced(sources=sources))
     model = build_model(recipe)
     items = [{"item": item} for item in draw(mixture, batches=1, batch_size=140)[0]]
     features, _ = features_of(SourceCollator(mixture, model.preprocess)(items))
@@ -298,11 +308,11 @@ def test_fit_missing_vectors_raise_before_a_folder_is_made(tmp_path, recipe):
 
 
 def test_fit_epoch_without_steps_draws_train_once(tmp_path, recipe):
-    mixture = read_mixture(load_task(recipe.train), recipe, dimension=32)
+    mixture = mixture_of(recipe)
     inputs = mixture.units["train"].costs.sum()
     # A quarter of the 24 inputs of a batch are of `train`
-    assert batches_of(mixture, recipe, processes=1) == round(inputs / 6)
-    assert batches_of(mixture, recipe.replaced(steps=7, epochs=2), processes=2) == 8
+    assert batches_per_epoch(recipe, inputs=inputs) == round(inputs / 6)
+    assert batches_per_epoch(recipe.replaced(steps=7, epochs=2), inputs=inputs) == 4
     result = fit(recipe.replaced(epochs=1), tmp_path / "run")
     assert result is not None
 
@@ -331,22 +341,22 @@ def test_fit_freeze_embeddings_keeps_them_and_trains_the_rest(tmp_path, recipe, 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sources": {}, "steps": 5}, "'steps' is for a recipe with 'sources'"),
+        ({"sources": {}, "steps": 5}, "'steps' must be null without 'sources'"),
         ({"steps": 2}, "'steps' must be at least 'epochs', 3"),
-        ({"sources": {"train": {"file": "a.csv"}}}, "cannot be called 'train'"),
-        ({"encoder": "cross-encoder", "objective": {"mse": 1.0}}, "for a bi- or tri-encoder"),
+        ({"sources": {"train": {"file": "a.csv"}}}, "without the name 'train'"),
+        ({"encoder": "cross-encoder", "objective": {"mse": 1.0}}, "empty for a cross-encoder"),
         ({"objective": {"c-mse": 1.0}}, "'c-mse' does not go with 'sources'"),
         ({"objective": {"vectors": 1.0}}, "for a source with a teacher's vectors"),
-        ({"sources": {"a": {"file": "a.csv", "share": 0}}}, "'share' must be above 0"),
+        ({"sources": {"a": {"file": "a.csv", "share": 0}}}, "share' must be"),
         ({"sources": {"a": {"file": "a.csv", "shar": 1}}}, "Did you mean 'share'"),
         ({"sources": {"a": {"file": []}}}, "must name a file or more"),
         (
             {"sources": {"a": {"file": "a.csv", "objective": {"relations": 1.0}}}},
-            "without 'vectors' must have terms of mse",
+            "does not apply to a source without 'vectors'",
         ),
         (
             {"sources": {"a": {"file": ["a.csv", "b.csv"], "vectors": "v.npy"}}},
-            "one file beside 'vectors'",
+            "one file with 'vectors'",
         ),
     ],
 )
@@ -364,18 +374,16 @@ def test_recipe_with_sources_written_and_read_is_equal(tmp_path, recipe):
 
 
 def test_read_mixture_files_that_do_not_fit_raise(tmp_path, recipe):
-    train = load_task(recipe.train)
-
     def read(**source):
         changed = recipe.replaced(sources={"teacher": source})
-        return read_mixture(train, changed, dimension=32)
+        return mixture_of(changed)
 
     inputs, vectors = tmp_path / "inputs.csv", tmp_path / "vectors.npy"
     whole = np.load(vectors)
-    with pytest.raises(InputError, match=r"needs vectors of the model's dimension, 32\. Got 48"):
+    with pytest.raises(InputError, match=r"needs vectors of the model's dimension, 32; got 48"):
         read(file=str(inputs), vectors=str(vectors), objective={"vectors": 1.0})
     np.save(vectors, whole[:5])
-    with pytest.raises(InputError, match="Got 5 vectors and 20 rows"):
+    with pytest.raises(InputError, match="got 5 vectors and 20 rows"):
         read(file=str(inputs), vectors=str(vectors))
     np.save(vectors, whole[0])
     with pytest.raises(InputError, match=r"array of floats, \(rows, dimension\)"):
@@ -386,10 +394,10 @@ def test_read_mixture_files_that_do_not_fit_raise(tmp_path, recipe):
     sources = {"plain": recipe.sources["plain"]}
     tri = recipe.replaced(encoder="tri-encoder", sources=sources)
     with pytest.raises(InputError, match="needs a condition in every row"):
-        read_mixture(train, tri, dimension=32)
+        fit(tri, tmp_path / "run")
 
 
 def test_read_mixture_rows_take_whole_groups(recipe):
     sources = {"groups": recipe.sources["groups"].replaced(rows=30)}
-    mixture = read_mixture(load_task(recipe.train), recipe.replaced(sources=sources), dimension=32)
+    mixture = mixture_of(recipe.replaced(sources=sources))
     assert mixture.facts["groups"]["rows"] == 24

@@ -1,4 +1,4 @@
-"""What ratings are worth: how far people agree, how good each is, and how far models agree."""
+"""Quality of ratings: agreement between people, each annotator, and models against people."""
 
 from __future__ import annotations
 
@@ -13,52 +13,77 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condsim.annotation.labels import LABELS, RatedRow, plurality, vote_counts
+from condsim.annotation.records import Rating
 from condsim.errors import InputError, require
 from condsim.evaluation.correlation import spearman
-from condsim.rows.records import DOES_NOT_APPLY, Rating
+from condsim.rows.records import DOES_NOT_APPLY
 from condsim.types import IntArray
+
+# Below this number of ratings an annotator gets no remark.
+MIN_RATINGS = 20
+# Remarks: agreement with the majority below this share of the typical one, a median time below this
+# share of the typical one, and one verdict for at least this share of the ratings.
+LOW_AGREEMENT_SHARE = 0.6
+FAST_SHARE = 1 / 3
+ONE_VERDICT_SHARE = 0.9
 
 
 @dataclass(frozen=True)
 class Kappa:
-    """Fleiss' kappa, which needs the same number of ratings of every row."""
+    """Fleiss' kappa, which needs the same number of ratings of every row.
 
-    value: float  # at most 1 (all agree), 0 is chance; NaN without two ratings or two labels
-    raters: int  # ratings of each row counted: what most rows with two or more have
-    rows: int  # counted
-    left_out: int  # rows with another number of ratings
+    Attributes:
+        value: At most 1 (all agree), 0 is chance; NaN without two ratings or two labels.
+        raters: Ratings of each row that counts: the most common number of two or more.
+        rows: Rows that count.
+        left_out: Rows with another number of ratings.
+    """
+
+    value: float
+    raters: int
+    rows: int
+    left_out: int
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """How far people agree; alpha is Krippendorff's, at most 1, 0 is chance."""
+class HumanAgreement:
+    """Agreement between people.
 
-    rows: int  # that people rated
+    Attributes:
+        ratings_per_row: (number of ratings, rows that have it).
+        kappa: Fleiss' kappa of the labels 1 to 5; ``kappa_verdicts`` has "does not apply" as a
+            sixth label.
+        alpha: Krippendorff's alpha of the labels 1 to 5, ordinal; NaN if undefined.
+        alpha_rows: Rows with two labels or more.
+        exact: Share of pairs of labels of one row that are equal; ``within_one``: that differ by
+            at most 1.
+    """
+
+    rows: int
     ratings: int
     annotators: int
-    does_not_apply: int  # ratings that say the condition does not apply
-    ratings_per_row: tuple[tuple[int, int], ...]  # (number of ratings, rows that have it)
-    kappa: Kappa  # of the labels 1 to 5, without "does not apply"
-    kappa_verdicts: Kappa  # with "does not apply" as a sixth label
-    alpha: float  # of the labels 1 to 5, ordinal; NaN where it does not exist
-    alpha_rows: int  # rows with two labels or more
-    alpha_applies: float  # of whether the condition applies
-    exact: float  # share of two labels of one row that are equal; NaN without such labels
-    within_one: float  # share that differ by 1 at most
+    does_not_apply: int
+    ratings_per_row: tuple[tuple[int, int], ...]
+    kappa: Kappa
+    kappa_verdicts: Kappa
+    alpha: float
+    alpha_rows: int
+    alpha_applies: float
+    exact: float
+    within_one: float
 
 
-def measure_agreement(rows: Sequence[RatedRow]) -> Agreement:
-    """Measures how far the people agree; ratings of models take no part."""
+def measure_agreement(rows: Sequence[RatedRow]) -> HumanAgreement:
+    """Measure the agreement of people; ratings of models are ignored."""
     rated = [row.people for row in rows if row.people]
     if not rated:
-        raise InputError(
-            "Agreement is measured between people, and none of the ratings has the origin 'human'."
-        )
-    verdicts = vote_counts(rated)  # (rows, 6)
-    labels = verdicts[:, 1:]  # (rows, 5)
-    applies = np.stack([verdicts[:, 0], labels.sum(axis=1)], axis=1)  # (rows, 2)
-    exact, within_one = _pairwise(labels)
-    return Agreement(
+        raise InputError("Agreement: none of the ratings has the origin 'human'.")
+    # (rows, 6), (rows, 5) and (rows, 2)
+    verdicts = vote_counts(rated)
+    labels = verdicts[:, 1:]
+    applies = np.stack([verdicts[:, 0], labels.sum(axis=1)], axis=1)
+    exact, within_one = _pairwise_shares(labels)
+    return HumanAgreement(
         rows=len(rated),
         ratings=int(verdicts.sum()),
         annotators=len({rating.annotator for votes in rated for rating in votes}),
@@ -75,30 +100,24 @@ def measure_agreement(rows: Sequence[RatedRow]) -> Agreement:
 
 
 def fleiss_kappa(counts: ArrayLike) -> Kappa:
-    """Computes Fleiss' kappa over the rows with the most common number of ratings.
+    """Compute Fleiss' kappa over the rows with the most common number of ratings.
 
     Fleiss, "Measuring nominal scale agreement among many raters", 1971. Of equally common numbers
     the larger is taken.
 
     Args:
         counts: How often each row was given each label, whole numbers ``(n, labels)``.
-
-    Returns:
-        The value, and which rows it is of.
-
-    Raises:
-        InputError: If the counts are negative or of another shape.
-        MissingExtraError: If statsmodels is not installed.
     """
-    table = _table(counts)
+    table = np.asarray(counts, dtype=np.int64)
     ratings = table.sum(axis=1)
-    frequent = Counter(ratings[ratings >= 2].tolist())
-    if not frequent:
+    frequencies = Counter(ratings[ratings >= 2].tolist())
+    if not frequencies:
         return Kappa(math.nan, raters=0, rows=0, left_out=len(table))
-    raters, rows = max(frequent.items(), key=lambda item: (item[1], item[0]))
+    raters, rows = max(frequencies.items(), key=lambda item: (item[1], item[0]))
     counted = table[ratings == raters]
     value = math.nan
-    if counted.any(axis=0).sum() >= 2:  # if all are the same, chance agreement is certain
+    # With a single label, chance agreement is certain and kappa is undefined.
+    if counted.any(axis=0).sum() >= 2:
         library = require("statsmodels.stats.inter_rater", extra="build")
         value = float(library.fleiss_kappa(counted))
     return Kappa(value, raters=int(raters), rows=rows, left_out=len(table) - rows)
@@ -107,24 +126,19 @@ def fleiss_kappa(counts: ArrayLike) -> Kappa:
 def krippendorff_alpha(
     counts: ArrayLike, *, distance: Literal["nominal", "ordinal"] = "ordinal"
 ) -> float:
-    """Computes Krippendorff's alpha; rows may have any number of ratings.
+    """Compute Krippendorff's alpha; rows may have any number of ratings.
 
     Krippendorff, "Computing Krippendorff's alpha-reliability", 2011. Rows with fewer than two
-    ratings say nothing of agreement and are left out.
+    ratings are left out.
 
     Args:
-        counts: How often each row was given each label, whole numbers ``(n, labels)``; for the
-            ordinal distance the labels are in their order.
-        distance: Whether labels are ordered.
+        counts: How often each row was given each label, whole numbers ``(n, labels)``, the labels
+            in their order for the ordinal distance.
 
     Returns:
-        At most 1 (all agree); 0 is chance, NaN where it does not exist.
-
-    Raises:
-        InputError: If the counts are negative or of another shape.
-        MissingExtraError: If krippendorff is not installed.
+        At most 1 (all agree); 0 is chance, NaN if undefined.
     """
-    table = _table(counts)
+    table = np.asarray(counts, dtype=np.int64)
     table = table[table.sum(axis=1) >= 2]
     if table.any(axis=0).sum() < 2:
         return math.nan
@@ -132,18 +146,8 @@ def krippendorff_alpha(
     return float(library.alpha(value_counts=table, level_of_measurement=distance))
 
 
-def _table(counts: ArrayLike) -> IntArray:
-    table = np.asarray(counts, dtype=np.int64)
-    if table.ndim != 2 or (table.size and table.min() < 0):
-        raise InputError(
-            "Counts of ratings must be whole numbers of 0 or more, (rows, labels). Got the shape "
-            f"{table.shape}."
-        )
-    return table
-
-
-def _pairwise(labels: IntArray) -> tuple[float, float]:
-    """Share of two labels of one row, ``(n, 5)``, that are equal, and that are at most 1 apart."""
+def _pairwise_shares(labels: IntArray) -> tuple[float, float]:
+    """Return the shares of pairs of labels of a row, ``(n, 5)``, that are equal and within 1."""
     ratings = labels.sum(axis=1)
     pairs = int((ratings * (ratings - 1)).sum()) // 2
     if not pairs:
@@ -154,224 +158,237 @@ def _pairwise(labels: IntArray) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class AgainstPeople:
-    """Ratings against the median of what people say of the same rows; shares are in [0, 1]."""
+class RaterAgreement:
+    """Ratings against the median of people on the same rows; shares are in [0, 1].
 
-    # Where at least half of the people say that the condition does not apply, so does their
-    # verdict; ``alpha`` and ``exact`` count the rows where the median is a whole label.
+    If at least half of the people say that the condition does not apply, so does their verdict.
+    ``alpha`` and ``exact`` count the rows where the median is a whole label.
 
-    rater: str  # a model, "MODEL, not shown" for people not shown its rating, or "one person"
-    rows: int  # both have rated
-    compared: int  # rows with a label from both
-    spearman: float  # x100; NaN if one side is constant
-    alpha: float  # Krippendorff's, ordinal; NaN where it does not exist
-    exact: float  # share where both are equal
-    within_one: float  # share where both differ by 1 at most
-    offset: float  # mean of the rater's label minus that of people
-    applies: float  # share of all rows on which both agree whether the condition applies
-    shown: int = 0  # ratings by people who were shown the model's first
+    Attributes:
+        rater: A model, "MODEL, not shown" for people who did not see its rating, or "one person".
+        compared: Rows with a label from both.
+        spearman: x100; NaN if one side is constant.
+        offset: Mean of the rater's label minus that of people.
+        applies: Share of all rows on which both agree whether the condition applies.
+        shown: Ratings by people who saw the model's first.
+    """
+
+    rater: str
+    rows: int
+    compared: int
+    spearman: float
+    alpha: float
+    exact: float
+    within_one: float
+    offset: float
+    applies: float
+    shown: int = 0
 
 
-_Compared = Sequence[tuple[int, Sequence[Rating]]]  # a label, and the ratings it is held against
+# Labels of a rater, each with the ratings it is compared with.
+_Comparisons = Sequence[tuple[int, Sequence[Rating]]]
 
 
-def model_agreement(rows: Sequence[RatedRow]) -> tuple[AgainstPeople, ...]:
-    """Measures each model against the people, and against those not shown its ratings."""
-    of_model: dict[str, list[tuple[int, Sequence[Rating]]]] = defaultdict(list)
+def model_agreement(rows: Sequence[RatedRow]) -> tuple[RaterAgreement, ...]:
+    """Measure each model against all people, and against those who did not see its ratings."""
+    by_model: dict[str, list[tuple[int, Sequence[Rating]]]] = defaultdict(list)
     for row in rows:
         if row.people:
             for rating in row.models:
-                of_model[rating.origin].append((rating.label, row.people))
-    measured = []
-    for name, rated in sorted(of_model.items()):
-        others = [
-            (label, [one for one in people if one.prefilled_by != name]) for label, people in rated
-        ]
-        shown = sum(len(people) for _, people in rated) - sum(len(free) for _, free in others)
-        measured.append(_against(name, rated, shown=shown))
-        free = [(label, people) for label, people in others if people]
-        if shown and free:
-            measured.append(_against(f"{name}, not shown", free))
-    return tuple(measured)
+                by_model[rating.origin].append((rating.label, row.people))
+    results = []
+    for name, rated in sorted(by_model.items()):
+        unseen: list[tuple[int, Sequence[Rating]]] = []
+        shown_ratings = 0
+        for label, people in rated:
+            free = [rating for rating in people if rating.prefilled_by != name]
+            shown_ratings += len(people) - len(free)
+            if free:
+                unseen.append((label, free))
+        results.append(_compare_rater(name, rated, shown_ratings))
+        if shown_ratings and unseen:
+            results.append(_compare_rater(f"{name}, not shown", unseen))
+    return tuple(results)
 
 
-def one_person_agreement(rows: Sequence[RatedRow], *, beside_models: bool) -> AgainstPeople | None:
-    """Measures every person against the others in the same way: what a model is held to."""
-    compared = [
-        (rating.label, [other for other in row.people if other is not rating])
-        for row in rows
-        if len(row.people) >= 2 and (row.models or not beside_models)
-        for rating in row.people
-    ]
-    return _against("one person", compared) if compared else None
+def one_person_agreement(
+    rows: Sequence[RatedRow], *, rated_by_models: bool
+) -> RaterAgreement | None:
+    """Measure every person against the others, on the rows of models or on all rows."""
+    comparisons = []
+    for row in rows:
+        if len(row.people) >= 2 and (row.models or not rated_by_models):
+            for rating in row.people:
+                peers = [peer for peer in row.people if peer is not rating]
+                comparisons.append((rating.label, peers))
+    return _compare_rater("one person", comparisons) if comparisons else None
 
 
-def _verdict(votes: Sequence[Rating]) -> float:
-    """The median label; `DOES_NOT_APPLY` where at least half say so."""
+def _median_verdict(votes: Sequence[Rating]) -> float:
+    """Return the median label, or `DOES_NOT_APPLY` if at least half say so."""
     labels = [vote.label for vote in votes if vote.label != DOES_NOT_APPLY]
     return median(labels) if 2 * len(labels) > len(votes) else DOES_NOT_APPLY
 
 
-def _against(name: str, rated: _Compared, *, shown: int = 0) -> AgainstPeople:
-    both = [(label, _verdict(people)) for label, people in rated]
-    given, people = np.array(both, dtype=np.float64).T  # (rows,), (rows,)
-    applies = (given != DOES_NOT_APPLY) & (people != DOES_NOT_APPLY)
-    neither = (given == DOES_NOT_APPLY) & (people == DOES_NOT_APPLY)
-    given, people = given[applies], people[applies]
-    apart = given - people
-    whole = people == np.round(people)
-    labels = np.stack([given, people])[:, whole]  # (2, whole)
-    return AgainstPeople(
+def _compare_rater(name: str, rated: _Comparisons, shown_ratings: int = 0) -> RaterAgreement:
+    verdicts = [(label, _median_verdict(people)) for label, people in rated]
+    rater, people = np.array(verdicts, dtype=np.float64).T
+    applies = (rater != DOES_NOT_APPLY) & (people != DOES_NOT_APPLY)
+    neither = (rater == DOES_NOT_APPLY) & (people == DOES_NOT_APPLY)
+    rater, people = rater[applies], people[applies]
+    offsets = rater - people
+    is_label = people == np.round(people)
+    labels = np.stack([rater, people])[:, is_label]
+    return RaterAgreement(
         rater=name,
-        rows=len(both),
-        compared=len(given),
-        spearman=100 * spearman(given, people) if len(given) else math.nan,
+        rows=len(verdicts),
+        compared=len(rater),
+        spearman=100 * spearman(rater, people) if len(rater) else math.nan,
         alpha=krippendorff_alpha((labels[..., None] == LABELS).sum(axis=0)),
-        exact=_mean(apart[whole] == 0),
-        within_one=_mean(np.abs(apart) <= 1),
-        offset=_mean(apart),
-        applies=_mean(applies | neither),
-        shown=shown,
+        exact=_mean_or_nan(offsets[is_label] == 0),
+        within_one=_mean_or_nan(np.abs(offsets) <= 1),
+        offset=_mean_or_nan(offsets),
+        applies=_mean_or_nan(applies | neither),
+        shown=shown_ratings,
     )
 
 
-# When an annotator gets a remark.
-ENOUGH = 20  # ratings, or there are too few to tell
-LOW_AGREEMENT = 0.6  # agrees with the majority less than this share of the typical one
-TOO_FAST = 1 / 3  # takes less than this share of the typical median time
-ONE_VERDICT = 0.9  # gives one verdict for at least this share of the ratings
-
-
 @dataclass(frozen=True)
-class Times:
-    """How long a rating takes, in seconds; NaN where no time is known."""
+class RatingTimes:
+    """Median and percentiles of the known times of ratings in seconds, and their sum in hours."""
 
-    known: int  # ratings whose time is known
+    known: int
     median: float
-    tenth: float  # a tenth of the ratings take less
-    ninetieth: float  # a tenth of the ratings take longer
-    hours: float  # all known times together
+    tenth: float
+    ninetieth: float
+    hours: float
 
 
 @dataclass(frozen=True)
 class AnnotatorQuality:
-    """One annotator among the others; shares are in [0, 1], NaN where nothing is compared."""
+    """One annotator among the others; shares are in [0, 1], NaN if nothing is compared.
+
+    Attributes:
+        compared: Ratings of rows on which one verdict of the others has the most votes.
+        agrees: Share of those that are that verdict.
+        within_one: Share of those that are at most one label from it.
+        offset: Mean of the label minus the median label of the others.
+        seconds: Median time of a rating.
+        remarks: Reasons to look at the ratings; empty is good.
+    """
 
     annotator: str
     ratings: int
-    does_not_apply: float  # share that say the condition does not apply
-    compared: int  # ratings of rows on which the others give one verdict more than any other
-    agrees: float  # share of those that are that verdict
-    within_one: float  # share of those that are at most one label from it
-    offset: float  # mean of the label minus the median label of the others
-    seconds: float  # median time of a rating
-    remarks: tuple[str, ...] = ()  # what someone should look at; empty is good
+    does_not_apply: float
+    compared: int
+    agrees: float
+    within_one: float
+    offset: float
+    seconds: float
+    remarks: tuple[str, ...] = ()
 
 
-def time_per_rating(ratings: Iterable[Rating]) -> Times:
-    """Measures how long a rating takes."""
+def time_per_rating(ratings: Iterable[Rating]) -> RatingTimes:
+    """Summarize the times of ratings."""
     seconds = [rating.seconds for rating in ratings if rating.seconds is not None]
     if not seconds:
-        return Times(0, math.nan, math.nan, math.nan, 0.0)
+        return RatingTimes(0, math.nan, math.nan, math.nan, 0.0)
     tenth, middle, ninetieth = np.percentile(seconds, [10, 50, 90]).tolist()
-    return Times(len(seconds), middle, tenth, ninetieth, sum(seconds) / 3600)
+    return RatingTimes(len(seconds), middle, tenth, ninetieth, sum(seconds) / 3600)
 
 
-_Rated = list[tuple[Rating, list[int]]]  # ratings of one person with the labels of the others
+# Ratings of one person, each with the labels of the others.
+_PersonRatings = list[tuple[Rating, list[int]]]
 
 
 def annotator_quality(rows: Sequence[RatedRow]) -> tuple[AnnotatorQuality, ...]:
-    """Measures each person against the majority of the others who rated the same rows."""
-    compared: dict[str, _Rated] = defaultdict(list)
+    """Measure each person against the majority of the others who rated the same rows."""
+    by_person: dict[str, _PersonRatings] = defaultdict(list)
     for row in rows:
         for rating in row.people:
-            others = [vote.label for vote in row.people if vote is not rating]
-            compared[rating.annotator].append((rating, others))
-    measured = [_measured(name, ratings) for name, ratings in sorted(compared.items())]
-    agreement = _median(one.agrees for one in measured if one.compared >= ENOUGH)
-    seconds = _median(one.seconds for one in measured)
-    return tuple(
-        replace(one, remarks=_remarks(one, compared[one.annotator], agreement, seconds))
-        for one in measured
-    )
+            peers = [vote.label for vote in row.people if vote is not rating]
+            by_person[rating.annotator].append((rating, peers))
+    qualities = [_person_quality(name, ratings) for name, ratings in sorted(by_person.items())]
+    typical = [quality.agrees for quality in qualities if quality.compared >= MIN_RATINGS]
+    agreement = _median_or_nan(typical)
+    seconds = _median_or_nan([quality.seconds for quality in qualities])
+    results = []
+    for quality in qualities:
+        remarks = _remarks(quality, by_person[quality.annotator], agreement, seconds)
+        results.append(replace(quality, remarks=remarks))
+    return tuple(results)
 
 
-def _measured(name: str, ratings: _Rated) -> AnnotatorQuality:
+def _person_quality(name: str, ratings: _PersonRatings) -> AnnotatorQuality:
     agreed: list[bool] = []
     near: list[bool] = []
     offsets: list[float] = []
-    for rating, others in ratings:
-        if (majority := plurality(others)) is not None:
+    for rating, peers in ratings:
+        majority = plurality(peers)
+        if majority is not None:
             agreed.append(rating.label == majority)
             both_apply = DOES_NOT_APPLY not in (rating.label, majority)
             near.append(agreed[-1] or (both_apply and abs(rating.label - majority) <= 1))
-        labels = [label for label in others if label != DOES_NOT_APPLY]
+        labels = [label for label in peers if label != DOES_NOT_APPLY]
         if labels and rating.label != DOES_NOT_APPLY:
             offsets.append(rating.label - median(labels))
+    seconds = [rating.seconds for rating, _ in ratings if rating.seconds is not None]
     return AnnotatorQuality(
         annotator=name,
         ratings=len(ratings),
-        does_not_apply=_mean(rating.label == DOES_NOT_APPLY for rating, _ in ratings),
+        does_not_apply=_mean_or_nan(rating.label == DOES_NOT_APPLY for rating, _ in ratings),
         compared=len(agreed),
-        agrees=_mean(agreed),
-        within_one=_mean(near),
-        offset=_mean(offsets),
-        seconds=_median(rating.seconds for rating, _ in ratings if rating.seconds is not None),
+        agrees=_mean_or_nan(agreed),
+        within_one=_mean_or_nan(near),
+        offset=_mean_or_nan(offsets),
+        seconds=_median_or_nan(seconds),
     )
 
 
 def _remarks(
-    one: AnnotatorQuality, ratings: _Rated, agreement: float, seconds: float
+    quality: AnnotatorQuality, ratings: _PersonRatings, agreement: float, seconds: float
 ) -> tuple[str, ...]:
-    if one.ratings < ENOUGH:
+    if quality.ratings < MIN_RATINGS:
         return ()
     remarks = []
-    if one.compared >= ENOUGH and one.agrees < LOW_AGREEMENT * agreement:
+    if quality.compared >= MIN_RATINGS and quality.agrees < LOW_AGREEMENT_SHARE * agreement:
         remarks.append("low agreement")
-    if one.seconds < TOO_FAST * seconds:
+    if quality.seconds < FAST_SHARE * seconds:
         remarks.append("fast")
-    most = max(Counter(rating.label for rating, _ in ratings).values())
-    if most >= ONE_VERDICT * one.ratings:
+    largest = max(Counter(rating.label for rating, _ in ratings).values())
+    if largest >= ONE_VERDICT_SHARE * quality.ratings:
         remarks.append("one verdict")
     return tuple(remarks)
 
 
-def _mean(values: Iterable[float]) -> float:
-    known = list(values)
-    return fmean(known) if known else math.nan
+def _mean_or_nan(values: Iterable[float]) -> float:
+    numbers = list(values)
+    return fmean(numbers) if numbers else math.nan
 
 
-def _median(values: Iterable[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return float(median(known)) if known else math.nan
+def _median_or_nan(values: Iterable[float]) -> float:
+    numbers = [value for value in values if not math.isnan(value)]
+    return float(median(numbers)) if numbers else math.nan
 
 
 @dataclass(frozen=True)
 class RatingReport:
-    """Agreement and quality of ratings."""
+    """Agreement and quality of ratings; see `one_person_agreement` for ``one_person``."""
 
-    agreement: Agreement
-    times: Times
-    annotators: tuple[AnnotatorQuality, ...]  # by name
-    models: tuple[AgainstPeople, ...]
-    one_person: AgainstPeople | None  # on the rows of models if any; None if no row has two people
+    agreement: HumanAgreement
+    times: RatingTimes
+    annotators: tuple[AnnotatorQuality, ...]
+    models: tuple[RaterAgreement, ...]
+    one_person: RaterAgreement | None
 
 
 def report_ratings(rows: Sequence[RatedRow]) -> RatingReport:
-    """Reports on ratings.
-
-    Args:
-        rows: The rows with their ratings, of `collect_votes`.
-
-    Raises:
-        InputError: If no row has a rating by a person.
-        MissingExtraError: If statsmodels or krippendorff is not installed.
-    """
+    """Report on the ratings of rows; one person is compared on the rows of models, if any."""
     models = model_agreement(rows)
     return RatingReport(
         agreement=measure_agreement(rows),
         times=time_per_rating(rating for row in rows for rating in row.people),
         annotators=annotator_quality(rows),
         models=models,
-        one_person=one_person_agreement(rows, beside_models=bool(models)),
+        one_person=one_person_agreement(rows, rated_by_models=bool(models)),
     )

@@ -1,37 +1,36 @@
-"""Hands out the items of a stage on a server, fetches the answers, and counts the progress."""
+"""Exchange with a Label Studio server: push items, pull annotations, progress of a stage."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from condsim.annotation.label_studio import ITEM, LabelStudioServer, Prediction, RemoteTask
-from condsim.annotation.outcome import UNKNOWN, outcome_of
-from condsim.annotation.stages import NO_HINTS, Item, Stage, hints_of
+from condsim.annotation.outcome import UNKNOWN, stage_outcome
+from condsim.annotation.stages import DEFAULT_ANNOTATORS, NO_HINTS, Item, Stage, hints_of
 from condsim.annotation.store import Annotation, AnnotationStore, Project
 from condsim.cache import sole_process
 from condsim.errors import InputError
 
-_AT_ONCE = 500  # predictions in one request
+_PREDICTIONS_PER_REQUEST = 500
 
-ANNOTATORS: dict[Stage, int] = {"qualification": 1000, "conditions": 1, "verification": 3}
-"""Answers wanted for each item by default; in a qualification everyone answers everything."""
-
-
-@dataclass(frozen=True)
-class Pushed:
-    """What a push did."""
-
-    project: int  # number of the project
-    made: bool  # whether the project was made now
-    items: int  # of the stage, those of earlier pushes too
-    added: int  # tasks added to the project
-    repeated: int  # rows of the input that were already there, or twice in it
-    predictions: int  # answers of models handed to annotators to start from
+MTURK = "mturk"
+"""Server and source of annotations from Mechanical Turk."""
 
 
-def push(
+class PushReport(NamedTuple):
+    """Number of the project, all items of the stage, and counts of the push."""
+
+    project: int
+    is_new: bool
+    items: int
+    added: int
+    repeated: int
+    predictions: int
+
+
+def push_items(
     store: AnnotationStore,
     server: LabelStudioServer,
     stage: Stage,
@@ -41,49 +40,33 @@ def push(
     annotators: int | None = None,
     anyone: bool = False,
     again: bool = False,
-) -> Pushed:
-    """Hands out items; what is there stays, so a push that was interrupted goes on.
+) -> PushReport:
+    """Push items to the project of a stage; tasks that are there stay.
 
     Args:
-        server: The server, of `open_server`.
-        items: The items, of `items_to_annotate`.
+        items: See `items_to_annotate`.
         title: Title of a new project; the folder's name and the stage if None.
-        annotators: Answers wanted for each item; 1 for conditions and 3 for verification if None.
-        anyone: Whether everybody's answers count, or only those of the pool.
-        again: Whether to make a new project for the items that are not done.
-
-    Raises:
-        InputError: If there are no items, nobody is in the pool, or the stage was pushed to
-            another server or with another number of annotators.
-        BackendError: If the server does not answer.
+        annotators: Answers for each item; that of the project or the stage if None.
+        anyone: Whether answers of people outside the pool count.
+        again: Whether to create a new project for the unfinished items.
     """
     items = list(items)
     with sole_process(store.path.parent / "push"):
-        project = store.project(stage)
         check_push(store, stage, items, annotators=annotators, anyone=anyone, again=again)
-        made = project is None or again
-        if project is None or again:
-            wanted = annotators or (project.annotators if project else ANNOTATORS[stage])
-            number = server.create_project(
-                stage,
-                title=(title or f"{store.path.resolve().parent.name}: {stage}")[:50],
-                annotators=wanted,
-            )
-            source = _source(store, server.url, number)
-            everyone = anyone or stage == "qualification"
-            project = Project(server.url, number, source, wanted, everyone)
-            with store.changes():
-                store.set_project(stage, project)
-                store.set_tasks(stage, [(item, None) for item in store.items(stage)])
+        earlier = store.project(stage)
+        is_new = earlier is None or again
+        if is_new:
+            answers = annotators or (earlier.annotators if earlier else DEFAULT_ANNOTATORS[stage])
+            project = _create_project(store, server, stage, title, answers, anyone=anyone)
         else:
             project = project_on(store, server, stage)
         with store.changes():
             fresh = store.add_items(stage, items)
-        added = _add_tasks(store, server, stage, project.project)
+        added = _add_missing_tasks(store, server, stage, project.project)
         predictions = _send_proposals(store, server, stage, project.project)
-    return Pushed(
+    return PushReport(
         project.project,
-        made,
+        is_new,
         items=len(store.items(stage)),
         added=added,
         repeated=len(items) - fresh,
@@ -91,29 +74,27 @@ def push(
     )
 
 
-def project_on(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> Project:
-    """Gives the project of a stage, made sure that it is on this server."""
-    project = store.project(stage)
-    if project is None:
-        raise InputError(
-            f"The stage {stage!r} was not pushed from {store.path.parent}: 'condsim build push "
-            f"{stage}' comes first."
-        )
-    if project.server != server.url:
-        raise InputError(
-            f"The stage {stage!r} was pushed to {project.server}, not to {server.url}. Give that "
-            "--server, or push with --again to make a new project for what is not done."
-        )
-    server.count_annotations(project.project)  # refuses one that is not there
-    return project
-
-
-def _source(store: AnnotationStore, url: str, number: int) -> str:
-    """Names a project unlike any that annotations were taken from."""
-    source, known = f"{url}#{number}", store.sources()
-    while source in known:  # a server that was set up anew gives the same number
+def _create_project(
+    store: AnnotationStore,
+    server: LabelStudioServer,
+    stage: Stage,
+    title: str | None,
+    annotators: int,
+    *,
+    anyone: bool,
+) -> Project:
+    title = (title or f"{store.path.resolve().parent.name}: {stage}")[:50]
+    number = server.create_project(stage, title=title, annotators=annotators)
+    source = f"{server.url}#{number}"
+    # A server that was reinstalled gives the same number again.
+    while source in store.sources():
         source += "'"
-    return source
+    everyone = anyone or stage == "qualification"
+    project = Project(server.url, number, source, annotators, everyone)
+    with store.changes():
+        store.set_project(stage, project)
+        store.set_tasks(stage, [(item, None) for item in store.items(stage)])
+    return project
 
 
 def check_push(
@@ -125,35 +106,53 @@ def check_push(
     anyone: bool,
     again: bool = False,
 ) -> None:
-    """Refuses to hand out items that no answer could count for."""
+    """Reject items that no answer could count for."""
     project = store.project(stage)
     if not items and not store.items(stage):
         raise InputError(f"There is nothing to annotate: the input of {stage!r} has no rows.")
     if project is not None and not again and annotators not in (None, project.annotators):
         raise InputError(
             f"The stage {stage!r} was pushed for {project.annotators} annotators an item, not "
-            f"{annotators}. Leave the number out, or push with --again."
+            f"{annotators}. Omit the number, or push with --again."
         )
     if stage == "qualification" or anyone or (project is not None and project.anyone):
         return
     if not any(member.accepted for member in store.pool().values()):
         raise InputError(
-            "Nobody is in the pool, so no answer would count. Score the test with 'condsim build "
-            "qualify', name people with its --accept, or push with --anyone."
+            "The pool is empty, so no answer would count. Score the test with 'condsim build "
+            "qualify', accept people with its --accept, or push with --anyone."
         )
 
 
-def _add_tasks(
+def project_on(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> Project:
+    """Return the project of a stage, after a check that it is on this server."""
+    project = store.project(stage)
+    if project is None:
+        raise InputError(
+            f"The stage {stage!r} was not pushed from {store.path.parent}; run 'condsim build push "
+            f"{stage}' first."
+        )
+    if project.server != server.url:
+        raise InputError(
+            f"The stage {stage!r} was pushed to {project.server}, not to {server.url}. Use that "
+            "--server, or push with --again."
+        )
+    # Raises an error if the project was deleted.
+    server.count_annotations(project.project)
+    return project
+
+
+def _add_missing_tasks(
     store: AnnotationStore, server: LabelStudioServer, stage: Stage, project: int
 ) -> int:
-    """Adds the items that the project lacks, and writes which task each item is."""
-    outcome = outcome_of(store, stage)
+    """Add unfinished items that the project lacks, and store the task of each item."""
+    outcome = stage_outcome(store, stage)
     items = store.items(stage)
-    there = {task.item for task in server.tasks(project)}
+    present = {task.item for task in server.tasks(project)}
     missing = [
-        {ITEM: item, **one.shown}
-        for item, one in items.items()
-        if item not in there and not outcome.has_enough(item)
+        {ITEM: item_id, **item.shown}
+        for item_id, item in items.items()
+        if item_id not in present and not outcome.has_enough(item_id)
     ]
     server.add_tasks(project, missing)
     tasks = {task.item: task.task for task in server.tasks(project)}
@@ -166,190 +165,163 @@ def _send_proposals(
     store: AnnotationStore, server: LabelStudioServer, stage: Stage, project: int
 ) -> int:
     items = store.items(stage)
-    new = [
-        (one, task)
-        for one in store.proposals(stage)
-        if not one.sent and one.item in items and (task := items[one.item].task) is not None
-    ]
-    for start in range(0, len(new), _AT_ONCE):  # what was sent before a break is not sent again
-        some = new[start : start + _AT_ONCE]
+    unsent = []
+    for proposal in store.proposals(stage):
+        task = items[proposal.item].task if proposal.item in items else None
+        if not proposal.sent and task is not None:
+            unsent.append((proposal, task))
+    for start in range(0, len(unsent), _PREDICTIONS_PER_REQUEST):
+        batch = unsent[start : start + _PREDICTIONS_PER_REQUEST]
         server.add_predictions(
-            project, stage, [Prediction(task, one.model, one.answer) for one, task in some]
+            project,
+            stage,
+            [Prediction(task, proposal.model, proposal.answer) for proposal, task in batch],
         )
+        # Marking each batch prevents sending it again after an interruption.
         with store.changes():
-            store.put_proposals(stage, [one._replace(sent=True) for one, _ in some])
-    return len(new)
+            store.put_proposals(stage, [proposal._replace(sent=True) for proposal, _ in batch])
+    return len(unsent)
 
 
-MTURK = "mturk"
-"""Server and source of annotations from Mechanical Turk."""
+class PullReport(NamedTuple):
+    """Counts of a pull; foreign annotations are those of tasks that condsim did not push."""
+
+    annotations: int
+    new: int
+    changed: int
+    removed: int
+    foreign: int
 
 
-@dataclass(frozen=True)
-class Pulled:
-    """What a pull brought."""
-
-    annotations: int  # on the server, of items of the stage
-    new: int  # not in the store before
-    changed: int  # edited since
-    removed: int  # deleted on the server; they stay in the store and do not count
-    foreign: int  # of tasks that condsim did not push; left alone
-
-    @classmethod
-    def between(
-        cls,
-        before: Mapping[str, Annotation],
-        found: Mapping[str, Annotation],
-        *,
-        removed: int = 0,
-        foreign: int = 0,
-    ) -> Pulled:
-        """Compares annotations by their ids."""
-        return cls(
-            annotations=len(found),
-            new=len(found.keys() - before.keys()),
-            changed=sum(before.get(key, one) != one for key, one in found.items()),
-            removed=removed,
-            foreign=foreign,
-        )
+def store_annotations(
+    store: AnnotationStore,
+    stage: Stage,
+    source: str,
+    annotations: Mapping[str, Annotation],
+    *,
+    removed: Sequence[str],
+    foreign: int,
+) -> PullReport:
+    """Store what a source has, by the ids of the annotations; call it inside `changes`."""
+    before = {row.annotation: row for row in store.annotations(stage, source=source)}
+    differing = [row for key, row in annotations.items() if before.get(key) != row]
+    store.put_annotations(stage, differing)
+    store.set_removed(stage, source, removed)
+    new = len(annotations.keys() - before.keys())
+    changed = len(differing) - new
+    return PullReport(len(annotations), new, changed, len(removed), foreign)
 
 
-def pull(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> Pulled:
-    """Fetches the annotations of a stage into the store, all of them or, on an error, none.
-
-    Args:
-        server: The server, of `open_server`.
-
-    Raises:
-        InputError: If the project is gone, the token is refused, or two accounts that gave answers
-            have the same name.
-        BackendError: If the server does not answer.
-    """
+def pull_annotations(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> PullReport:
+    """Fetch the annotations of a stage into the store, all of them or, on an error, none."""
     project = project_on(store, server, stage)
     items = store.items(stage)
     tasks = server.tasks(project.project)
-    ours = [(item, task) for task in tasks if (item := task.item) is not None and item in items]
-    names = _names([task for _, task in ours], server.accounts(), server.url)
+    own_tasks = [task for task in tasks if task.item in items]
+    names = _account_names(own_tasks, server.accounts(), server.url)
     with store.changes():
-        before = {one.annotation: one for one in store.annotations(stage, source=project.source)}
-        found = {
-            one.key: Annotation(
-                project.source, one.key, item, _annotator(one.key, names, one.account, before),
-                *one[2:],
-            )
-            for item, task in ours
-            for one in task.answers
-        }  # fmt: skip
-        on_server = {item for item, _ in ours}
-        gone = [key for key, one in before.items() if key not in found and one.item in on_server]
-        store.put_annotations(stage, (one for key, one in found.items() if before.get(key) != one))
-        store.set_removed(stage, project.source, gone)
-    foreign = sum(len(task.answers) for task in tasks if task.item not in items)
-    return Pulled.between(before, found, removed=len(gone), foreign=foreign)
-
-
-def give_hints(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> int:
-    """Shows the hints at written conditions on the pages of their pairs, where they can be edited.
-
-    Args:
-        store: The store, just pulled.
-        server: The server, of `open_server`.
-        stage: ``"conditions"``.
-
-    Raises:
-        InputError: If the stage has no conditions to write, or its project is gone.
-        BackendError: If the server does not answer.
-    """
-    if stage != "conditions":
-        raise InputError(f"Hints are about written conditions; the stage {stage!r} shows none.")
-    project_on(store, server, stage)
-    counted = outcome_of(store, stage).counted
-    changed = 0
-    for item, one in store.items(stage).items():
-        lines = [
-            f"“{text}”: {hint.text}"
-            for given in counted[item]
-            for text in (given.answer.high, given.answer.low)
-            for hint in hints_of(text or "", one.shown["sentence1"], one.shown["sentence2"])
+        before = {row.annotation: row for row in store.annotations(stage, source=project.source)}
+        annotations: dict[str, Annotation] = {}
+        for task in own_tasks:
+            for answer in task.answers:
+                # An account that was deleted keeps the name that it had.
+                name = names.get(answer.account) if answer.account is not None else None
+                if name is None:
+                    name = before[answer.key].annotator if answer.key in before else UNKNOWN
+                annotations[answer.key] = Annotation(
+                    project.source, answer.key, str(task.item), name, *answer[2:]
+                )
+        own_items = {task.item for task in own_tasks}
+        removed = [
+            key for key, row in before.items() if key not in annotations and row.item in own_items
         ]
-        shown = dict(one.shown) | {"hints": "\n".join(lines) or NO_HINTS}
-        if one.task is None or shown == one.shown:
-            continue
-        server.change_task(one.task, {ITEM: item, **shown})
-        with store.changes():
-            store.set_shown(stage, item, shown)
-        changed += 1
-    return changed
+        foreign = sum(len(task.answers) for task in tasks if task.item not in items)
+        return store_annotations(
+            store, stage, project.source, annotations, removed=removed, foreign=foreign
+        )
 
 
-def _names(tasks: list[RemoteTask], accounts: dict[int, str], url: str) -> dict[int, str]:
-    """The names of the accounts that gave answers; two accounts must not share one."""
+def _account_names(tasks: list[RemoteTask], accounts: dict[int, str], url: str) -> dict[int, str]:
+    """Return the names of the accounts that gave answers; they must differ."""
     active = {answer.account for task in tasks for answer in task.answers}
     by_name: dict[str, list[int]] = defaultdict(list)
     for account in sorted(accounts.keys() & active):
         by_name[accounts[account]].append(account)
     for name, numbers in by_name.items():
         if len(numbers) > 1:
-            listed = " and ".join(map(str, numbers))
             raise InputError(
-                f"Accounts {listed} on {url} both have the name {name!r}, and each annotator must "
-                "have one of their own. Give one of them another e-mail address in Label Studio "
-                "and pull again; nothing was changed."
+                f"Accounts {' and '.join(map(str, numbers))} on {url} both have the name {name!r}. "
+                "Give one of them another e-mail address in Label Studio and pull again; nothing "
+                "was changed."
             )
     return {numbers[0]: name for name, numbers in by_name.items()}
 
 
-def _annotator(
-    key: str, names: dict[int, str], account: int | None, before: Mapping[str, Annotation]
-) -> str:
-    """Who gave an annotation; where the account is gone, the name that was known."""
-    if account is not None and account in names:
-        return names[account]
-    return before[key].annotator if key in before else UNKNOWN
+def show_hints(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> int:
+    """Show hints about pulled conditions on the pages of their pairs; return the pages changed."""
+    if stage != "conditions":
+        raise InputError(f"Hints are about written conditions; the stage {stage!r} has none.")
+    project_on(store, server, stage)
+    counted = stage_outcome(store, stage).counted
+    changed = 0
+    for item_id, item in store.items(stage).items():
+        sentences = item.shown["sentence1"], item.shown["sentence2"]
+        lines = []
+        for annotation in counted[item_id]:
+            for text in (annotation.answer.high or "", annotation.answer.low or ""):
+                lines += [f"“{text}”: {hint.text}" for hint in hints_of(text, *sentences)]
+        texts = dict(item.shown) | {"hints": "\n".join(lines) or NO_HINTS}
+        if item.task is None or texts == item.shown:
+            continue
+        server.change_task(item.task, {ITEM: item_id, **texts})
+        with store.changes():
+            store.set_shown(stage, item_id, texts)
+        changed += 1
+    return changed
 
 
-@dataclass(frozen=True)
-class StageStatus:
-    """How far a stage is."""
+class StageStatus(NamedTuple):
+    """Progress of a stage.
 
-    items: int  # handed out
-    wanted: int  # answers for each; 0 for no limit
-    done: int  # items with as many
-    counted: int  # answers that count
-    people: int  # annotators who gave them
-    set_aside: tuple[tuple[str, int], ...]  # answers that do not count: (reason, number)
-    proposals: tuple[tuple[str, int], ...]  # (model, items it has answered), by name
-    waiting: int | None  # annotations on the server that were not pulled; None if not asked
+    Attributes:
+        target: Answers for each item; 0 for no limit.
+        done: Items with that many.
+        counted: Answers that count.
+        set_aside: Answers that do not count: (reason, number).
+        proposals: (model, items it has answered).
+        waiting: Annotations on the server that were not pulled; None if it was not asked.
+    """
+
+    items: int
+    target: int
+    done: int
+    counted: int
+    people: int
+    set_aside: tuple[tuple[str, int], ...]
+    proposals: tuple[tuple[str, int], ...]
+    waiting: int | None
 
 
 def stage_status(
     store: AnnotationStore, stage: Stage, server: LabelStudioServer | None
 ) -> StageStatus:
-    """Measures how far a stage is.
-
-    Args:
-        server: Asked for annotations that were not pulled, unless the stage is on Mechanical Turk;
-            not asked if None.
-
-    Raises:
-        InputError: If the project is gone, or on another server.
-        BackendError: If the server does not answer.
-    """
-    outcome = outcome_of(store, stage)
-    counted = [one for given in outcome.counted.values() for one in given]
+    """Measure the progress of a stage; the server, if given, counts annotations not pulled."""
+    outcome = stage_outcome(store, stage)
+    counted = [row for rows in outcome.counted.values() for row in rows]
     waiting, project = None, store.project(stage)
     if server is not None and project is not None and project.server != MTURK:
         project = project_on(store, server, stage)
         pulled = store.annotations(stage, source=project.source)
-        known = sum(not one.cancelled for one in pulled)
-        waiting = max(0, server.count_annotations(project.project) - known)
+        finished = sum(not row.cancelled for row in pulled)
+        waiting = max(0, server.count_annotations(project.project) - finished)
+    models = Counter(proposal.model for proposal in store.proposals(stage))
     return StageStatus(
         items=len(outcome.counted),
-        wanted=outcome.wanted,
+        target=outcome.target,
         done=outcome.done,
         counted=len(counted),
-        people=len({one.annotator for one in counted}),
+        people=len({row.annotator for row in counted}),
         set_aside=outcome.set_aside,
-        proposals=tuple(sorted(Counter(one.model for one in store.proposals(stage)).items())),
+        proposals=tuple(sorted(models.items())),
         waiting=waiting,
     )

@@ -1,4 +1,4 @@
-"""The same tasks for Amazon Mechanical Turk: a CSV of items, and the CSV of results read back."""
+"""Amazon Mechanical Turk: a CSV file of items with their form, and the CSV file of results."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import csv
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
+from email.utils import mktime_tz, parsedate_tz
 from html import escape
 from pathlib import Path
 
-from condsim.annotation.exchange import ANNOTATORS, MTURK, Pulled, check_push
+from condsim.annotation.exchange import MTURK, PullReport, check_push, store_annotations
 from condsim.annotation.label_studio import ITEM
-from condsim.annotation.outcome import outcome_of
+from condsim.annotation.outcome import stage_outcome
 from condsim.annotation.stages import (
+    DEFAULT_ANNOTATORS,
     HINT_RULES,
     VERDICTS,
-    Answer,
     Item,
     Stage,
+    TaskAnswer,
     fields_of,
     guidelines,
     page,
@@ -26,19 +28,33 @@ from condsim.annotation.stages import (
     text_of,
 )
 from condsim.annotation.store import Annotation, AnnotationStore, Project
-from condsim.data.reading import iter_rows
-from condsim.data.row import Cell, Row, shown
+from condsim.data.files import iter_rows
+from condsim.data.row import Cell, Row, short_repr
 from condsim.errors import InputError
 from condsim.io import replacing, write_text
 
+# Variables of a Label Studio page that a form does not need.
+_HIDDEN_VARIABLES = ("hints",)
+_KEY_COLUMNS = ("AssignmentId", "WorkerId", f"Input.{ITEM}")
+_OTHER_COLUMNS = (
+    "Answer.high",
+    "Answer.low",
+    "Answer.rating",
+    *(f"Answer.rating.{verdict.label}" for verdict in VERDICTS),
+    "AcceptTime",
+    "SubmitTime",
+    "WorkTimeInSeconds",
+    "AssignmentStatus",
+)
+
 
 def mturk_form(stage: Stage) -> str:
-    """Makes the page of a stage."""
+    """Return the page of a stage."""
     choices = "\n".join(
-        f'<label><input type="radio" name="rating" value="{one.label}" required> '
-        f"<b>{f'{one.label}: ' if one.label > 0 else ''}{escape(one.name)}.</b> "
-        f"{escape(one.meaning)}</label>"
-        for one in VERDICTS
+        f'<label><input type="radio" name="rating" value="{verdict.label}" required> '
+        f"<b>{f'{verdict.label}: ' if verdict.label > 0 else ''}{escape(verdict.name)}.</b> "
+        f"{escape(verdict.meaning)}</label>"
+        for verdict in VERDICTS
     )
     form = page("mturk.html").replace("{guidelines}", guidelines(stage))
     form = form.replace("{fields}", fields_of(stage, "html", choices))
@@ -46,18 +62,6 @@ def mturk_form(stage: Stage) -> str:
         rules = json.dumps([asdict(rule) for rule in HINT_RULES])
         form += "\n" + page("mturk-hints.html").replace("{rules}", rules)
     return form + "\n"
-
-
-_HIDDEN = ("hints",)  # variables of a Label Studio page that a form does not need
-_ANSWERS = (
-    "Answer.high",
-    "Answer.low",
-    "Answer.rating",
-    *(f"Answer.rating.{verdict.label}" for verdict in VERDICTS),
-)
-_KEYS = ("AssignmentId", "WorkerId", f"Input.{ITEM}")
-_TIMES = ("AcceptTime", "SubmitTime", "WorkTimeInSeconds", "AssignmentStatus")
-_ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}  # hours
 
 
 def export_mturk(
@@ -69,108 +73,96 @@ def export_mturk(
     annotators: int | None = None,
     anyone: bool = False,
 ) -> tuple[Path, Path, int]:
-    """Writes the items that are not done as a CSV file, and the form that shows them.
+    """Write the unfinished items as a CSV file, and the form that shows them.
 
-    Args:
-        store: The store; the items are added to it.
-        items: The items, of `items_to_annotate`.
-        folder: An existing folder for both files.
-        annotators: Answers wanted for each item; 1 for conditions and 3 for verification if None.
-        anyone: Whether everybody's answers count, or only those of the pool.
+    The items are added to the store first; the options are those of `push_items`.
 
     Returns:
         The CSV file, the HTML file and the number of items written.
-
-    Raises:
-        InputError: As `push`, or if a file cannot be written.
     """
     items = list(items)
     check_push(store, stage, items, annotators=annotators, anyone=anyone)
     with store.changes():
         if store.project(stage) is None:
             everyone = anyone or stage == "qualification"
-            wanted = annotators or ANNOTATORS[stage]
-            store.set_project(stage, Project(MTURK, 0, MTURK, wanted, everyone))
+            answers = annotators or DEFAULT_ANNOTATORS[stage]
+            store.set_project(stage, Project(MTURK, 0, MTURK, answers, everyone))
         store.add_items(stage, items)
-    outcome = outcome_of(store, stage)
-    handed_out = store.items(stage)
-    open_items = [one for item, one in handed_out.items() if not outcome.has_enough(item)]
-    names = [name for name in next(iter(handed_out.values())).shown if name not in _HIDDEN]
+    outcome = stage_outcome(store, stage)
+    stored = store.items(stage)
+    open_items = [item for item_id, item in stored.items() if not outcome.has_enough(item_id)]
+    names = [name for name in next(iter(stored.values())).shown if name not in _HIDDEN_VARIABLES]
     table, form = folder / f"mturk-{stage}.csv", folder / f"mturk-{stage}.html"
     with replacing(table) as partial, partial.open("w", encoding="ascii", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
         writer.writerow([ITEM, *names])
-        for one in open_items:
-            writer.writerow([one.item_id, *(_as_html(one.shown[name]) for name in names)])
+        for item in open_items:
+            writer.writerow([item.item_id, *(_as_html(item.shown[name]) for name in names)])
     write_text(form, mturk_form(stage))
     return table, form, len(open_items)
 
 
-def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> Pulled:
-    """Reads a file of results into the store; twice the same file changes nothing.
+def _as_html(text: str) -> str:
+    """Escape a text for a page; Mechanical Turk takes ASCII only."""
+    return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")
 
-    Args:
-        path: The CSV file of a batch. Assignments that were rejected do not count.
 
-    Returns:
-        What changed; assignments of items that condsim did not hand out are foreign.
+def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> PullReport:
+    """Read the results of a batch into the store; reading a file twice changes nothing.
 
-    Raises:
-        InputError: If the file breaks a rule; nothing is changed then.
+    Rejected assignments do not count; those of items that condsim did not write are foreign.
     """
     items = store.items(stage)
     if not items:
         raise InputError(
-            f"The stage {stage!r} was not handed out: 'condsim build mturk form {stage}' comes "
-            "first."
+            f"The stage {stage!r} has no items; run 'condsim build mturk form {stage}' first."
         )
-    found: dict[str, Annotation] = {}
+    annotations: dict[str, Annotation] = {}
     rejected: set[str] = set()
     foreign = 0
-    for row in iter_rows(path, columns=_KEYS, optional=(*_ANSWERS, *_TIMES)):
+    for row in iter_rows(path, columns=_KEY_COLUMNS, optional=_OTHER_COLUMNS):
         if str(row.cells["AssignmentStatus"] or "").casefold() == "rejected":
             rejected.add(str(row.cells["AssignmentId"]))
             continue
-        one = _annotation(row)
-        if one.item not in items:
+        annotation = _read_annotation(row)
+        if annotation.item not in items:
             foreign += 1
-        elif found.setdefault(one.annotation, one) != one:
+        elif annotations.setdefault(annotation.annotation, annotation) != annotation:
             raise InputError(
-                f"{row.place('AssignmentId')}: {one.annotation!r} stands twice with "
-                "different answers. Download the results again."
+                f"{row.place('AssignmentId')}: {annotation.annotation!r} appears twice with "
+                "different answers."
             )
     with store.changes():
-        before = {one.annotation: one for one in store.annotations(stage, source=MTURK)}
-        gone = before.keys() & rejected  # they were read before the requester rejected them
-        store.put_annotations(stage, found.values())
-        store.set_removed(stage, MTURK, gone)
-    return Pulled.between(before, found, removed=len(gone), foreign=foreign)
+        # Assignments may be rejected after an earlier import.
+        before = {row.annotation for row in store.annotations(stage, source=MTURK)}
+        return store_annotations(
+            store, stage, MTURK, annotations, removed=sorted(before & rejected), foreign=foreign
+        )
 
 
-def _annotation(row: Row) -> Annotation:
+def _read_annotation(row: Row) -> Annotation:
     cells = row.cells
-    for key in _KEYS:
-        if cells[key] in (None, ""):
-            raise InputError(f"{row.place(key)}: must not be empty. Download the results again.")
-    submitted = _iso(str(cells["SubmitTime"] or ""))
+    for column in _KEY_COLUMNS:
+        if cells[column] in (None, ""):
+            raise InputError(f"{row.place(column)}: must not be empty.")
+    submitted = _iso_time(str(cells["SubmitTime"] or ""))
     return Annotation(
         source=MTURK,
         annotation=str(cells["AssignmentId"]),
         item=str(cells[f"Input.{ITEM}"]),
         annotator=str(cells["WorkerId"]).casefold(),
-        answer=Answer(
+        answer=TaskAnswer(
             high=text_of(cells["Answer.high"]),
             low=text_of(cells["Answer.low"]),
-            rating=_rating(cells),
+            rating=_read_rating(cells),
         ),
-        seconds=_seconds(row),
+        seconds=_read_seconds(row),
         created=submitted,
         updated=submitted,
     )
 
 
-def _seconds(row: Row) -> float | None:
-    """The time it took; None where the file does not tell."""
+def _read_seconds(row: Row) -> float | None:
     cell = row.cells["WorkTimeInSeconds"]
     if cell in (None, ""):
         return None
@@ -178,36 +170,24 @@ def _seconds(row: Row) -> float | None:
         return float(str(cell))
     except ValueError:
         raise InputError(
-            f"{row.place('WorkTimeInSeconds')}: must be a number, got {shown(cell)}. "
-            "Download the results again."
+            f"{row.place('WorkTimeInSeconds')}: must be a number, got {short_repr(cell)}."
         ) from None
 
 
-def _rating(cells: Mapping[str, Cell]) -> int | None:
-    """The rating, which comes as one column, or as one column a choice with true in one of them."""
+def _read_rating(cells: Mapping[str, Cell]) -> int | None:
+    """Read a rating from one column, or from one column for each choice, one of them true."""
     if cells["Answer.rating"] not in (None, ""):
         return rating_of(cells["Answer.rating"])
-    chosen = [
-        verdict.label
-        for verdict in VERDICTS
-        if str(cells[f"Answer.rating.{verdict.label}"] or "").casefold() == "true"
-    ]
-    return chosen[0] if len(chosen) == 1 else None
+    choices = []
+    for verdict in VERDICTS:
+        if str(cells[f"Answer.rating.{verdict.label}"] or "").casefold() == "true":
+            choices.append(verdict.label)
+    return choices[0] if len(choices) == 1 else None
 
 
-def _as_html(text: str) -> str:
-    """Text as it stands in a page: Mechanical Turk puts it there as it is, and takes no emoji."""
-    return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")
-
-
-def _iso(time: str) -> str:
-    """Such as ``Fri Nov 20 09:30:00 PST 2026`` as ISO 8601 in UTC; other texts as they are."""
-    parts = time.split()
-    if len(parts) != 6 or parts[4] not in _ZONES:
+def _iso_time(time: str) -> str:
+    """Convert ``Fri Nov 20 09:30:00 PST 2026`` to ISO 8601 in UTC; other texts stay."""
+    parts = parsedate_tz(time)
+    if parts is None or parts[9] is None:
         return time
-    try:
-        local = datetime.strptime(" ".join(parts[1:4] + parts[5:]), "%b %d %H:%M:%S %Y")
-    except ValueError:
-        return time
-    zone = timezone(timedelta(hours=_ZONES[parts[4]]))
-    return local.replace(tzinfo=zone).astimezone(UTC).isoformat()
+    return datetime.fromtimestamp(mktime_tz(parts), UTC).isoformat()

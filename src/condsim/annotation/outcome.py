@@ -1,7 +1,8 @@
-"""What has come of a stage: which answers count, whose are taken, and the rows of the next step."""
+"""Outcome of a stage: annotations that count, the pool of annotators, rows of the next stage.
 
-# C-STS takes those who do well at both conditions and ratings (§2.2.2, stage 1). It does not say
-# how the two are scored; this is condsim's way.
+C-STS accepts those who do well at both conditions and ratings (§2.2.2, stage 1), and does not say
+how the two are scored; `score_test` is condsim's way.
+"""
 
 from __future__ import annotations
 
@@ -12,126 +13,109 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, cast
 
-from condsim.annotation.stages import Answer, Item, Stage, hints_of
+from condsim.annotation.records import HUMAN, Condition, Intended, Rating
+from condsim.annotation.stages import Item, Stage, TaskAnswer, hints_of
 from condsim.annotation.store import Annotation, AnnotationStore, PoolMember
 from condsim.errors import InputError
-from condsim.rows.records import (
-    DOES_NOT_APPLY,
-    HUMAN,
-    Condition,
-    Intended,
-    Rating,
-    write_manifest,
-    write_rows,
-)
+from condsim.rows.records import DOES_NOT_APPLY, write_manifest, write_rows
 
 UNKNOWN = "(unknown)"
-"""Annotator whose account is gone and was never seen."""
+"""Annotator whose account was deleted before its first pull."""
+
+# This rule states a preference; a condition that breaks it is acceptable.
+_PREFERENCE_RULE = 6
+_FIELD_NAMES = {"high": "high condition", "low": "low condition", "rating": "rating"}
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What has come of a stage so far."""
+class StageOutcome(NamedTuple):
+    """Target of answers for each item (0: no limit), and annotations that count, by item.
 
-    wanted: int  # answers for each item; 0 for no limit
-    counted: dict[str, list[Annotation]]  # by item, also where there are none, as handed out
-    # Annotations that do not count, by reason, the most frequent first; they stay in the store.
+    ``set_aside`` has the numbers of annotations that do not count by reason, largest first.
+    """
+
+    target: int
+    counted: dict[str, list[Annotation]]
     set_aside: tuple[tuple[str, int], ...]
 
     @property
     def done(self) -> int:
-        """Items with as many answers as wanted."""
+        """Number of items that have enough answers."""
         return sum(self.has_enough(item) for item in self.counted)
 
     def has_enough(self, item: str) -> bool:
-        """Whether an item has as many answers as wanted; never so where there is no limit."""
-        return bool(self.wanted) and len(self.counted.get(item, ())) >= self.wanted
+        """Return whether an item has enough answers; never without a limit."""
+        return bool(self.target) and len(self.counted.get(item, ())) >= self.target
 
 
-def outcome_of(store: AnnotationStore, stage: Stage) -> Outcome:
-    """Sorts the annotations of a stage."""
-    # An annotation counts if it is complete, its annotator is in the pool (or the stage is open to
-    # anyone) and did not write the condition that is rated (C-STS §2.2.2: "new annotators"). Of
-    # several by one annotator the latest counts, of more than are wanted the earliest.
+def stage_outcome(store: AnnotationStore, stage: Stage) -> StageOutcome:
+    """Sort the annotations of a stage.
+
+    An annotation counts if it is complete, its annotator is in the pool (or the stage is open to
+    anyone) and did not write the condition that is rated (C-STS §2.2.2: "new annotators"). Of
+    several by one annotator the latest counts, of more than the target the earliest.
+    """
     project = store.project(stage)
-    wanted = 0 if stage == "qualification" or project is None else project.annotators
+    target = 0 if stage == "qualification" or project is None else project.annotators
     items, pool = store.items(stage), store.pool()
     everyone = project is not None and project.anyone
     by_item: dict[str, dict[str, Annotation]] = defaultdict(dict)
-    aside: Counter[str] = Counter()
-    for one in store.annotations(stage):
-        author = str(items[one.item].facts.get("author", "")) if one.item in items else ""
-        if reason := _unusable(stage, one, pool, everyone=everyone, author=author):
-            aside[reason] += 1
+    reasons: Counter[str] = Counter()
+    for row in store.annotations(stage):
+        author = str(items[row.item].facts.get("author", "")) if row.item in items else ""
+        reason = _fault_of(stage, row, pool, everyone=everyone, author=author)
+        if reason:
+            reasons[reason] += 1
             continue
-        given = by_item[one.item]
-        if one.annotator in given:
-            aside["answered again by the same annotator"] += 1
-            one = max(one, given[one.annotator], key=lambda each: each.updated)
-        given[one.annotator] = one
+        answers = by_item[row.item]
+        earlier = answers.get(row.annotator)
+        if earlier is not None:
+            reasons["answered again by the same annotator"] += 1
+        if earlier is None or row.updated >= earlier.updated:
+            answers[row.annotator] = row
     counted: dict[str, list[Annotation]] = {}
     for item in items:
-        usable = sorted(by_item[item].values(), key=lambda each: each.created)
-        counted[item] = usable[:wanted] if wanted else usable
-        if beyond := len(usable) - len(counted[item]):
-            aside[f"beyond the {wanted} wanted"] += beyond
-    return Outcome(wanted, counted, tuple(aside.most_common()))
+        usable = sorted(by_item[item].values(), key=lambda row: row.created)
+        counted[item] = usable[:target] if target else usable
+        surplus = len(usable) - len(counted[item])
+        if surplus:
+            reasons[f"beyond the {target} wanted"] += surplus
+    return StageOutcome(target, counted, tuple(reasons.most_common()))
 
 
-def _unusable(
-    stage: Stage,
-    one: Annotation,
-    pool: dict[str, PoolMember],
-    *,
-    everyone: bool,
-    author: str,
+def _fault_of(
+    stage: Stage, row: Annotation, pool: dict[str, PoolMember], *, everyone: bool, author: str
 ) -> str:
-    """Why an annotation cannot count whatever the others are; empty if it can."""
-    member = pool.get(one.annotator)
-    if one.cancelled:
+    """Return why an annotation does not count by itself; empty if it may."""
+    member = pool.get(row.annotator)
+    missing = row.answer.missing(stage)
+    if row.cancelled:
         return "skipped by the annotator"
-    if one.annotator == UNKNOWN:
+    if row.annotator == UNKNOWN:
         return "the account is gone"
-    if missing := one.answer.missing(stage):
-        return f"no {_listed(one.answer, missing)}"
+    if missing:
+        if row.answer == TaskAnswer() and missing != ("rating",):
+            return "no answer at all"
+        return "no " + " and no ".join(_FIELD_NAMES[name] for name in missing)
     if stage != "qualification" and not (member.accepted if member else everyone):
         return "the annotator was rejected" if member else "the annotator is not in the pool"
-    if one.annotator == author.casefold():  # as the names of accounts are kept
+    # Names of accounts are stored in lower case.
+    if row.annotator == author.casefold():
         return "the annotator wrote the condition"
     return ""
 
 
-def _listed(answer: Answer, missing: tuple[str, ...]) -> str:
-    names = {"high": "high condition", "low": "low condition", "rating": "rating"}
-    if answer == Answer():
-        return "rating" if missing == ("rating",) else "answer at all"
-    return " and no ".join(names[name] for name in missing)
-
-
 class WrittenFile(NamedTuple):
-    """A file of what counts."""
+    """A file of rows, and the annotations that do not count: (reason, number)."""
 
     path: Path
     rows: int
-    set_aside: tuple[tuple[str, int], ...]  # (reason, annotations that do not count for it)
+    set_aside: tuple[tuple[str, int], ...]
 
 
 def write_stage(
     store: AnnotationStore, stage: Stage, output: Path | None = None
 ) -> WrittenFile | None:
-    """Writes ``conditions.parquet`` or ``ratings.parquet`` and its manifest.
-
-    Args:
-        stage: ``"conditions"`` or ``"verification"``; a qualification has no file.
-        output: The file, ``.parquet`` or ``.csv``; beside the store if None.
-
-    Returns:
-        What was written; None for a qualification.
-
-    Raises:
-        InputError: If the file cannot be written.
-        MissingExtraError: If it is Parquet and pyarrow is not installed.
-    """
+    """Write the conditions or ratings that count, and a manifest; None for a qualification."""
     if stage == "qualification":
         return None
     if stage == "conditions":
@@ -140,8 +124,8 @@ def write_stage(
     else:
         path = output or store.path.with_name("ratings.parquet")
         rows = write_rows(ratings_of(store), path, kind=Rating)
-    outcome, project = outcome_of(store, stage), store.project(stage)
-    models = Counter(one.model for one in store.proposals(stage))
+    outcome, project = stage_outcome(store, stage), store.project(stage)
+    models = Counter(proposal.model for proposal in store.proposals(stage))
     write_manifest(
         path,
         {
@@ -149,7 +133,7 @@ def write_stage(
             "rows": rows,
             "items": len(outcome.counted),
             "done": outcome.done,
-            "annotators_per_item": outcome.wanted,
+            "annotators_per_item": outcome.target,
             "pool_only": project is not None and not project.anyone,
             "pool": sum(member.accepted for member in store.pool().values()),
             "set_aside": dict(outcome.set_aside),
@@ -161,56 +145,56 @@ def write_stage(
 
 @dataclass(frozen=True, slots=True)
 class WrittenCondition(Condition):
-    """A condition with its hints."""
+    """A condition with its hints, separated by " | "."""
 
-    hints: str = ""  # what may be wrong with it, separated by " | "
+    hints: str = ""
 
 
 def conditions_of(store: AnnotationStore) -> Iterator[WrittenCondition]:
-    """Gives the conditions that were written and count."""
+    """Yield the conditions that count."""
     items = store.items("conditions")
-    proposals = {(one.item, one.model): one.answer for one in store.proposals("conditions")}
-    for item, counted in outcome_of(store, "conditions").counted.items():
-        for one in counted:
-            proposed = proposals.get((item, one.prefilled_by), Answer())
-            yield _condition(items[item], one, "high", one.answer.high, proposed.high)
-            yield _condition(items[item], one, "low", one.answer.low, proposed.low)
+    proposals = {(row.item, row.model): row.answer for row in store.proposals("conditions")}
+    for item, rows in stage_outcome(store, "conditions").counted.items():
+        for row in rows:
+            proposed = proposals.get((item, row.prefilled_by), TaskAnswer())
+            yield _condition_row(items[item], row, "high", row.answer.high, proposed.high)
+            yield _condition_row(items[item], row, "low", row.answer.low, proposed.low)
 
 
-def ratings_of(store: AnnotationStore) -> Iterator[Rating]:
-    """Gives the ratings that count, and those of models."""
-    items = store.items("verification")
-    of_models: dict[str, list[Annotation]] = defaultdict(list)
-    for item, model, answer, _ in store.proposals("verification"):
-        of_models[item].append(Annotation("", "", item, model, answer, None, "", ""))
-    for item, counted in outcome_of(store, "verification").counted.items():
-        yield from (_rating(items[item], one, HUMAN) for one in counted)
-        for one in of_models[item]:
-            if one.answer.rating is not None:
-                yield _rating(items[item], one, one.annotator)
-
-
-def _condition(
-    item: Item, one: Annotation, intended: Intended, text: str | None, proposed: str | None
+def _condition_row(
+    item: Item, row: Annotation, intended: Intended, text: str | None, proposed: str | None
 ) -> WrittenCondition:
-    first, second = item.shown["sentence1"], item.shown["sentence2"]
-    condition = text or ""  # what counts has one
-    hints = hints_of(condition, first, second)
+    sentence1, sentence2 = item.shown["sentence1"], item.shown["sentence2"]
+    hints = hints_of(text or "", sentence1, sentence2)
     return WrittenCondition(
         pair_id=str(item.facts["pair_id"]),
-        sentence1=first,
-        sentence2=second,
-        condition=condition,
+        sentence1=sentence1,
+        sentence2=sentence2,
+        condition=text or "",
         intended=intended,
-        annotator=one.annotator,
-        seconds=one.seconds,
-        origin=one.prefilled_by if proposed == text else HUMAN,
-        prefilled_by=one.prefilled_by,
+        annotator=row.annotator,
+        seconds=row.seconds,
+        origin=row.prefilled_by if proposed == text else HUMAN,
+        prefilled_by=row.prefilled_by,
         hints=" | ".join(f"{hint.rule}: {hint.text}" for hint in hints),
     )
 
 
-def _rating(item: Item, one: Annotation, origin: str) -> Rating:
+def ratings_of(store: AnnotationStore) -> Iterator[Rating]:
+    """Yield the ratings that count, and those of models."""
+    items = store.items("verification")
+    by_models: dict[str, list[Annotation]] = defaultdict(list)
+    for item, model, answer, _ in store.proposals("verification"):
+        if answer.rating is not None:
+            by_models[item].append(Annotation("", "", item, model, answer, None, "", ""))
+    for item, rows in stage_outcome(store, "verification").counted.items():
+        for row in rows:
+            yield _rating_row(items[item], row, HUMAN)
+        for row in by_models[item]:
+            yield _rating_row(items[item], row, row.annotator)
+
+
+def _rating_row(item: Item, row: Annotation, origin: str) -> Rating:
     return Rating(
         row_id=item.item_id,
         pair_id=str(item.facts["pair_id"]),
@@ -218,128 +202,104 @@ def _rating(item: Item, one: Annotation, origin: str) -> Rating:
         sentence2=item.shown["sentence2"],
         condition=item.shown["condition"],
         intended=cast(Intended, item.facts["intended"]),
-        annotator=one.annotator,
-        label=cast(int, one.answer.rating),  # what counts has one
-        seconds=one.seconds,
+        annotator=row.annotator,
+        label=cast(int, row.answer.rating),
+        seconds=row.seconds,
         origin=origin,
-        updated_at=one.updated,
-        prefilled_by=one.prefilled_by,
+        updated_at=row.updated,
+        prefilled_by=row.prefilled_by,
         condition_origin=str(item.facts.get("proposed_by") or HUMAN),
     )
 
 
-_PREFERENCE = 6  # the rule that states a preference: a condition that breaks it will do
+class QualificationResult(NamedTuple):
+    """Result of one annotator in the test; ``accepted`` is None until all items are answered.
 
-
-@dataclass(frozen=True)
-class TestResult:
-    """How one annotator did in the test."""
-
-    __test__ = False  # no test case of pytest
+    The scores are the share of conditions without a hint of rules 1 to 5, and the share of ratings
+    at most 1 from the known answer.
+    """
 
     annotator: str
-    answered: int  # test items answered
-    items: int  # test items in all
-    condition_score: float  # share of written conditions without a hint of rules 1 to 5
-    rating_score: float  # share of ratings at most 1 from the known answer
-    accepted: bool | None  # None while items are not answered
+    answered: int
+    items: int
+    condition_score: float
+    rating_score: float
+    accepted: bool | None
 
 
 def score_test(
     store: AnnotationStore, *, min_conditions: float = 0.8, min_ratings: float = 0.8
-) -> tuple[TestResult, ...]:
-    """Scores all who took the test and writes the pool; decisions by hand stand.
-
-    Args:
-        store: The store, with the qualification pulled.
-        min_conditions: Condition score that is asked, in [0, 1].
-        min_ratings: Rating score that is asked, in [0, 1].
-
-    Returns:
-        The results by name; nobody is decided who has not answered every item.
-
-    Raises:
-        InputError: If a bound is out of its range or no test was pushed.
-    """
-    for name, bound in (("min_conditions", min_conditions), ("min_ratings", min_ratings)):
-        if not 0 <= bound <= 1:
-            raise InputError(f"The '{name}' parameter must be in [0, 1]. Got {bound} instead.")
+) -> tuple[QualificationResult, ...]:
+    """Score all who took the test and write the pool; decisions by hand stay."""
     items = store.items("qualification")
     if not items:
         raise InputError(
-            "There is no test to score: 'condsim build push qualification' comes first, or name "
+            "There is no test to score. Run 'condsim build push qualification' first, or accept "
             "people with --accept."
         )
-    answers: dict[str, list[Annotation]] = defaultdict(list)
-    for counted in outcome_of(store, "qualification").counted.values():
-        for one in counted:
-            answers[one.annotator].append(one)
+    by_annotator: dict[str, list[Annotation]] = defaultdict(list)
+    for rows in stage_outcome(store, "qualification").counted.values():
+        for row in rows:
+            by_annotator[row.annotator].append(row)
     results = []
-    for annotator, given in sorted(answers.items()):
-        conditions = fmean(_conditions_score(items[one.item], one) for one in given)
-        ratings = fmean(_rating_score(items[one.item], one) for one in given)
-        finished = len(given) == len(items)
-        passed = conditions >= min_conditions and ratings >= min_ratings if finished else None
+    for annotator, rows in sorted(by_annotator.items()):
+        conditions = fmean(_condition_score(items[row.item], row) for row in rows)
+        ratings = fmean(_rating_score(items[row.item], row) for row in rows)
+        passed = conditions >= min_conditions and ratings >= min_ratings
         results.append(
-            TestResult(annotator, len(given), len(items), conditions, ratings, accepted=passed)
+            QualificationResult(
+                *(annotator, len(rows), len(items), conditions, ratings),
+                accepted=passed if len(rows) == len(items) else None,
+            )
         )
-    decided = [
-        PoolMember(one.annotator, one.accepted, "test", one.condition_score, one.rating_score)
-        for one in results
-        if one.accepted is not None
-    ]
     with store.changes():
-        store.put_pool(decided)
+        store.put_pool(
+            [
+                PoolMember(
+                    row.annotator, row.accepted, "test", row.condition_score, row.rating_score
+                )
+                for row in results
+                if row.accepted is not None
+            ]
+        )
     return tuple(results)
+
+
+def _condition_score(item: Item, row: Annotation) -> float:
+    """Return the share of the two conditions that are acceptable."""
+    high, low = row.answer.high or "", row.answer.low or ""
+    if high.casefold() == low.casefold():
+        return 0.0
+    good = 0
+    for text in (high, low):
+        hints = hints_of(text, item.shown["sentence1"], item.shown["sentence2"])
+        good += all(hint.rule == _PREFERENCE_RULE for hint in hints)
+    return good / 2
+
+
+def _rating_score(item: Item, row: Annotation) -> float:
+    label, rating = item.facts["label"], row.answer.rating
+    if DOES_NOT_APPLY in (label, rating):
+        return float(label == rating)
+    return float(rating is not None and abs(rating - int(label)) <= 1)
 
 
 def decide_by_hand(
     store: AnnotationStore, *, accept: Iterable[str] = (), reject: Iterable[str] = ()
 ) -> tuple[PoolMember, ...]:
-    """Takes people into the pool or out of it, whatever the test says.
-
-    Args:
-        accept: Names (e-mail addresses, or worker ids of Mechanical Turk) to take in.
-        reject: Names to take out; their answers no longer count.
-
-    Raises:
-        InputError: If a name is empty or on both lists.
-    """
-    accepted, rejected = (_names(names) for names in (accept, reject))
-    if both := sorted(accepted & rejected):
-        raise InputError(f"{both[0]!r} is to be accepted and rejected; name it once.")
-    known = store.pool()
+    """Accept or reject people by e-mail address or worker id, independent of the test."""
+    accepted = {name.strip().casefold() for name in accept}
+    rejected = {name.strip().casefold() for name in reject}
+    if "" in accepted | rejected:
+        raise InputError("The name of an annotator must not be empty.")
+    if accepted & rejected:
+        raise InputError(f"{min(accepted & rejected)!r} is both accepted and rejected.")
+    pool = store.pool()
     members = []
     for name in sorted(accepted | rejected):
-        old = known.get(name)
-        scores = (old.condition_score, old.rating_score) if old else (None, None)
+        earlier = pool.get(name)
+        scores = (earlier.condition_score, earlier.rating_score) if earlier else (None, None)
         members.append(PoolMember(name, name in accepted, "hand", *scores))
     with store.changes():
         store.put_pool(members)
     return tuple(members)
-
-
-def _names(names: Iterable[str]) -> set[str]:
-    folded = {name.strip().casefold() for name in names}
-    if "" in folded:
-        raise InputError("The name of an annotator must not be empty.")
-    return folded
-
-
-def _conditions_score(item: Item, one: Annotation) -> float:
-    """Share of the two conditions that will do."""
-    high, low = one.answer.high or "", one.answer.low or ""
-    if high.casefold() == low.casefold():
-        return 0.0
-    sentences = item.shown["sentence1"], item.shown["sentence2"]
-    good = [
-        all(hint.rule == _PREFERENCE for hint in hints_of(text, *sentences)) for text in (high, low)
-    ]
-    return sum(good) / 2
-
-
-def _rating_score(item: Item, one: Annotation) -> float:
-    known, given = item.facts["label"], one.answer.rating
-    if DOES_NOT_APPLY in (known, given):
-        return float(known == given)
-    return float(given is not None and abs(given - int(known)) <= 1)

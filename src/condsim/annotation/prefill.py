@@ -1,4 +1,4 @@
-"""Suggestions by models, marked as such: ratings and conditions that annotators start from."""
+"""Answers of models that annotators start from: ratings and proposed conditions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from condsim.annotation.stages import Answer, Item, Stage, text_of
+from condsim.annotation.stages import Item, Stage, TaskAnswer, text_of
 from condsim.annotation.store import AnnotationStore, Proposal
 from condsim.errors import InputError
 from condsim.loading import load_scorer
@@ -18,9 +18,8 @@ from condsim.prompting.ask import Asker
 from condsim.prompting.scorer import PromptScorer, open_asker
 from condsim.types import Scorer
 
-_PROPOSAL_TOKENS = 80  # longest answer when a model is asked for two conditions
-_AT_ONCE = 512
-
+_TOKENS_PER_PROPOSAL = 80
+_ITEMS_PER_BATCH = 512
 _INSTRUCTION = """\
 Definition: A condition names one aspect of what two sentences describe, such as "The kind of \
 animal". Write one condition under which the two sentences are alike and one under which they \
@@ -29,61 +28,47 @@ sentences, be specific, and prefer an abstract aspect such as a purpose or a fee
 two lines:
 High: the condition under which they are alike
 Low: the condition under which they differ"""
-
-_LINE = re.compile(r"^\W*(?:c-)?(high|low)\W*:\W*(.*?)\W*$", re.IGNORECASE | re.MULTILINE)
-
-
-class Prefilled(NamedTuple):
-    """What a model did for annotators to start from."""
-
-    model: str  # its name, kept with every row it had a hand in
-    done: int  # items it has answered now
-    unread: int  # answers that could not be read
+_PROPOSED_LINE = re.compile(r"^\W*(?:c-)?(high|low)\W*:\W*(.*?)\W*$", re.IGNORECASE | re.MULTILINE)
 
 
-def prefill(
+class PrefillReport(NamedTuple):
+    """Name of the model, items it has answered now, and answers that could not be read."""
+
+    model: str
+    done: int
+    unread: int
+
+
+def prefill_stage(
     store: AnnotationStore,
     stage: Literal["conditions", "verification"],
     model: str,
     *,
     name: str | None = None,
-) -> Prefilled:
-    """Lets a model rate rows, or propose conditions, for annotators to start from.
+) -> PrefillReport:
+    """Let a model rate rows, or propose conditions; items that it has answered are skipped.
 
-    A score in [0, 1] becomes the nearest of 1 to 5. A prompted model's answers that are no number
-    on the scale give no rating.
-
-    Args:
-        store: The store, with the stage pushed.
-        model: verification: as `condsim.loading.load_scorer` takes it. conditions: the YAML file
-            of a prompted model.
-        name: Name of the model in the rows; its own if None.
-
-    Returns:
-        The items answered now; those this model has answered before are left.
-
-    Raises:
-        InputError: If the stage was not pushed, or the model is of the wrong kind.
-        ModelError: If there is no such model.
-        BackendError: If a prompted model does not answer; what was answered is kept.
+    A score in [0, 1] becomes the nearest of 1 to 5. Answers of a prompted model that are not a
+    number on the scale give no rating.
+    Conditions need the YAML file of a prompted model.
     """
     if stage == "verification":
-        scorer = load_scorer(model)
-        called = name or scorer.name
-        return Prefilled(called, rate_rows(store, scorer, model=called), 0)
-    asker, found = open_asker(Path(model), new_tokens=_PROPOSAL_TOKENS)
-    called = name or found
-    return Prefilled(called, *propose_conditions(store, asker, model=called))
+        scorer: Scorer = load_scorer(model)
+        name = name or scorer.name
+        return PrefillReport(name, rate_rows(store, scorer, model=name), 0)
+    asker, own_name = open_asker(Path(model), new_tokens=_TOKENS_PER_PROPOSAL)
+    name = name or own_name
+    return PrefillReport(name, *propose_conditions(store, asker, model=name))
 
 
 def rate_rows(store: AnnotationStore, scorer: Scorer, *, model: str) -> int:
-    """Rates the rows of the verification stage and gives the number rated now."""
-    items = iter(_open_items(store, "verification", model))
+    """Rate the rows of the verification stage; return the number of new ratings."""
+    items = iter(_unanswered_items(store, "verification", model))
     rated = 0
-    while some := list(islice(items, _AT_ONCE)):
+    while batch := list(islice(items, _ITEMS_PER_BATCH)):
         proposals = [
-            Proposal(one.item_id, model, Answer(rating=rating))
-            for one, rating in zip(some, _ratings(scorer, some), strict=True)
+            Proposal(item.item_id, model, TaskAnswer(rating=rating))
+            for item, rating in zip(batch, _model_ratings(scorer, batch), strict=True)
             if rating is not None
         ]
         with store.changes():
@@ -93,54 +78,53 @@ def rate_rows(store: AnnotationStore, scorer: Scorer, *, model: str) -> int:
 
 
 def propose_conditions(store: AnnotationStore, asker: Asker, *, model: str) -> tuple[int, int]:
-    """Asks for two conditions a pair; gives the pairs proposed now, and the answers not read."""
-    items = _open_items(store, "conditions", model)
+    """Ask for two conditions of each pair; return new proposals, and answers not read."""
+    items = _unanswered_items(store, "conditions", model)
+    prompts = [
+        f"{_INSTRUCTION}\n\nInput: Sentence 1: {item.shown['sentence1']}\n"
+        f"Sentence 2: {item.shown['sentence2']}\nOutput:"
+        for item in items
+    ]
     proposed = 0
-    for row, answer in asker.answers(lambda row: _prompt(items[row]), len(items)):
-        read = read_proposal(answer.text)
-        if read is not None:
+    for row, answer in asker.answers(prompts.__getitem__, len(items)):
+        proposal = read_proposal(answer.text)
+        if proposal is not None:
             with store.changes():
-                store.put_proposals("conditions", [Proposal(items[row].item_id, model, read)])
+                store.put_proposals("conditions", [Proposal(items[row].item_id, model, proposal)])
             proposed += 1
     return proposed, len(items) - proposed
 
 
-def read_proposal(text: str) -> Answer | None:
-    """Reads two conditions out of an answer."""
-    found = [(name.lower(), text_of(condition)) for name, condition in _LINE.findall(text)]
-    named = dict(found)
-    high, low = named.get("high"), named.get("low")
-    if len(found) != 2 or high is None or low is None or high.casefold() == low.casefold():
+def read_proposal(text: str) -> TaskAnswer | None:
+    """Read two different conditions out of an answer; None if they are not there."""
+    lines = [(name.lower(), text_of(words)) for name, words in _PROPOSED_LINE.findall(text)]
+    conditions = dict(lines)
+    high, low = conditions.get("high"), conditions.get("low")
+    if len(lines) != 2 or high is None or low is None or high.casefold() == low.casefold():
         return None
-    return Answer(high=high, low=low)
+    return TaskAnswer(high=high, low=low)
 
 
-def _open_items(store: AnnotationStore, stage: Stage, model: str) -> list[Item]:
-    """Items that the model has said nothing of."""
+def _unanswered_items(store: AnnotationStore, stage: Stage, model: str) -> list[Item]:
     items = store.items(stage)
     if not items:
         raise InputError(
-            f"There is nothing for {model} to start: 'condsim build push {stage}' comes first, "
-            "and once more afterwards to hand its answers out."
+            f"The stage {stage!r} has no items for {model}; run 'condsim build push {stage}' "
+            "first, and again to send the answers."
         )
-    answered = {one.item for one in store.proposals(stage) if one.model == model}
-    return [one for item, one in items.items() if item not in answered]
+    answered = {row.item for row in store.proposals(stage) if row.model == model}
+    return [item for item_id, item in items.items() if item_id not in answered]
 
 
-def _prompt(item: Item) -> str:
-    return (
-        f"{_INSTRUCTION}\n\nInput: Sentence 1: {item.shown['sentence1']}\n"
-        f"Sentence 2: {item.shown['sentence2']}\nOutput:"
+def _model_ratings(scorer: Scorer, items: Sequence[Item]) -> Iterator[int | None]:
+    sentences1, sentences2, conditions = (
+        [item.shown[name] for item in items] for name in ("sentence1", "sentence2", "condition")
     )
-
-
-def _ratings(scorer: Scorer, items: Sequence[Item]) -> Iterator[int | None]:
-    texts = [[one.shown[name] for one in items] for name in ("sentence1", "sentence2", "condition")]
     if isinstance(scorer, PromptScorer):
-        predictions = scorer.predict(*texts)
-        unit, usable = predictions.unit, predictions.in_range
+        predictions = scorer.predict(sentences1, sentences2, conditions)
+        scores, usable = predictions.unit, predictions.in_range
     else:
-        unit = np.clip(scorer.score(*texts), 0, 1)
-        usable = np.isfinite(unit)
-    for score, known in zip(unit.tolist(), usable.tolist(), strict=True):
-        yield 1 + int(4 * score + 0.5) if known else None
+        scores = np.clip(scorer.score(sentences1, sentences2, conditions), 0, 1)
+        usable = np.isfinite(scores)
+    for score, is_usable in zip(scores.tolist(), usable.tolist(), strict=True):
+        yield 1 + int(4 * score + 0.5) if is_usable else None

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from condsim.cli.running import long_work
+from condsim.cli.process import long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.console import Progress
-    from condsim.training.adapt import AdaptSettings
-    from condsim.training.adapt_result import Adaptation
+    from condsim.training.adapt import Adaptation, AdaptSettings
 
 
 def adapt(
@@ -78,7 +77,7 @@ def adapt(
     `condsim score --model model "The room was cold." "It was freezing." "the temperature"`
     """
     require("sentence_transformers", extra="train")
-    from condsim.data.reading import column_names
+    from condsim.data.files import column_names
     from condsim.training.adapt import AdaptSettings, adapt as adapt_model
 
     given: dict[str, Any] = {
@@ -121,15 +120,15 @@ def draw_rows(
     """Draws pairs from a table: some texts for training, the others, if asked, to measure on."""
     import numpy as np
 
+    from condsim.data.files import iter_rows, stem_of
     from condsim.data.held_out import text_digest
-    from condsim.data.reading import iter_rows, stem_of
     from condsim.io import write_text
     from condsim.rows.criteria.build import build_criteria
     from condsim.rows.criteria.settings import CriteriaSettings
 
     found = [
         (text_digest(row.text(text)), row.record)
-        for row in iter_rows(table, columns=(text,), others=True)
+        for row in iter_rows(table, columns=(text,), whole_record=True)
     ]
     texts = list(dict(found))
     order = np.random.default_rng(settings.seed).permutation(len(texts))

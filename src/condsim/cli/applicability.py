@@ -1,4 +1,4 @@
-"""``condsim applicability``: trains and measures the head that says whether a condition applies."""
+"""``condsim applicability``: train and measure the applicability head."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from condsim.cli.options import JsonFile, Model, Resamples, show_table, write_report
-from condsim.cli.running import check_outputs
+from condsim.cli.process import check_outputs
 from condsim.errors import InputError
-from condsim.training.applicability import SAMPLE, STRENGTH, load_extra
 
 if TYPE_CHECKING:
     from condsim.model.embedding import EmbeddingScorer
@@ -42,8 +41,8 @@ def fit(
     ],
     model: Model = None,
     extra: Extra = None,
-    sample: Sample = SAMPLE,
-    strength: Strength = STRENGTH,
+    sample: Sample = 12_000,
+    strength: Strength = 0.01,
     seed: Seed = 0,
 ) -> None:
     """Train the applicability head: how likely a condition applies to both sentences.
@@ -71,13 +70,13 @@ def evaluate(
     data: Data,
     model: Model = None,
     extra: Extra = None,
-    sample: Sample = SAMPLE,
-    strength: Strength = STRENGTH,
+    sample: Sample = 12_000,
+    strength: Strength = 0.01,
     seed: Seed = 0,
     resamples: Resamples = 1000,
     json: JsonFile = None,
 ) -> None:
-    """Measure an applicability head by cross-validation, beside baselines.
+    """Measure an applicability head by cross-validation, next to baselines.
 
     Rows of one sentence pair share a fold. An AUROC of 1 is perfect, 0.5 is chance.
 
@@ -104,6 +103,7 @@ def _load(
     from condsim.data.csts import load_applicability
     from condsim.loading import load_scorer
     from condsim.model.embedding import EmbeddingScorer
+    from condsim.training.applicability import load_extra
 
     rows = load_applicability(data)
     more = load_extra(extra, sample=sample, seed=seed, exclude=rows) if extra else None

@@ -32,7 +32,7 @@ def average(
     `condsim average runs/seed-1 runs/seed-2 runs/seed-3 --output runs/average`
     """
     require("sentence_transformers", extra="train")
-    from condsim.training.saving import average_models
+    from condsim.training.averaging import average_models
 
     report = average_models(
         runs,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from condsim.cli.options import Exclude, JsonFile, RowFile, show_table, write_report
-from condsim.cli.running import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work
 
 if TYPE_CHECKING:
     from condsim.rows.criteria.build import CriteriaReport
@@ -99,7 +99,7 @@ def criteria(
     from condsim.rows.criteria.build import build_criteria
     from condsim.rows.records import plain_values
 
-    given = {
+    options = {
         "rows": rows,
         "form": form,
         "group_size": group_size,
@@ -113,9 +113,7 @@ def criteria(
         report = build_criteria(
             tables,
             output,
-            _settings(
-                settings, output, {key: one for key, one in given.items() if one is not None}
-            ),
+            _read_settings(settings, output, options),
             text=text,
             criteria=criteria or None,
             separator=separator,
@@ -127,29 +125,32 @@ def criteria(
     typer.echo(f"{output}: {report.rows:,} rows")
 
 
-def _settings(path: Path | None, output: Path, given: dict[str, Any]) -> CriteriaSettings:
-    """Settings of the file, those of the command line before them."""
+def _read_settings(path: Path | None, output: Path, options: dict[str, Any]) -> CriteriaSettings:
+    """Read the settings file; options of the command line come first."""
     from condsim.config import read_mapping, validated
     from condsim.io import check_not_input
     from condsim.rows.criteria.settings import CriteriaSettings
 
+    values = {name: value for name, value in options.items() if value is not None}
     if path is None:
-        return CriteriaSettings(**given)
+        return CriteriaSettings(**values)
     check_not_input(output, path)
-    values = {**read_mapping(path, what=CriteriaSettings.what), **given}
-    return validated(CriteriaSettings, values, what=CriteriaSettings.what, source=str(path))
+    what = CriteriaSettings.what
+    values = {**read_mapping(path, what=what), **values}
+    return validated(CriteriaSettings, values, what=what, source=str(path))
 
 
 def _show(report: CriteriaReport) -> None:
     rows = []
-    for one in report.sets:
-        overlap = "-" if math.isnan(one.word_overlap) else f"{100 * one.word_overlap:.1f}"
-        numbers = f"{one.texts:,}", f"{one.rows:,}", f"{one.groups:,}", f"{len(one.criteria)}"
-        rows.append((one.name, *numbers, overlap))
+    for table in report.sets:
+        overlap = "-" if math.isnan(table.word_overlap) else f"{100 * table.word_overlap:.1f}"
+        counts = table.texts, table.rows, table.groups, len(table.criteria)
+        rows.append((table.name, *(f"{count:,}" for count in counts), overlap))
     show_table(("set", "texts", "rows", "groups", "criteria", "word overlap"), rows)
-    for one in report.sets:
+    for table in report.sets:
+        rows_of = (f"{name}: {count:,}" for name, count in list(table.criteria.items())[:8])
         typer.echo(
-            f"{one.name}: {one.excluded:,} left out by --exclude, {one.repeated:,} repeated; rows "
-            + ", ".join(f"{name}: {rows:,}" for name, rows in list(one.criteria.items())[:8])
-            + ("; not used: " + ", ".join(one.unused[:8]) if one.unused else "")
+            f"{table.name}: {table.excluded:,} left out by --exclude, {table.repeated:,} repeated; "
+            f"rows {', '.join(rows_of)}"
+            + ("; not used: " + ", ".join(table.unused[:8]) if table.unused else "")
         )

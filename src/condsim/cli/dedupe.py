@@ -7,55 +7,71 @@ import json
 import math
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
-from condsim.cli.options import Model, check_column
-from condsim.cli.running import check_outputs, long_work
-from condsim.data.reading import iter_rows
-from condsim.data.row import Row
-from condsim.data.writing import aligned_records, is_table, kept_record, write_records
+from condsim.cli.options import Model, Strict, check_column
+from condsim.cli.pairs import BlankRows
+from condsim.cli.process import check_outputs, long_work
+from condsim.data.files import Batch, is_table, open_writer, read_batches, write_records
+from condsim.data.row import Row, unique_names
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
-from condsim.search.dedupe import Duplicates, find_duplicates
+from condsim.types import BoolArray
+
+if TYPE_CHECKING:
+    from condsim.search.dedupe import Duplicates
 
 Record = dict[str, object]
 
 _NEWEST = "newest:"
 # Columns that --groups adds.
-_OURS = ("group", "row", "kept", "score")
+_ADDED = ("group", "row", "kept", "score")
 
 
-class _File:
-    """A file whose rows are read several times; the first time, all of them are checked."""
+class _TextFile:
+    """Texts of a file that is read several times; the first time, all rows are checked.
 
-    def __init__(self, path: Path, column: str, *, newest: str | None, tables: bool) -> None:
-        self.path, self.column, self._tables = path, column, tables
-        # The newest row has the highest age; ragged rows differ in their columns.
-        self.ages, self.ragged = array("d"), False
+    Attributes:
+        present: Which rows have a text, ``(rows,)``.
+        ages: Age of each text, the newest the highest, if rows are kept by age.
+    """
+
+    def __init__(
+        self, path: Path, column: str, *, newest: str | None, tables: bool, strict: bool
+    ) -> None:
+        self.path, self.column = path, column
+        self.blank = BlankRows(strict=strict)
+        self.ages = array("d")
         kinds: dict[str, str] = {}
-        columns: set[str] | None = None
-        read = (column,) if newest in (None, column) else (column, newest)
-        for row in iter_rows(path, columns=read, others=True):
-            row.text(column)
-            kept_record(row, table=tables)
-            columns = columns or set(row.record)
-            self.ragged |= columns != set(row.record)
-            if newest is not None:
-                self.ages.append(_age(row, newest, kinds))
+        masks = []
+        columns = (column,) if newest in (None, column) else (column, str(newest))
+        for batch in read_batches(path, columns=columns):
+            if tables:
+                batch.check_flat()
+            present = self.blank.present(batch, [column])
+            masks.append(present)
+            for row in batch.take(np.flatnonzero(present)).rows:
+                row.text(column)
+                if newest is not None:
+                    self.ages.append(_age(row, newest, kinds))
+        self.present: BoolArray = np.concatenate(masks)
 
     def __iter__(self) -> Iterator[str]:
-        for row in iter_rows(self.path, columns=(self.column,)):
-            yield row.text(self.column)
+        """Yield the texts."""
+        for batch, rows in self.batches():
+            yield from batch.take(np.flatnonzero(self.present[rows])).texts(self.column)
 
-    def records(self, *, beside: Sequence[str] = ()) -> Iterator[Record]:
-        """Yield all columns of each row."""
-        for row in iter_rows(self.path, columns=(self.column,), others=True):
-            yield kept_record(row, table=self._tables, beside=beside)
+    def batches(self) -> Iterator[tuple[Batch, slice]]:
+        """Yield batches of all rows, and their place among the rows of the file."""
+        start = 0
+        for batch in read_batches(self.path, columns=(self.column,)):
+            yield batch, slice(start, start + len(batch))
+            start += len(batch)
 
 
 def _age(row: Row, column: str, kinds: dict[str, str]) -> float:
@@ -87,30 +103,34 @@ def _age(row: Row, column: str, kinds: dict[str, str]) -> float:
     return age
 
 
-def _groups(records: Iterable[Record], duplicates: Duplicates) -> Iterator[Record]:
+def _group_records(texts: _TextFile, duplicates: Duplicates) -> Iterator[Record]:
     """Yield rows that have duplicates, group by group, the kept row first, by a spool file."""
-    sizes = duplicates.sizes
-    rows = np.flatnonzero(sizes[duplicates.kept_row] > 1)
+    row_of = np.flatnonzero(texts.present)
+    members = np.flatnonzero(duplicates.sizes[duplicates.kept_row] > 1)
+    kept = duplicates.kept_row[members]
+    numbers = set(row_of[members].tolist())
+    names: dict[str, None] = {}
     with tempfile.TemporaryFile("w+b") as spool:
         starts = array("q")
-        numbers = iter(rows.tolist())
-        due = next(numbers, -1)
-        for number, record in enumerate(records):
-            if number == due:
-                starts.append(spool.tell())
-                spool.write(json.dumps(record).encode() + b"\n")
-                due = next(numbers, -1)
-        kept = duplicates.kept_row[rows]
-        order = np.lexsort((rows, rows != kept, kept))
+        for batch, rows in texts.batches():
+            for number, record in enumerate(batch.records(), start=rows.start):
+                if number in numbers:
+                    starts.append(spool.tell())
+                    spool.write(json.dumps(record).encode() + b"\n")
+                    names |= dict.fromkeys(record)
+        # Columns of the file that have the name of an added one are renamed.
+        new_names = dict(zip(names, unique_names([*_ADDED, *names])[len(_ADDED) :], strict=True))
         group = 0
-        for index in order.tolist():
-            row = int(rows[index])
-            first = bool(duplicates.kept_row[row] == row)
-            group += first
-            score = float(str(duplicates.score[row]))
-            ours = dict(zip(_OURS, (group, row + 1, first, score), strict=True))
+        for index in np.lexsort((members, members != kept, kept)).tolist():
+            member = int(members[index])
+            is_kept = bool(duplicates.kept_row[member] == member)
+            group += is_kept
+            score = float(str(duplicates.score[member]))
+            added = (group, int(row_of[member]) + 1, is_kept, score)
             spool.seek(starts[index])
-            yield ours | json.loads(spool.readline())
+            record = json.loads(spool.readline())
+            columns = {new: record.get(name) for name, new in new_names.items()}
+            yield dict(zip(_ADDED, added, strict=True)) | columns
 
 
 def dedupe(
@@ -151,6 +171,7 @@ def dedupe(
         ),
     ] = "first",
     model: Model = None,
+    strict: Strict = False,
 ) -> None:
     """Write a file without its duplicates under one or more conditions.
 
@@ -180,10 +201,13 @@ def dedupe(
         raise InputError("--review, a file, and --review-from, a score, go together.")
     check_outputs(output=output, groups=groups, review=review)
     check_column(file, column)
+    from condsim.search.dedupe import find_duplicates
+
     outputs = (output, groups, review)
-    tables = [path is not None and is_table(path) for path in outputs]
+    tables = any([path is not None and is_table(path) for path in outputs])
+    column = column.strip()
     with long_work(log=None, resume="Nothing was written.") as progress:
-        texts = _File(file, column, newest=newest, tables=any(tables))
+        texts = _TextFile(file, column, newest=newest, tables=tables, strict=strict)
         duplicates = find_duplicates(
             texts,
             load_scorer(model),
@@ -197,25 +221,30 @@ def dedupe(
             folder=output.parent,
             progress=progress,
         )
-    kept = (record for record, stays in zip(texts.records(), duplicates.kept, strict=True) if stays)
-    aligned = [table and texts.ragged for table in tables]
-    write_records(output, aligned_records(kept, last=()) if aligned[0] else kept)
+    # Rows without text stay.
+    kept = ~texts.present
+    kept[texts.present] = duplicates.kept
+    with open_writer(output) as writer:
+        for batch, rows in texts.batches():
+            writer.write(batch.take(np.flatnonzero(kept[rows])))
     if groups is not None:
-        rows = _groups(texts.records(beside=_OURS), duplicates)
-        write_records(groups, aligned_records(rows, last=()) if aligned[1] else rows)
+        write_records(groups, _group_records(texts, duplicates))
     if review is not None:
         write_records(review, _review_records(texts, duplicates))
     _show(duplicates, output, None if at_least is None else at_least[0])
+    if note := texts.blank.note("no group"):
+        typer.echo(note, err=True)
 
 
-def _review_records(texts: Iterable[str], duplicates: Duplicates) -> Iterator[Record]:
+def _review_records(texts: _TextFile, duplicates: Duplicates) -> Iterator[Record]:
     """Yield the pairs for a person to decide, with both texts and an empty column to fill in."""
+    row_of = np.flatnonzero(texts.present)
     numbers = {row for pair in duplicates.review for row in pair[:2]}
     text_of = {row: text for row, text in enumerate(texts) if row in numbers}
     for row, other_row, score in duplicates.review:
         yield {
-            "row1": other_row + 1,
-            "row2": row + 1,
+            "row1": int(row_of[other_row]) + 1,
+            "row2": int(row_of[row]) + 1,
             "score": round(score, 4),
             "text1": text_of[other_row],
             "text2": text_of[row],

@@ -1,4 +1,4 @@
-"""``condsim index``: builds an index of texts and changes it."""
+"""``condsim index``: build an index of texts and change it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from condsim.cli.options import Model, RayAddress, RayWorkers, check_column, check_engine
-from condsim.cli.running import long_work
+from condsim.cli.process import long_work
 
 if TYPE_CHECKING:
     from condsim.search.store import AddResult
@@ -36,16 +36,16 @@ def build(
     key: Annotated[
         str | None,
         typer.Option(
-            help="Column that tells rows apart; rows can be updated by it.",
+            help="Column that identifies rows, needed to update them.",
             show_default="the number of the row",
         ),
     ] = None,
     condition: ConditionOption = None,
     model: Model = None,
 ) -> None:
-    """Encode the texts of a file and keep them with all their columns.
+    """Encode the texts of a file and store them with all their columns.
 
-    Files can have any size. A build that was stopped goes on with the same command.
+    Files can have any size. To continue a stopped build, run the same command.
 
     **Examples**
 
@@ -57,7 +57,7 @@ def build(
 
     check_column(file, column)
     with long_work(log=None) as progress:
-        made = Index.build(
+        index = Index.build(
             file,
             output,
             text=column,
@@ -66,7 +66,7 @@ def build(
             model=model,
             progress=progress,
         )
-    typer.echo(f"{output}: {len(made):,} texts", err=True)
+    typer.echo(f"{output}: {len(index):,} texts", err=True)
 
 
 @app.command()
@@ -74,11 +74,11 @@ def add(
     folder: Folder,
     file: File,
     update: Annotated[
-        bool, typer.Option("--update", help="Replace rows whose key is there already.")
+        bool, typer.Option("--update", help="Replace rows whose keys exist.")
     ] = False,
     model: ModelOption = None,
 ) -> None:
-    """Add the rows of a file; a row whose key is there is left out, or replaced.
+    """Add the rows of a file; a row whose key exists is skipped, or replaced.
 
     **Examples**
 
@@ -88,24 +88,24 @@ def add(
     """
     from condsim.search.index import Index
 
-    opened = Index.open(folder, model=model)
-    resume = "The same command goes on from here."
-    if opened.about.key is None:
+    index = Index.open(folder, model=model)
+    resume = "The same command continues from here."
+    if index.about.key is None:
         resume = (
-            f"Rows without keys may be there already: look with 'condsim index info {folder}', or "
+            f"Rows without keys may have been added: check with 'condsim index info {folder}', as "
             "the same command adds them again."
         )
     with long_work(log=None, resume=resume) as progress:
-        change = opened.update if update else opened.add
-        found = change(file, progress=progress)
-    typer.echo(f"{folder}: {_counted(found)}; {len(opened):,} texts", err=True)
+        change = index.update if update else index.add
+        result = change(file, progress=progress)
+    typer.echo(f"{folder}: {_counted(result)}; {len(index):,} texts", err=True)
 
 
-def _counted(found: AddResult) -> str:
-    text = f"{found.added:,} rows added"
-    if found.replaced:
-        text += f", {found.replaced:,} replaced"
-    return f"{text}, {found.present:,} were there" if found.present else text
+def _counted(result: AddResult) -> str:
+    text = f"{result.added:,} rows added"
+    if result.replaced:
+        text += f", {result.replaced:,} replaced"
+    return f"{text}, {result.present:,} existed" if result.present else text
 
 
 @app.command()
@@ -114,7 +114,7 @@ def delete(
     key: Annotated[list[str] | None, typer.Option(help="Key of a row. Repeatable.")] = None,
     where: Annotated[str | None, typer.Option(help="Filter in SQL.")] = None,
 ) -> None:
-    """Delete rows by key, or those that a filter names.
+    """Delete rows by key, or those that match a filter.
 
     **Example**
 
@@ -122,14 +122,14 @@ def delete(
     """
     from condsim.search.index import Index
 
-    opened = Index.open(folder)
-    found = opened.delete(key or (), where=where)
-    typer.echo(f"{folder}: {found:,} rows deleted; {len(opened):,} texts", err=True)
+    index = Index.open(folder)
+    deleted = index.delete(key or (), where=where)
+    typer.echo(f"{folder}: {deleted:,} rows deleted; {len(index):,} texts", err=True)
 
 
 @app.command()
 def info(folder: Folder) -> None:
-    """Show what an index holds, as JSON.
+    """Describe an index as JSON.
 
     **Example**
 
@@ -137,10 +137,10 @@ def info(folder: Folder) -> None:
     """
     from condsim.search.index import Index
 
-    opened = Index.open(folder)
-    about = opened.about
+    index = Index.open(folder)
+    about = index.about
     content = {
-        "rows": len(opened),
+        "rows": len(index),
         "model": about.model,
         "revision": about.revision,
         "format": about.format,
@@ -148,8 +148,8 @@ def info(folder: Folder) -> None:
         "text": about.text,
         "key": about.key,
         "columns": about.columns,
-        "prepared": opened.prepared(),
-        "approximate": opened.is_approximate,
+        "prepared": index.prepared(),
+        "approximate": index.is_approximate,
     }
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
 
@@ -167,7 +167,7 @@ def prepare(
 ) -> None:
     """Encode all texts under a condition: searches under it are exact and fast after that.
 
-    A command that was stopped goes on where it was.
+    To continue a stopped command, run it again.
 
     **Examples**
 
@@ -179,15 +179,15 @@ def prepare(
 
     check_engine(engine, address, workers)
     with long_work(log=None) as progress:
-        opened = Index.open(folder, model=model)
+        index = Index.open(folder, model=model)
         encoding = None
         if engine == "ray":
             from condsim.integrations.ray import RayEncoding
 
-            encoding = RayEncoding(model or opened.about.model, address=address, workers=workers)
-        for one in condition:
-            found = opened.prepare(one, encoding=encoding, progress=progress)
-            progress.say(f"{one}: {found:,} texts encoded")
+            encoding = RayEncoding(model or index.about.model, address=address, workers=workers)
+        for name in condition:
+            encoded = index.prepare(name, encoding=encoding, progress=progress)
+            progress.say(f"{name}: {encoded:,} texts encoded")
 
 
 @app.command()
@@ -203,7 +203,7 @@ def approximate(folder: Folder) -> None:
     from condsim.search.index import Index
 
     with long_work(log=None) as progress:
-        opened = Index.open(folder)
+        index = Index.open(folder)
         progress("indexing the vectors", 0, 0)
-        opened.approximate()
-    typer.echo(f"{folder}: {len(opened):,} vectors indexed", err=True)
+        index.approximate()
+    typer.echo(f"{folder}: {len(index):,} vectors indexed", err=True)

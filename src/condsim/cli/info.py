@@ -40,10 +40,10 @@ def info() -> None:
 
 def _model_lines() -> list[tuple[str, str]]:
     """Name and value of each fact about the bundled model."""
-    from condsim.model.settings import DEFAULT_FOLDER, Settings
+    from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
 
     try:
-        settings = Settings.load(DEFAULT_FOLDER)
+        settings = ModelSettings.load(DEFAULT_FOLDER)
     except ModelError as error:
         return [("model", f"damaged: {error}")]
     size = sum(file.stat().st_size for file in Path(DEFAULT_FOLDER).iterdir() if file.is_file())

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what they print and write alike."""
+"""Options that several commands share, and the tables they print."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from condsim.data.reading import column_names
+from condsim.data.files import column_names
 from condsim.errors import InputError
 
 Model: TypeAlias = Annotated[
-    str | None, typer.Option(help="Model folder or Hub name.", show_default="the model that ships")
+    str | None, typer.Option(help="Model folder or Hub name.", show_default="the default model")
 ]
+Text1: TypeAlias = Annotated[str, typer.Option("--text1", help="Column of the first texts.")]
+Text2: TypeAlias = Annotated[str, typer.Option("--text2", help="Column of the second texts.")]
+ConditionColumn: TypeAlias = Annotated[str, typer.Option(help="Column of the conditions.")]
+LabelColumn: TypeAlias = Annotated[str, typer.Option("--label", help="Column of the labels.")]
 Resamples: TypeAlias = Annotated[
     int, typer.Option(min=1, max=100_000, help="Bootstrap resamples of the sentence pairs.")
 ]
@@ -23,11 +27,20 @@ Exclude: TypeAlias = Annotated[
     typer.Option(help="Data file whose texts are left out, or a .sha256 list of their hashes."),
 ]
 Functions: TypeAlias = Annotated[
-    list[Path] | None, typer.Option(help="Python file with labelling functions of your own.")
+    list[Path] | None, typer.Option(help="Python file with your own labelling functions.")
 ]
 Device: TypeAlias = Annotated[
     str | None,
     typer.Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses"),
+]
+Scale: TypeAlias = Annotated[
+    Literal["unit", "likert", "raw"],
+    typer.Option(
+        help="unit: from 0 to 1, 0.5 is the middle. likert: from 1 to 5. raw: the cosine."
+    ),
+]
+Strict: TypeAlias = Annotated[
+    bool, typer.Option("--strict", help="Stop at a row without text instead of skipping it.")
 ]
 RayAddress: TypeAlias = Annotated[
     str | None,
@@ -46,17 +59,15 @@ JsonFile: TypeAlias = Annotated[
 
 
 def check_engine(engine: str, address: str | None, workers: int | None) -> None:
-    """Refuses options of a Ray cluster without one."""
+    """Reject options of a Ray cluster without one."""
     if engine == "local" and (address is not None or workers is not None):
-        raise InputError(
-            "--address and --workers are for --engine ray. Add that, or leave them out."
-        )
+        raise InputError("--address and --workers are for --engine ray.")
 
 
 def whole_pair(
     sentence1: str | None, sentence2: str | None, condition: str | None
 ) -> tuple[str, str, str]:
-    """The arguments of a command that takes a pair or --file."""
+    """Return the arguments of a command that takes a pair or --file."""
     if sentence1 is None or sentence2 is None or condition is None:
         raise InputError(
             "Give two sentences and a condition, or --file. The condition says in which respect to "
@@ -66,17 +77,23 @@ def whole_pair(
 
 
 def check_column(file: Path, column: str) -> None:
-    """Refuses a file without the column of the texts; reading its rows tells all other faults."""
+    """Reject a file without the column of the texts; reading its rows finds all other faults."""
     names = column_names(file)
-    if names and column not in names:
+    if names and column.strip() not in names:
         raise InputError(
-            f"{file}: there is no column {column!r}; found {', '.join(map(repr, names[:12]))}. "
-            "Name the column of the texts with --column."
+            f"{file}: there is no column {column!r}; found {listed(names)}. Name the column of the "
+            "texts with --column."
         )
 
 
+def listed(names: Sequence[str], *, limit: int = 12) -> str:
+    """List names, quoted; of many, the first ones and how many more there are."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(map(repr, names[:limit])) + more
+
+
 def revision_of(model: str | None) -> str:
-    """What changes when a model's scores may: a hash of its files, or its name on the Hub."""
+    """Return what changes when a model's scores may: a hash of its files, or its Hub name."""
     from condsim.loading import NamedScorer
 
     name = model or "default"
@@ -84,7 +101,7 @@ def revision_of(model: str | None) -> str:
 
 
 def write_report(path: Path | None, report: object) -> None:
-    """Writes the report of a command as JSON, if it is wanted."""
+    """Write the report of a command as JSON, if a file is given."""
     if path is not None:
         from condsim.evaluation.report import write_json
 
@@ -98,7 +115,7 @@ def show_table(
     title: str | None = None,
     caption: str | None = None,
 ) -> None:
-    """Prints a table: names in the first column, figures in the others."""
+    """Print a table: names in the first column, figures in the others."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -115,9 +132,9 @@ def show_table(
         pad_edge=False,
         show_header=any(head),
     )
-    for place, name in enumerate(head):
-        table.add_column(Text(name), justify="right" if place else "left", overflow="fold")
-    # A name is not broken, however narrow the terminal; a long text may be.
+    for index, name in enumerate(head):
+        table.add_column(Text(name), justify="right" if index else "left", overflow="fold")
+    # A name is never broken, however narrow the terminal; a long text may be.
     table.columns[0].min_width = min(24, max((len(row[0]) for row in rows), default=0))
     for row in rows:
         table.add_row(*map(Text, row))

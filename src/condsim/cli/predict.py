@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from condsim.cli.options import Model
+from condsim.data.files import ROWS_PER_BATCH
 from condsim.data.load import iter_conditional
 from condsim.errors import ModelError
 from condsim.io import replacing
@@ -18,8 +19,6 @@ from condsim.loading import load_scorer
 if TYPE_CHECKING:
     from condsim.data.csts import CstsRow
     from condsim.types import FloatArray, Scorer
-
-ROWS = 4096  # scored and written at once: what bounds the memory
 
 
 def predict(
@@ -50,30 +49,28 @@ def predict(
     `condsim predict --data dev.csv --model runs/new --output dev.json --scale likert`
     """
     with replacing(output) as partial, partial.open("w", encoding="utf-8") as stream:
-        remaining = iter_conditional(data, labels=False)
-        block = list(islice(remaining, ROWS))  # finds a bad file before the model is loaded
+        rows = iter_conditional(data, labels=False)
+        # The first row reports a bad file before the model is loaded.
+        rows = chain([next(rows)], rows)
         scorer = load_scorer(model)
-        rows = 0
-        while block:
-            scores = _score(
-                block, scorer, where=f"rows {rows + 1} to {rows + len(block)} of {data}"
-            )
+        written = 0
+        while batch := list(islice(rows, ROWS_PER_BATCH)):
+            location = f"rows {written + 1} to {written + len(batch)} of {data}"
+            scores = _finite_scores(batch, scorer, location)
             for score in 1 + 4 * scores if scale == "likert" else scores:
-                stream.write(f'{"," if rows else "{"}\n"{rows}": {score}')
-                rows += 1
-            block = list(islice(remaining, ROWS))
+                stream.write(f'{"," if written else "{"}\n"{written}": {score}')
+                written += 1
         stream.write("\n}\n")
-    typer.echo(f"{output}: {rows} scores by {scorer.name}", err=True)
+    typer.echo(f"{output}: {written} scores by {scorer.name}", err=True)
 
 
-def _score(block: list[CstsRow], scorer: Scorer, *, where: str) -> FloatArray:
-    """Scores rows as finite float32, ``(rows,)``: their shortest text reads back the same."""
-    sentences1, sentences2, conditions, _ = zip(*block, strict=True)
+def _finite_scores(batch: list[CstsRow], scorer: Scorer, location: str) -> FloatArray:
+    """Score rows as finite float32, ``(rows,)``; reject scores of a damaged model."""
+    sentences1, sentences2, conditions, _ = zip(*batch, strict=True)
     scores = np.asarray(scorer.score(sentences1, sentences2, conditions), dtype=np.float32)
-    if scores.shape != (len(block),) or not np.isfinite(scores).all():
+    if scores.shape != (len(batch),) or not np.isfinite(scores).all():
         raise ModelError(
-            f"{scorer.name}: every row must get one finite score. Got the shape "
-            f"{scores.shape} with {int((~np.isfinite(scores)).sum())} that are not finite for "
-            f"{where}; the model is damaged."
+            f"{scorer.name} must give every row one finite score; for {location} it gave the shape "
+            f"{scores.shape} with {int((~np.isfinite(scores)).sum())} that are not finite."
         )
     return scores

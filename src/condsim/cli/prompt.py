@@ -1,45 +1,36 @@
-"""``condsim prompt``: measures a language model that is asked for the similarity."""
+"""``condsim prompt``: measure a language model that is asked for the similarity."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
 from condsim.cli.options import Resamples, show_table
-from condsim.cli.running import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work
 from condsim.io import replacing
 
 if TYPE_CHECKING:
-    from condsim.evaluation.evaluate import PromptReport
+    from condsim.prompting.evaluation import PromptReport
     from condsim.prompting.scorer import PromptScorer
     from condsim.types import Task
 
 
-class _Answered(NamedTuple):
-    """A row with what was answered."""
+class _AnsweredRow(NamedTuple):
+    """A row with its answer; ``texts`` are two sentences and the condition, if there is one."""
 
-    texts: tuple[str, ...]  # two sentences and the condition, if there is one
+    texts: tuple[str, ...]
     label: float
     answer: str
     score: float
     valid: bool
 
 
-def _kept_answers(scorer: PromptScorer) -> str:
-    """What a user who stops a run must know."""
-    return (
-        f"All answers of {scorer.asker.usage.requests} requests are kept, and the same command "
-        "goes on from here."
-    )
-
-
 def _print_report(report: PromptReport) -> None:
-    """Prints the metrics, those of the valid answers alone and what was spent."""
+    """Print the metrics, those of the valid answers alone, and the requests."""
     from condsim.console import Terminal
     from condsim.evaluation.tables import to_table
 
@@ -56,8 +47,14 @@ def _print_report(report: PromptReport) -> None:
         title="Answers",
         caption="Spearman and Pearson of the valid answers alone.",
     )
-    for note in _notes(report):
-        typer.echo(note, err=True)
+    for note in report.notes:
+        typer.echo(f"note: the model was {note}", err=True)
+    if report.settings.get("scoring") == "expected" and report.expected == 0:
+        typer.echo(
+            "note: no answer came with probabilities, so every score is that of the text. If the "
+            "server returns them now, name another file for the answers (--answers)",
+            err=True,
+        )
     usage = report.usage
     typer.echo(
         f"{usage['requests']} requests, {usage['prompt_tokens']} tokens in prompts and "
@@ -66,28 +63,17 @@ def _print_report(report: PromptReport) -> None:
     )
 
 
-def _notes(report: PromptReport) -> Iterator[str]:
-    """What a reader of the table must know."""
-    yield from (f"note: the model was {note}" for note in report.notes)
-    if report.settings.get("scoring") == "expected" and report.expected == 0:
-        yield (
-            "note: no answer came with probabilities, so every score is that of the text. If the "
-            "server gives them now, name another file for the answers (--answers)"
-        )
-
-
-def _write_predictions(answered: list[_Answered], path: Path) -> None:
-    """Writes each row with its answer as CSV."""
-    names = ("sentence1", "sentence2", "condition")[: len(answered[0].texts)]
+def _write_predictions(rows: list[_AnsweredRow], path: Path) -> None:
+    names = ("sentence1", "sentence2", "condition")[: len(rows[0].texts)]
     with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow([*names, "label", "answer", "prediction", "valid"])
-        for texts, label, answer, score, valid in answered:
+        for texts, label, answer, score, valid in rows:
             writer.writerow([*texts, f"{label:g}", answer, f"{score:.6g}", int(valid)])
 
 
-def _show_examples(answered: list[_Answered], count: int) -> None:
-    """Prints rows at equal steps of the error, the best first, as Table 5 of the C-STS paper."""
+def _show_examples(rows: list[_AnsweredRow], count: int) -> None:
+    """Print rows at equal steps of the error, the best first, as Table 5 of the C-STS paper."""
     import numpy as np
     from rich import box
     from rich.table import Table
@@ -95,29 +81,31 @@ def _show_examples(answered: list[_Answered], count: int) -> None:
 
     from condsim.console import Terminal
 
-    ordered = sorted(answered, key=lambda one: abs(one.score - one.label))
-    places = np.linspace(0, len(ordered) - 1, num=min(count, len(ordered))).round().astype(int)
+    rows = sorted(rows, key=lambda row: abs(row.score - row.label))
+    indices = np.linspace(0, len(rows) - 1, num=min(count, len(rows))).round().astype(int)
     table = Table(title="Predictions", title_justify="left", box=box.SIMPLE_HEAD, show_lines=True)
     for head in ("Sentence 1", "Sentence 2", "Condition", "Answer", "Score", "Label"):
         table.add_column(head)
-    for texts, label, answer, score, valid in (ordered[place] for place in places):
-        shown = f"{score:.2f}" + ("" if valid else " (random)")
-        cells = [*[*texts, ""][:3], repr(answer), shown, f"{label:g}"]
-        table.add_row(*(Text(cell) for cell in cells))  # no markup: a text may hold brackets
+    for index in indices:
+        texts, label, answer, score, valid = rows[index]
+        score_text = f"{score:.2f}" + ("" if valid else " (random)")
+        cells = [*[*texts, ""][:3], repr(answer), score_text, f"{label:g}"]
+        # Rich would read brackets in a text as markup.
+        table.add_row(*(Text(cell) for cell in cells))
     Terminal().print(table)
 
 
-def _answered(scorer: PromptScorer, task: Task) -> list[_Answered]:
-    """The rows in order with their stored answers; nothing is asked anew."""
+def _answered_rows(scorer: PromptScorer, task: Task) -> list[_AnsweredRow]:
+    """Read the stored answers of all rows, in order."""
     columns = (task.sentences1, task.sentences2, task.conditions)
-    found = scorer.predict(*columns)
+    predictions = scorer.predict(*columns)
     stored = scorer.asker.stored(scorer.prompts(*columns), len(task))
     answers = {row: answer.text for row, answer in stored}
     texts = zip(*(column for column in columns if column is not None), strict=True)
     return [
-        _Answered(row_texts, float(label), answers[row], float(value), bool(valid))
+        _AnsweredRow(row_texts, float(label), answers[row], float(value), bool(valid))
         for row, (row_texts, label, value, valid) in enumerate(
-            zip(texts, task.labels, found.values, found.valid, strict=True)
+            zip(texts, task.labels, predictions.values, predictions.valid, strict=True)
         )
     ]
 
@@ -129,10 +117,10 @@ def prompt(
     ],
     data: Annotated[Path, typer.Option(help="Labelled file: C-STS or STS-B.")],
     train: Annotated[
-        Path | None, typer.Option(help="Labelled file the examples are drawn from.")
+        Path | None, typer.Option(help="Labelled file to draw the examples from.")
     ] = None,
     instruction: Annotated[
-        Literal["none", "short", "long"], typer.Option(help="Instruction that the model gets.")
+        Literal["none", "short", "long"], typer.Option(help="Instruction in the prompt.")
     ] = "long",
     shots: Annotated[int, typer.Option(min=0, help="Examples in each prompt.")] = 0,
     base_url: Annotated[
@@ -145,50 +133,58 @@ def prompt(
     backend: Annotated[
         Literal["local", "server"] | None,
         typer.Option(
-            help="Where the model runs; 'server' without --base-url is OpenAI.",
+            help="Location of the model; 'server' without --base-url is OpenAI.",
             show_default="server with --base-url, else local",
         ),
     ] = None,
     scoring: Annotated[
         Literal["text", "expected"],
         typer.Option(
-            help="text: the number in the answer. expected: the mean over the numbers the model "
-            "might have said, which has fewer ties."
+            help="text: the number in the answer. expected: the mean of all numbers on the scale, "
+            "weighted with their probabilities, which has fewer ties."
         ),
     ] = "text",
     parsing: Annotated[
         Literal["strict", "first-number"],
-        typer.Option(help="strict: one number and no other. first-number: the first of several."),
+        typer.Option(help="strict: exactly one number. first-number: the first of several."),
     ] = "strict",
     seed: Annotated[int, typer.Option(min=0, help="Seed of examples and random values.")] = 0,
     answers: Annotated[
-        Path, typer.Option(help="SQLite file of answers; none is asked for twice.")
+        Path, typer.Option(help="SQLite file of stored answers; none is requested twice.")
     ] = Path("runs/answers.sqlite"),
     max_requests: Annotated[
-        int | None, typer.Option(min=0, help="Send this many prompts at most.")
+        int | None, typer.Option(min=0, help="Maximum number of prompts to send.")
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Use this many tokens at most, prompts and answers.")
+        int | None, typer.Option(min=0, help="Maximum tokens of prompts and answers.")
     ] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest answer in tokens.")] = 20,
     concurrency: Annotated[
-        int, typer.Option(min=1, help="Requests to a server under way at a time.")
+        int, typer.Option(min=1, help="Number of requests to a server at a time.")
     ] = 32,
     timeout: Annotated[float, typer.Option(help="Seconds until a request counts as lost.")] = 60.0,
-    retries: Annotated[int, typer.Option(min=0, help="Times a failed request is repeated.")] = 5,
+    retries: Annotated[
+        int, typer.Option(min=0, help="Number of repetitions of a failed request.")
+    ] = 5,
     unlisted: Annotated[
         bool, typer.Option("--unlisted", help="Use a model that the server does not list.")
     ] = False,
     device: Annotated[
-        str | None, typer.Option(help="Where a local model runs.", show_default="chosen")
+        str | None,
+        typer.Option(help="Device of a local model, such as cpu or cuda.", show_default="chosen"),
     ] = None,
     resamples: Resamples = 1000,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print prompts, requests and tokens; ask nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print prompts, requests and tokens without sending anything."
+        ),
     ] = False,
-    show: Annotated[int, typer.Option(min=0, help="Prompts that --dry-run prints; 0 for all.")] = 3,
+    show: Annotated[
+        int, typer.Option(min=0, help="Number of prompts that --dry-run prints; 0 for all.")
+    ] = 3,
     examples: Annotated[
-        int, typer.Option(min=0, help="Print this many answers, from the best to the worst.")
+        int, typer.Option(min=0, help="Number of answers to print, from the best to the worst.")
     ] = 0,
     json: Annotated[Path | None, typer.Option(help="Write the report to this file.")] = None,
     predictions: Annotated[
@@ -203,8 +199,8 @@ def prompt(
 ) -> None:
     """Ask a language model how similar the sentences are, and measure its answers.
 
-    Prints what `condsim evaluate` prints, and how many answers were no number or not on the
-    scale. Answers are stored as they arrive: a run that stops goes on with the same command.
+    Prints the report of `condsim evaluate`, and the share of answers that are not a number or not
+    on the scale. Answers are stored as they arrive: repeat the command to resume a run.
 
     **Examples**
 
@@ -218,7 +214,7 @@ def prompt(
     """
     check_outputs(json=json, predictions=predictions, save=save)
     from condsim.data.load import load_task
-    from condsim.evaluation.evaluate import evaluate_prompt
+    from condsim.prompting.evaluation import evaluate_prompt
     from condsim.prompting.scorer import open_prompt_scorer
     from condsim.prompting.settings import prompt_settings, save_settings
 
@@ -253,30 +249,35 @@ def prompt(
     if dry_run:
         _dry_run(scorer, task, show=show)
         return
-    with long_work(log=None, resume=lambda: _kept_answers(scorer)) as progress:
+
+    def resume() -> str:
+        requests = scorer.asker.usage.requests
+        return f"The answers of {requests} requests are stored; the same command goes on from here."
+
+    with long_work(log=None, resume=resume) as progress:
         report = evaluate_prompt(
             scorer, task, settings=settings.model_dump(), resamples=resamples, seed=seed
         )
-        answered = _answered(scorer, task) if examples or predictions else []
+        rows = _answered_rows(scorer, task) if examples or predictions else []
         if predictions is not None:
-            _write_predictions(answered, predictions)
+            _write_predictions(rows, predictions)
     _print_report(report)
     if json is not None:
         report.to_json(json)
     if examples:
-        _show_examples(answered, examples)
+        _show_examples(rows, examples)
 
 
 def _dry_run(scorer: PromptScorer, task: Task, *, show: int) -> None:
-    """Prints the first prompts that would be sent, and what all of them come to."""
+    """Print the first prompts to send, and the number of requests and tokens of all."""
     prompt_of = scorer.prompts(task.sentences1, task.sentences2, task.conditions)
     rows = scorer.asker.missing(prompt_of, len(task))
     scorer.asker.check_lengths(prompt_of, rows)
-    shown = rows[:show] if show else rows
-    for row in shown:
+    first_rows = rows[:show] if show else rows
+    for row in first_rows:
         typer.echo(f"--- row {row + 1} ---\n{prompt_of(row)}")
-    if len(shown) < len(rows):
-        typer.echo(f"--- {len(rows) - len(shown)} more; --show 0 prints all ---")
+    if len(first_rows) < len(rows):
+        typer.echo(f"--- {len(rows) - len(first_rows)} more; --show 0 prints all ---")
     tokens = scorer.asker.count_tokens(prompt_of, rows)
     typer.echo(
         f"{len(task)} rows, {len(task) - len(rows)} answered or equal to another, "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from condsim.cli.options import JsonFile, Model, Resamples, show_table, write_report
-from condsim.cli.running import check_outputs
+from condsim.cli.process import check_outputs
 
 if TYPE_CHECKING:
     from condsim.evaluation.rewording import Robustness
@@ -59,7 +59,10 @@ def _show(result: Robustness, *, top: int) -> None:
     figures = [*kinds, ("mean", result.mean), ("95th percentile", result.p95)]
     show_table(
         ("condition", "deviation", "95 % interval"),
-        [(name, f"{one.value:.3f}", f"{one.low:.3f} to {one.high:.3f}") for name, one in figures],
+        [
+            (name, f"{figure.value:.3f}", f"{figure.low:.3f} to {figure.high:.3f}")
+            for name, figure in figures
+        ],
         title=f"{result.model}: {result.groups} pairs, {result.rows} wordings",
     )
     if top:

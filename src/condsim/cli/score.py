@@ -1,210 +1,228 @@
-"""``condsim score``: one pair, or a file of them."""
+"""``condsim score``: one pair, or a file of pairs."""
 
 from __future__ import annotations
 
 import sys
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 import typer
 
 from condsim.cli.options import (
+    ConditionColumn,
     Device,
     Engine,
     Model,
     RayAddress,
     RayWorkers,
+    Scale,
+    Strict,
+    Text1,
+    Text2,
     check_engine,
     revision_of,
     whole_pair,
 )
-from condsim.cli.running import check_outputs, long_work
-from condsim.data.reading import iter_rows, iter_stream, suffix_of
-from condsim.data.row import unique_names
-from condsim.data.writing import aligned_records, is_table, kept_record, write_records, write_tsv
-from condsim.errors import InputError, require
-from condsim.io import replacing
+from condsim.cli.pairs import BlankRows, PairColumns, open_pairs
+from condsim.cli.process import check_outputs, long_work
+from condsim.data.files import ROWS_PER_BATCH, Batch, is_table, open_writer
+from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 
 if TYPE_CHECKING:
     from condsim.console import ProgressDisplay, Terminal
     from condsim.model.base import PairScorer
+    from condsim.types import FloatArray
 
-ROWS = 4096  # scored and written at once: what bounds the memory
-_KEPT = 16_384  # vectors of texts that may come again in a later block
-SHOWN = 200  # rows of a table; nobody reads more than that
-
-Scale = Literal["unit", "likert", "raw"]
-Record = Mapping[str, object]
-_COLUMNS = ("sentence1", "sentence2", "condition")
-_JSON = (".jsonl", ".ndjson")
-_BAR = 20  # characters
+# Vectors of texts that may come again in a later batch.
+_CACHED_VECTORS = 16_384
+_ROWS_OF_TABLE = 200
+_BAR_WIDTH = 20
+_SCORE_RANGES = {"unit": (0.0, 1.0), "likert": (1.0, 5.0), "raw": (-1.0, 1.0)}
 
 
-class _Load(NamedTuple):
-    """Loads the model, once the first row is read; and what shows the rows that are done."""
+class _Scoring(NamedTuple):
+    """Options of ``condsim score`` that decide the added columns."""
 
-    model: str | None
-    device: str | None
-    progress: ProgressDisplay | None = None
+    text1: str = "sentence1"
+    text2: str = "sentence2"
+    condition_column: str = "condition"
+    conditions: tuple[str, ...] | None = None
+    model: str | None = None
+    device: str | None = None
+    scale: str = "unit"
+    applicability: bool = False
+    strict: bool = False
 
-    def __call__(self) -> PairScorer:
-        return load_scorer(self.model, device=self.device)
 
-    def told(self, done: int) -> None:
-        if self.progress is not None:
-            self.progress("scoring", done, 0, f"{done:,} rows")
+class _ScoredFile:
+    """Batches of a file with their scores; the model is loaded after the first batch is read."""
+
+    def __init__(self, file: Path, options: _Scoring, *, size: int | None = None) -> None:
+        self.options = options
+        self.blank = BlankRows(strict=options.strict)
+        self.columns, self._batches = open_pairs(
+            file,
+            text1=options.text1,
+            text2=options.text2,
+            condition_column=options.condition_column,
+            conditions=options.conditions,
+            size=size or ROWS_PER_BATCH,
+        )
+
+    def batches(
+        self, progress: ProgressDisplay | None = None, *, table: bool = False
+    ) -> Iterator[Batch]:
+        """Yield the batches with the added columns; for a ``table``, cells must be plain."""
+        first = next(self._batches)
+        if table:
+            first.check_flat()
+        scorer = self._load()
+        done = 0
+        for batch in chain([first], self._batches):
+            if progress is not None:
+                progress("scoring", done, 0, f"{done:,} rows")
+            if table:
+                batch.check_flat()
+            self._add_columns(batch, scorer)
+            yield batch
+            done += len(batch)
+
+    def notes(self) -> Iterator[str]:
+        """Yield lines for stderr: pairs without a condition, rows without text."""
+        if self.columns.is_plain:
+            yield "No condition was given, so the pairs were compared as a whole."
+        if note := self.blank.note("no score"):
+            yield note
+
+    def _load(self) -> PairScorer:
+        from condsim.model.embedding import EmbeddingScorer
+
+        scorer = load_scorer(self.options.model, device=self.options.device)
+        if isinstance(scorer, EmbeddingScorer):
+            scorer.set_cache_size(_CACHED_VECTORS)
+        elif self.options.applicability:
+            raise ModelError(f"{scorer.name} gives scores only; --applicability needs embeddings.")
+        return scorer
+
+    def _add_columns(self, batch: Batch, scorer: PairScorer) -> None:
+        columns = self.columns
+        present = self.blank.present(batch, columns.names)
+        rows = np.flatnonzero(present)
+        texts = batch if present.all() else batch.take(rows)
+        sentences1, sentences2 = texts.texts(columns.text1), texts.texts(columns.text2)
+        for condition in columns.conditions or (None,):
+            suffix = f": {condition}" if len(columns.conditions) > 1 else ""
+            conditions: list[str] | str | None = condition
+            if columns.condition is not None:
+                conditions = texts.texts(columns.condition)
+            score = partial(scorer.score, scale=self.options.scale)
+            functions = {"score": score}
+            if self.options.applicability:
+                functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
+            for name, function in functions.items():
+                values: FloatArray = np.full(len(batch), np.nan, np.float32)
+                if len(rows):
+                    values[rows] = function(sentences1, sentences2, conditions)
+                batch[f"{name}{suffix}"] = values
 
 
 def _score_to_file(
-    file: Path,
-    output: Path,
-    *,
-    model: str | None,
-    scale: Scale,
-    device: str | None,
-    progress: ProgressDisplay | None = None,
+    file: Path, output: Path, options: _Scoring, progress: ProgressDisplay | None = None
 ) -> None:
-    """Scores a file into another, whose suffix says the format."""
+    """Score a file into another, whose suffix decides the format."""
     check_outputs(output=output)
-    load = _Load(model, device, progress)
-    if output.suffix.lower() == ".parquet":
-        rows = _score_parquet(file, output, load, scale=scale)
-    else:
-        table = is_table(output)
-        rows = write_records(output, _scored(file, load, scale=scale, table=table))
-    typer.echo(f"{output}: {rows} rows scored", err=True)
+    table = output.suffix.lower() != ".parquet" and is_table(output)
+    scored = _ScoredFile(file, options)
+    with open_writer(output) as writer:
+        for batch in scored.batches(progress, table=table):
+            writer.write(batch)
+    for note in scored.notes():
+        typer.echo(note, err=True)
+    typer.echo(f"{output}: {writer.rows} rows scored", err=True)
 
 
-def _score_parquet(file: Path, output: Path, load: _Load, *, scale: Scale) -> int:
-    """Scores a Parquet file into another, which keeps the types of the columns."""
-    if suffix_of(file) != ".parquet":
-        raise InputError(
-            f"{output}: Parquet is written where --file is Parquet too. Give an --output that ends "
-            "in .csv, .tsv or .jsonl."
-        )
-    arrow = require("pyarrow", extra="parquet")
-    parquet = require("pyarrow.parquet", extra="parquet")
-    scored = _scored(file, load, scale=scale, others=False)
-    scores = array("f", (float(str(row["score"])) for row in scored))
-    rows = 0
-    with ExitStack() as stack:  # the first reading found every fault of the file
-        unfinished = stack.enter_context(replacing(output))
-        source = stack.enter_context(parquet.ParquetFile(file, pre_buffer=False))
-        writer = None
-        for batch in source.iter_batches(batch_size=ROWS):
-            kept = arrow.Table.from_batches([batch])
-            kept = kept.rename_columns(unique_names(["score", *kept.column_names])[1:])
-            added = arrow.array(np.array(scores[rows : rows + len(batch)]))
-            kept = kept.append_column("score", added)
-            if writer is None:
-                writer = stack.enter_context(parquet.ParquetWriter(unfinished, kept.schema))
-            writer.write_table(kept)
-            rows += len(batch)
-    return rows
+def _print_rows(file: Path, options: _Scoring) -> None:
+    """Print a scored file as tab-separated rows."""
+    with long_work(log=None, resume="The rows printed so far are not all.") as progress:
+        scored = _ScoredFile(file, options)
+        with open_writer(sys.stdout) as writer:
+            for batch in scored.batches(None if sys.stdout.isatty() else progress, table=True):
+                writer.write(batch)
+    for note in scored.notes():
+        typer.echo(note, err=True)
 
 
-def _show_table(file: Path, load: _Load, *, scale: Scale) -> None:
-    """Prints each sentence pair once, and below it its conditions with their scores as bars."""
+def _show_table(file: Path, options: _Scoring) -> None:
+    """Print each pair of texts once, and below it its conditions with their scores as bars."""
     from condsim.console import Terminal
 
-    records = _scored(file, load, scale=scale, block=SHOWN + 1)
-    rows = list(islice(records, SHOWN + 1))
+    scored = _ScoredFile(file, options, size=_ROWS_OF_TABLE + 1)
+    batch = next(scored.batches())
     console = Terminal(highlight=False)
-    shown = rows[:SHOWN]
-    width = min(40, max(len(str(row["condition"])) for row in shown))
-    for pair, group in groupby(shown, key=lambda row: (row["sentence1"], row["sentence2"])):
-        _print_pair(console, pair, list(group), scale=scale, width=width)
-    if len(rows) > SHOWN:
-        typer.echo(f"These are the first {SHOWN} rows; --output FILE writes all of them.", err=True)
+    lines = _table_lines(batch, scored.columns)[:_ROWS_OF_TABLE]
+    width = min(40, max(len(condition) for _, condition, _ in lines))
+    for pair, group in groupby(lines, key=lambda line: line[0]):
+        scores = [(condition, score) for _, condition, score in group]
+        _print_pair(console, pair, scores, scale=options.scale, width=width)
+    for note in scored.notes():
+        typer.echo(note, err=True)
+    if len(batch) > _ROWS_OF_TABLE:
+        typer.echo(
+            f"These are the first {_ROWS_OF_TABLE} rows; --output FILE writes all of them.",
+            err=True,
+        )
+
+
+def _table_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, str], str, float]]:
+    """Return the pair, condition and score of each line of the table."""
+    lines = []
+    scores = [values for name, values in batch.added.items() if name.startswith("score")]
+    for index, row in enumerate(batch.rows):
+        pair = (str(row.cells[columns.text1] or ""), str(row.cells[columns.text2] or ""))
+        if columns.condition is not None:
+            conditions: Sequence[str] = [str(row.cells[columns.condition] or "")]
+        else:
+            conditions = columns.conditions or ["as a whole"]
+        for condition, values in zip(conditions, scores, strict=True):
+            lines.append((pair, condition, float(values[index])))  # type: ignore[arg-type]
+    return lines
 
 
 def _print_pair(
-    console: Terminal, pair: Sequence[object], rows: list[Record], *, scale: Scale, width: int
+    console: Terminal,
+    pair: tuple[str, str],
+    scores: Sequence[tuple[str, float]],
+    *,
+    scale: str,
+    width: int,
 ) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    low, high = {"unit": (0.0, 1.0), "likert": (1.0, 5.0), "raw": (-1.0, 1.0)}[scale]
+    low, high = _SCORE_RANGES[scale]
     block = "#" if console.options.ascii_only else "█"
     for sentence in pair:
-        console.print(Text(str(sentence), style="bold"))
+        console.print(Text(sentence, style="bold"))
     grid = Table.grid(padding=(0, 2))
     grid.add_column(width=2)
     grid.add_column(width=width)
     grid.add_column(justify="right", width=5)
-    grid.add_column(width=_BAR, no_wrap=True)
-    for row in rows:
-        value = float(str(row["score"]))
-        share = min(1.0, max(0.0, (value - low) / (high - low)))
+    grid.add_column(width=_BAR_WIDTH, no_wrap=True)
+    for condition, score in scores:
+        if np.isnan(score):
+            grid.add_row("", Text(condition), "-", "")
+            continue
+        share = min(1.0, max(0.0, (score - low) / (high - low)))
         style = "green" if share >= 0.5 else "red"
-        bar = Text(block * max(1, round(_BAR * share)), style=style)
-        grid.add_row("", Text(str(row["condition"])), f"{value:.2f}", bar)
+        bar = Text(block * max(1, round(_BAR_WIDTH * share)), style=style)
+        grid.add_row("", Text(condition), f"{score:.2f}", bar)
     console.print(grid)
     console.print()
-
-
-def _scored(
-    file: Path,
-    load: _Load,
-    *,
-    scale: Scale,
-    table: bool = False,
-    block: int | None = None,
-    others: bool = True,
-) -> Iterator[Record]:
-    """Yields the rows of a file with their scores; the model is loaded when the first is read."""
-    # For a ``table``, every row has the columns of all rows.
-    ragged, records = _records(file, table=table, others=others)
-    scored = _with_scores(records, load, scale=scale, block=block or ROWS)
-    return aligned_records(scored, last=["score"]) if table and ragged else scored
-
-
-def _with_scores(
-    records: Iterator[dict[str, object]], load: _Load, *, scale: Scale, block: int
-) -> Iterator[Record]:
-    from condsim.model.embedding import EmbeddingScorer
-
-    first = next(records)
-    scorer = load()
-    if isinstance(scorer, EmbeddingScorer):
-        scorer.keep_vectors(_KEPT)
-    pending, done = [first, *islice(records, block - 1)], 0
-    while pending:
-        load.told(done)
-        columns = ([str(row[name]) for row in pending] for name in _COLUMNS)
-        sentences1, sentences2, conditions = columns
-        scores = scorer.score(sentences1, sentences2, conditions, scale=scale)
-        for row, value in zip(pending, scores, strict=True):
-            # str of a float32 is the shortest text that reads back the same.
-            yield {**row, "score": float(str(value))}
-        done += len(pending)
-        pending = list(islice(records, block))
-
-
-def _records(file: Path, *, table: bool, others: bool) -> tuple[bool, Iterator[dict[str, object]]]:
-    """Opens a file, or standard input: whether rows may differ in columns, and the checked rows."""
-    if str(file) == "-":
-        if sys.stdin is None:
-            raise InputError("Standard input is closed; give --file the name of a file.")
-        suffix, rows = iter_stream(
-            sys.stdin.buffer, name="standard input", columns=_COLUMNS, others=True
-        )
-    else:
-        suffix, rows = suffix_of(file), iter_rows(file, columns=_COLUMNS, others=others)
-
-    def checked() -> Iterator[dict[str, object]]:
-        for row in rows:
-            texts = {name: row.text(name) for name in _COLUMNS}
-            yield kept_record(row, table=table, beside=["score"]) | texts
-
-    return suffix in _JSON, checked()
 
 
 def score(
@@ -214,8 +232,18 @@ def score(
     file: Annotated[
         Path | None,
         typer.Option(
-            help="File to score: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition; "
-            "- reads TSV or JSONL from standard input. With --engine ray, a pattern of many.",
+            help="File of pairs: CSV, TSV, JSONL or Parquet; - reads TSV or JSONL from standard "
+            "input. With --engine ray, a glob pattern.",
+        ),
+    ] = None,
+    text1: Text1 = "sentence1",
+    text2: Text2 = "sentence2",
+    condition_column: ConditionColumn = "condition",
+    conditions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--condition",
+            help="Condition for every row of --file; repeat it to add a column for each.",
         ),
     ] = None,
     output: Annotated[
@@ -227,12 +255,12 @@ def score(
     ] = None,
     model: Model = None,
     device: Device = None,
-    scale: Annotated[
-        Scale,
-        typer.Option(
-            help="unit: from 0 to 1, 0.5 is the middle. likert: from 1 to 5. raw: the cosine."
-        ),
-    ] = "unit",
+    scale: Scale = "unit",
+    applicability: Annotated[
+        bool,
+        typer.Option("--applicability", help="Also add how likely the condition applies."),
+    ] = False,
+    strict: Strict = False,
     table: Annotated[
         bool | None,
         typer.Option(
@@ -247,17 +275,20 @@ def score(
 ) -> None:
     """Score how similar two sentences are with respect to a condition.
 
-    With --file, keeps all columns and adds `score`; a column of that name becomes `score.1`. Files
-    can have any size: rows are read, scored and written a few thousand at a time. The output file
-    appears only when it is complete.
+    With --file, keeps all columns and adds `score`, or `score: CONDITION` for each of several
+    conditions; an old column of that name becomes `score.1`. Conditions are in a column of the file
+    or given by --condition; without any, pairs are compared as a whole. Files can have any size:
+    rows are read, scored and written a few thousand at a time. The output file appears only when it
+    is complete.
 
     **Examples**
 
     `condsim score "A man throws a ball." "A girl kicks a ball." "the sport"`
 
-    `condsim score --file pairs.csv`
-
     `condsim score --file pairs.csv --output scored.csv --scale likert`
+
+    `condsim score --file pairs.csv --text1 left --text2 right --condition "the colour" --condition
+    "the use"`
 
     `cat pairs.tsv | condsim score --file - > scored.tsv`
 
@@ -265,38 +296,56 @@ def score(
     """
     check_engine(engine, address, workers)
     if file is None:
-        if output is not None or table is not None or engine != "local":
-            raise InputError("--output, --table and --engine ray go with --file.")
+        if output is not None or table is not None or conditions or engine != "local":
+            raise InputError("--output, --table, --condition and --engine ray go with --file.")
         texts = whole_pair(sentence1, sentence2, condition)
-        found = load_scorer(model, device=device).score(*texts, scale=scale)
-        typer.echo(f"{found:.3f}")
+        value = load_scorer(model, device=device).score(*texts, scale=scale)
+        typer.echo(f"{value:.3f}")
         return
     if sentence1 is not None:
         raise InputError("Give either two sentences and a condition, or --file, not both.")
     if output is not None and table is not None:
         raise InputError("Give either --output or --table/--no-table, not both.")
-
+    options = _Scoring(
+        text1,
+        text2,
+        condition_column,
+        tuple(conditions) if conditions else None,
+        model,
+        device,
+        scale,
+        applicability,
+        strict,
+    )
     if engine == "ray":
         from condsim.cli.parts import work_on_parts
 
         work_on_parts(
             file,
             output,
-            partial(_score_to_file, model=model, scale=scale, device=device),
-            settings={"command": "score", "model": revision_of(model), "scale": scale},
+            partial(_score_to_file, options=options),
+            settings=_part_settings(options),
             address=address,
             workers=workers,
             device=device,
         )
     elif output is not None:
         with long_work(log=None, resume="Nothing was written.") as progress:
-            _score_to_file(file, output, model=model, scale=scale, device=device, progress=progress)
+            _score_to_file(file, output, options, progress)
+    elif sys.stdout is None:
+        raise InputError("Standard output is closed; give --output the name of a file.")
+    elif sys.stdout.isatty() if table is None else table:
+        _show_table(file, options)
     else:
-        if sys.stdout is None:  # closed from the start
-            raise InputError("Standard output is closed; give --output the name of a file.")
-        if sys.stdout.isatty() if table is None else table:
-            _show_table(file, _Load(model, device), scale=scale)
-            return
-        with long_work(log=None, resume="The rows printed so far are not all.") as progress:
-            load = _Load(model, device, None if sys.stdout.isatty() else progress)
-            write_tsv(sys.stdout, _scored(file, load, scale=scale, table=True))
+        _print_rows(file, options)
+
+
+def _part_settings(options: _Scoring) -> dict[str, object]:
+    """Return what the parts of one output must have in common."""
+    changed = {
+        name: value
+        for name, value in options._asdict().items()
+        if name not in ("model", "device", "scale") and value != _Scoring._field_defaults[name]
+    }
+    model = revision_of(options.model)
+    return {"command": "score", "model": model, "scale": options.scale, **changed}

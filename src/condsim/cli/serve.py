@@ -1,4 +1,4 @@
-"""``condsim serve``: an HTTP server for a model."""
+"""``condsim serve``: serve a model over HTTP."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ def serve(
             help="File with API keys, one a line; callers must give one.", show_default="no key"
         ),
     ] = None,
-    max_bytes: Annotated[int, typer.Option(help="Longest body of a request.")] = 8 * 2**20,
+    max_bytes: Annotated[int, typer.Option(help="Longest body of a request, in bytes.")] = 8
+    * 2**20,
     max_rows: Annotated[
-        int, typer.Option(help="Most texts, documents or pairs times conditions of a request.")
+        int, typer.Option(help="Maximum texts, documents or pairs times conditions of a request.")
     ] = 2048,
-    max_characters: Annotated[int, typer.Option(help="Longest text.")] = 50_000,
+    max_characters: Annotated[int, typer.Option(help="Longest text, in characters.")] = 50_000,
     queue_rows: Annotated[
-        int, typer.Option(help="Most rows that wait, of 512 characters; beyond that: 429.")
+        int, typer.Option(help="Maximum rows that wait, of 512 characters; beyond that: 429.")
     ] = 8192,
     batch_rows: Annotated[
-        int, typer.Option(help="Most rows that the model reads at once, from all callers.")
+        int, typer.Option(help="Maximum rows in a batch, from all callers.")
     ] = 64,
     time_limit: Annotated[
         float, typer.Option(help="Seconds for a request to arrive, and to be answered.")
@@ -44,9 +45,9 @@ def serve(
 ) -> None:
     """Serve a model over HTTP: scores, embeddings and reranking under a condition, and a page.
 
-    Speaks as OpenAI (`/v1/embeddings`), Cohere, Jina (`/v1/rerank`) and text-embeddings-inference
-    (`/rerank`) do, and takes a `condition` besides; `/` is a page to try it. Requests of all
-    callers are read in batches. SIGTERM and Ctrl-C finish what was accepted.
+    Accepts the requests of OpenAI (`/v1/embeddings`), Cohere, Jina (`/v1/rerank`) and
+    text-embeddings-inference (`/rerank`) clients, with an optional `condition`; `/` is a page to
+    try it. Requests of all callers are batched. SIGTERM and Ctrl-C finish the accepted requests.
 
     **Examples**
 
@@ -56,7 +57,7 @@ def serve(
 
     `condsim serve --host 0.0.0.0 --port 8080 --api-key-file keys.txt --model runs/mine`
     """
-    from condsim.serving.app import create_app, serve as run_server
+    from condsim.serving.app import create_app, run_server
     from condsim.serving.settings import ServingSettings, check_address, read_keys
 
     settings = ServingSettings(
@@ -69,12 +70,12 @@ def serve(
     )
     keys = () if api_key_file is None else read_keys(api_key_file)
     check_address(host, has_key=bool(keys))
-    opened = None
+    search_index = None
     if index is not None:
         from condsim.search.index import Index
 
-        opened = Index.open(index, model=model)
-        model = model or opened.about.model
+        search_index = Index.open(index, model=model)
+        model = model or search_index.about.model
     scorer = load_scorer(model)
     logging.basicConfig(level=logging.WARNING)
 
@@ -83,7 +84,7 @@ def serve(
 
     try:
         run_server(
-            create_app(scorer, settings=settings, keys=keys, index=opened),
+            create_app(scorer, settings=settings, keys=keys, index=search_index),
             host=host,
             port=port,
             announce=announce,

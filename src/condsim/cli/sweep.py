@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from condsim.cli.running import long_work
+from condsim.cli.process import long_work
 
 if TYPE_CHECKING:
     from condsim.training.sweep_spec import SweepSpec
@@ -39,25 +39,22 @@ def sweep(
         for line in _plan(spec):
             typer.echo(line)
         return
-    from condsim.training.sweep import run_sweep, to_markdown
+    from condsim.training.sweep import run_sweep
+    from condsim.training.sweep_result import sweep_markdown
 
     with long_work():
         result = run_sweep(spec, output)
-    typer.echo(to_markdown(result), nl=False)
+    typer.echo(sweep_markdown(result), nl=False)
 
 
 def _plan(spec: SweepSpec) -> list[str]:
     """What would be run, one line a trial where the trials are known."""
-    from condsim.training.sweep_spec import Range, point_text
+    from condsim.training.sweep_spec import point_text
 
     points = spec.planned()
     if points is None:
         lines = [f"{spec.name}: {spec.trials} trials, sampler {spec.sampler}, in"]
-        for key, parameter in spec.space.items():
-            if isinstance(parameter, Range):
-                lines.append(f"  {key}: {parameter.low} to {parameter.high}, {parameter.kind}")
-            else:
-                lines.append(f"  {key}: {', '.join(parameter.labels)}")
+        lines += [f"  {key}: {parameter.text}" for key, parameter in spec.space.items()]
     else:
         lines = [f"{spec.name}: {len(points)} trials, sampler {spec.sampler}"]
         lines += [f"  {point_text(point)}" for point in points]

@@ -3,76 +3,82 @@
 from __future__ import annotations
 
 from array import array
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from condsim.cli.options import Model
-from condsim.data.reading import iter_rows
+from condsim.cli.options import ConditionColumn, LabelColumn, Model, Text1, Text2
+from condsim.cli.pairs import open_pairs
+from condsim.data.files import ROWS_PER_BATCH
+from condsim.data.labels import read_labels
 from condsim.errors import InputError
 from condsim.evaluation.threshold import find_threshold
 from condsim.loading import load_scorer
 
-_BLOCK = 4096  # rows scored at once
-_COLUMNS = ("sentence1", "sentence2", "condition")
-_FIX = "Correct it, or give -1 to leave the row out."
-_INVALID = -1  # label of C-STS where the condition does not apply
-
 
 def threshold(
-    labelled: Annotated[
-        Path,
-        typer.Argument(help="File with the columns sentence1, sentence2, condition and label."),
-    ],
+    labelled: Annotated[Path, typer.Argument(help="File of labelled pairs.")],
+    text1: Text1 = "sentence1",
+    text2: Text2 = "sentence2",
+    condition_column: ConditionColumn = "condition",
+    condition: Annotated[str | None, typer.Option(help="Condition for every row.")] = None,
+    label: LabelColumn = "label",
     precision: Annotated[
         float, typer.Option(help="Share of pairs above the threshold that must be alike.")
     ] = 0.95,
-    positive: Annotated[float, typer.Option(help="Lowest label that counts as alike.")] = 4.0,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            help="Lowest label that counts as alike, or the word that means alike.",
+            show_default="4 of 1 to 5, 0.75 of 0 to 1, 'alike', 'yes' or 'true'",
+        ),
+    ] = None,
     model: Model = None,
 ) -> None:
     """Find the lowest score from which pairs are alike, with a promised precision.
 
     The lower end of a 95 % interval of the precision must reach the promise; the interval allows
-    for the threshold being chosen on the same rows. The threshold is printed alone, what it keeps
-    on stderr. If the rows are too few or the scores too poor, one line says so and how many rows it
-    takes. Labels lie between 0 and 5; rows with the label -1 are left out.
+    for the threshold being chosen on the same rows. Prints the threshold to stdout, and its
+    precision and recall to stderr. Fails with a message if there are too few rows. Labels are
+    numbers from 1 to 5 or from 0 to 1, or words; rows with the label -1 are left out.
 
     **Examples**
 
     `condsim threshold labelled.csv --precision 0.95`
 
-    `condsim threshold yes-no.csv --positive 1`
+    `condsim threshold pairs.csv --text1 left --text2 right --condition "the request" --label same
+    --positive yes`
     """
-    if not 0 < precision < 1:  # also checked below, but only after all rows were scored
-        raise InputError(f"--precision must be above 0 and below 1. Got {precision} instead.")
-    scorer = load_scorer(model)
-    scores, labels = array("f"), array("f")
-    rows = iter_rows(labelled, columns=(*_COLUMNS, "label"))
-    while block := list(islice(rows, _BLOCK)):
-        found = [row.score("label", label_range=(_INVALID, 5), fix=_FIX) for row in block]
-        valid = [row for row, label in zip(block, found, strict=True) if label != _INVALID]
-        labels.extend(row.score("label", label_range=(0, 5), fix=_FIX) for row in valid)
-        sentences1, sentences2, conditions = (
-            [row.text(name) for row in valid] for name in _COLUMNS
-        )
-        scores.extend(scorer.score(sentences1, sentences2, conditions))
-    if labels and max(labels) < positive:
-        raise InputError(
-            f"No label reaches {positive:g} (the highest is {max(labels):g}). Give --positive "
-            f"{max(labels):g} where that counts as alike, or label more."
-        )
-    best = find_threshold(
-        np.array(scores, np.float32),
-        np.array(labels, np.float32) >= positive,
-        precision=precision,
+    # Checked here too, as scoring all rows may take minutes.
+    if not 0 < precision < 1:
+        raise InputError(f"--precision must be above 0 and below 1; got {precision}.")
+    labels = read_labels(labelled, label, positive=positive)
+    columns, batches = open_pairs(
+        labelled,
+        text1=text1,
+        text2=text2,
+        condition_column=condition_column,
+        conditions=None if condition is None else [condition],
+        size=ROWS_PER_BATCH,
     )
-    typer.echo(str(np.float32(best.value)))  # the shortest text that reads back the same
+    scorer = load_scorer(model)
+    scores = array("f")
+    row = 0
+    for batch in batches:
+        valid = batch.take(np.flatnonzero(labels.present[row : row + len(batch)]))
+        row += len(batch)
+        conditions = condition if columns.condition is None else valid.texts(columns.condition)
+        texts1, texts2 = valid.texts(columns.text1), valid.texts(columns.text2)
+        scores.extend(scorer.score(texts1, texts2, conditions))
+    alike = labels.alike[labels.present]
+    best = find_threshold(np.array(scores, np.float32), alike, precision=precision)
+    # The text of a float32 is the shortest one that reads back as the same number.
+    typer.echo(str(np.float32(best.value)))
     typer.echo(
         f"precision {best.precision:.3f} [{best.low:.3f}, {best.high:.3f}], recall "
         f"{best.recall:.3f}: {best.reached:,} of {best.rows:,} rows reach it, and "
-        f"{best.positives:,} have a label of {positive:g} or more",
+        f"{best.positives:,} are labelled alike",
         err=True,
     )

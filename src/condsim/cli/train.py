@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from condsim.cli.running import long_work
+from condsim.cli.process import long_work
 from condsim.errors import require
 
 

@@ -19,14 +19,13 @@ from condsim.cli.options import (
     show_table,
     write_report,
 )
-from condsim.cli.running import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
     from condsim.console import Progress
     from condsim.model.explanation import Reader
     from condsim.rows.weak.build import WeakReport
-    from condsim.rows.weak.registry import AgreementReport, Coverage
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -104,12 +103,12 @@ def weak(
     if check is not None:
         if captions or output:
             raise InputError(
-                "--check reads one labelled file and writes no rows; leave the rest out."
+                "--check reads one labelled file and writes no rows; leave the others out."
             )
         _check(check, json)
         return
     if not captions:
-        raise InputError("Files of sentences are needed, or --check FILE. Name at least one file.")
+        raise InputError("Files of sentences are needed, or --check FILE.")
     if output is None:
         _cover(captions, caption_column, sample=sample, seed=seed, json=json)
         return
@@ -154,68 +153,39 @@ def weak(
 
 
 def load_functions(path: Path) -> None:
-    """Runs a Python file of labelling functions, which registers them."""
+    """Run a Python file of labelling functions, which registers them."""
     if not path.is_file():
-        raise InputError(f"--functions: {path} is no file. Give a Python file.")
+        raise InputError(f"--functions: {path} is not a file.")
     from condsim.rows.weak.registry import REGISTRY
 
-    known = len(REGISTRY)
+    functions_before = len(REGISTRY)
     try:
         runpy.run_path(str(path))
-    except SyntaxError as error:
-        raise _fails(path, error.lineno, error.msg) from error
     except Exception as error:
-        lines = [at.lineno for at in extract_tb(error.__traceback__) if at.filename == str(path)]
-        reason = f"{type(error).__name__}: {error}"
-        raise _fails(path, lines[-1] if lines else None, reason) from error
-    if len(REGISTRY) == known:
-        raise _fails(path, None, "registers no labelling function")
-
-
-def _fails(path: Path, line: int | None, reason: str | None) -> InputError:
-    """The error of a file of functions that cannot be run; its line is not always known."""
-    where = path if line is None else f"{path}, line {line}"
-    return InputError(f"--functions: {where}: {reason}.")
+        line, reason = None, f"{type(error).__name__}: {error}"
+        for frame in extract_tb(error.__traceback__):
+            line = frame.lineno if frame.filename == str(path) else line
+        if isinstance(error, SyntaxError):
+            line, reason = error.lineno, error.msg
+        location = path if line is None else f"{path}, line {line}"
+        raise InputError(f"--functions: {location}: {reason}.") from error
+    if len(REGISTRY) == functions_before:
+        raise InputError(f"--functions: {path}: registers no labelling function.")
 
 
 def _check(path: Path, json: Path | None) -> None:
+    """Print the agreement of the functions with the labels of a file."""
     from condsim.data.csts import load_csts
     from condsim.rows.records import plain_values
-    from condsim.rows.weak.registry import REGISTRY, agreement
+    from condsim.rows.weak.agreement import function_agreement
+    from condsim.rows.weak.registry import REGISTRY
 
-    report = agreement(load_csts(path, require_labels=True), REGISTRY)
+    report = function_agreement(load_csts(path, require_labels=True), REGISTRY)
     write_report(json, plain_values(report))
-    _show_agreement(report)
-
-
-def _cover(
-    captions: list[Path], column: str, *, sample: int | None, seed: int, json: Path | None
-) -> None:
-    from condsim.rows.records import plain_values
-    from condsim.rows.weak.build import read_pool
-    from condsim.rows.weak.registry import REGISTRY, coverage
-
-    pool = read_pool(captions, caption_column=column, sample=sample, seed=seed)
-    found = coverage(pool.collection.captions, REGISTRY)
-    write_report(json, [plain_values(one) for one in found])
-    _show_coverage(found, len(pool.collection.captions))
-
-
-def _show(report: WeakReport) -> None:
-    typer.echo(
-        f"{report.sentences:,} sentences ({report.excluded:,} left out by --exclude, "
-        f"{report.repeated:,} repeated), {report.pairs:,} pairs looked at"
-    )
-    typer.echo("labels: " + ", ".join(f"{name}: {n:,}" for name, n in report.labels.items()))
-    rows = [(name, f"{number:,}") for name, number in report.families.items()]
-    show_table(("family", "rows"), rows)
-
-
-def _show_agreement(report: AgreementReport) -> None:
     rows = []
-    for one in (report.all, *report.families):
-        counts = f"{one.rows:,}", f"{one.read:,}"
-        rows.append((one.name, *counts, f"{one.spearman:.1f}", f"{one.mean_absolute_error:.2f}"))
+    for group in (report.all, *report.families):
+        numbers = f"{group.spearman:.1f}", f"{group.mean_absolute_error:.2f}"
+        rows.append((group.name, f"{group.rows:,}", f"{group.read:,}", *numbers))
     show_table(("function", "rows", "read", "Spearman", "error"), rows)
     typer.echo(
         f"{report.understood:.1%} of {report.rows:,} labelled rows have a condition that a "
@@ -225,10 +195,32 @@ def _show_agreement(report: AgreementReport) -> None:
     typer.echo(f"not understood, most frequent first: {missed or 'none'}")
 
 
-def _show_coverage(found: tuple[Coverage, ...], sentences: int) -> None:
-    rows = [(one.name, one.family, f"{one.read:.1%}", f"{one.absent:.1%}") for one in found[:60]]
+def _cover(
+    captions: list[Path], column: str, *, sample: int | None, seed: int, json: Path | None
+) -> None:
+    """Print the share of sentences that each function reads."""
+    from condsim.rows.records import plain_values
+    from condsim.rows.weak.agreement import coverage
+    from condsim.rows.weak.pool import read_pool
+    from condsim.rows.weak.registry import REGISTRY
+
+    sentences = read_pool(captions, caption_column=column, sample=sample, seed=seed).sentences
+    shares = coverage(sentences, REGISTRY)
+    write_report(json, [plain_values(share) for share in shares])
+    rows = [(s.name, s.family, f"{s.read:.1%}", f"{s.absent:.1%}") for s in shares[:60]]
     show_table(("function", "family", "read", "absent"), rows)
-    typer.echo(f"{sentences:,} sentences, {len(found):,} functions; give --output to pair them")
+    typer.echo(
+        f"{len(sentences):,} sentences, {len(shares):,} functions; give --output to pair them"
+    )
+
+
+def _show(report: WeakReport) -> None:
+    typer.echo(
+        f"{report.sentences:,} sentences ({report.excluded:,} left out by --exclude, "
+        f"{report.repeated:,} repeated), {report.pairs:,} pairs looked at"
+    )
+    typer.echo("labels: " + ", ".join(f"{name}: {n:,}" for name, n in report.labels.items()))
+    show_table(("family", "rows"), [(name, f"{n:,}") for name, n in report.families.items()])
 
 
 @app.command("counter-edits")
@@ -318,7 +310,9 @@ def teach(
     teachers = [load_scorer(name, device=device) for name in model]
     with long_work(log=None) as progress:
         rows = teach_file(file, output, teachers, given=given, progress=progress)
-    typer.echo(f"{output}: {rows:,} rows labelled by {', '.join(one.name for one in teachers)}")
+    typer.echo(
+        f"{output}: {rows:,} rows labelled by {', '.join(teacher.name for teacher in teachers)}"
+    )
 
 
 @app.command()
@@ -350,9 +344,7 @@ def answers(
     """
     check_outputs(output=output)
     if model is not None and functions:
-        raise InputError(
-            f"--functions and --model {model} both answer: not both, give one of them."
-        )
+        raise InputError(f"--functions and --model {model} both answer; give one of them.")
     from condsim.rows.teach import answer_file
 
     with long_work(log=None) as progress:

@@ -1,4 +1,4 @@
-"""``condsim contexts``: similarity learned from raw text, with no labels (SSBC)."""
+"""``condsim contexts``: similarity learned from raw text, without labels (SSBC)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from condsim.cli.options import RayAddress, RayWorkers
-from condsim.cli.running import long_work
+from condsim.cli.process import long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.console import ProgressDisplay
-    from condsim.contexts.coherence.training import CoherenceReport
-    from condsim.contexts.generator.training import GeneratorReport
-    from condsim.contexts.harvest.harvesting import Engine
-    from condsim.contexts.run import Pipeline
+    from condsim.contexts.harvest import Engine
+    from condsim.contexts.pipeline import Pipeline
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
+_FULL_DISK_CODES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 Stage = Literal["corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate"]
 EngineName = Literal["local", "ray"]
@@ -39,7 +36,7 @@ def run(
         typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as selection.size=50."),
     ] = None,
     until: Annotated[
-        Stage, typer.Option(help="Stop after this stage; the same command goes on from there.")
+        Stage, typer.Option(help="Stop after this stage; the same command continues from there.")
     ] = "surrogate",
     engine: Annotated[
         EngineName, typer.Option(help="Harvest in this process or on a Ray cluster.")
@@ -50,11 +47,11 @@ def run(
         float, typer.Option(min=0, help="Accelerators of a Ray worker; may be a fraction.")
     ] = 0,
 ) -> None:
-    """Go from raw text to a similarity model: corpus, models, harvest, surrogate.
+    """Train a similarity model on raw text: corpus, models, harvest, surrogate.
 
-    Each stage is kept in a folder of its own and made once: a run that was stopped goes on with the
-    same command. The folder of the run is the origin model for `condsim evaluate --model`, and its
-    folder `surrogate` an ordinary model.
+    Each stage is saved in its own folder and made once: after an interruption, the same command
+    continues. The folder of the run is the origin model for `condsim evaluate --model`, and its
+    folder `surrogate` is an ordinary model.
 
     **Examples**
 
@@ -68,15 +65,15 @@ def run(
         require(module, extra="contexts")
     from condsim.contexts.recipe import load_contexts_recipe
 
-    chosen = load_contexts_recipe(recipe, overrides=set_ or ())
+    settings = load_contexts_recipe(recipe, overrides=set_ or ())
     require("sentence_transformers", extra="contexts")
-    from condsim.contexts.run import Pipeline
+    from condsim.contexts.pipeline import Pipeline
 
-    ray = _engine(engine, address=address, workers=workers, gpus=worker_gpus)
-    with long_work(log=None) as progress, _one_line_if_full(output):
-        made = Pipeline(output, chosen, until=until, progress=progress)
-        with made.begun():
-            for line in _stages(made, until, ray, progress):
+    harvest_engine = _harvest_engine(engine, address=address, workers=workers, gpus=worker_gpus)
+    with long_work(log=None) as progress, _full_disk_in_one_line(output):
+        pipeline = Pipeline(output, settings, until=until, progress=progress)
+        with pipeline.begun():
+            for line in _make_stages(pipeline, until, harvest_engine, progress):
                 progress.say(line)
 
 
@@ -87,11 +84,11 @@ def weigh(
         int, typer.Option(min=64, help="Held-out sentences; half to fit to, half to measure on.")
     ] = 640,
 ) -> None:
-    """Find the weights λ of Eq. 3 without labels.
+    """Choose the weights λ of Eq. 3 without labels.
 
-    They are those that best tell the context of a held-out sentence from the contexts of 15 others.
-    Terms of weight 0 in the recipe keep it. The setting is printed alone, how well it does on
-    stderr. Nothing is written.
+    The weights are those that best identify the true context of a held-out sentence among 16.
+    Terms with weight 0 in the recipe stay disabled. Prints the setting to stdout and its accuracy
+    to stderr; writes nothing.
 
     **Examples**
 
@@ -101,29 +98,33 @@ def weigh(
     """
     for module in ("pyarrow", "torch"):
         require(module, extra="contexts")
-    from condsim.contexts.opened import open_pipeline
+    from condsim.contexts.run import open_pipeline
 
     with long_work(log=None) as progress:
-        found = open_pipeline(run, progress=progress).fit_weights(sentences=sentences)
-    typer.echo(found.setting)
-    typer.echo(found.summary(), err=True)
+        fitted = open_pipeline(run, progress=progress).fit_weights(sentences=sentences)
+    typer.echo(fitted.setting)
+    typer.echo(fitted.summary(), err=True)
 
 
-def _stages(
-    made: Pipeline, until: Stage, engine: Engine | None, progress: ProgressDisplay
+def _make_stages(
+    pipeline: Pipeline, until: Stage, engine: Engine | None, progress: ProgressDisplay
 ) -> Iterator[str]:
-    """Makes the stages one by one; gives a line about each."""
+    """Make the stages one by one, with a line about each."""
     steps: dict[Stage, Callable[[], str]] = {
-        "corpus": lambda: made.corpus.counts.summary(),
-        "index": lambda: f"index: {len(made.index):,} chunks",
-        "coherence": lambda: _summary("coherence", made.coherence),
-        "generators": lambda: _summary("generators", made.generators),
-        "origin": lambda: _origin(made),
-        "harvest": lambda: made.harvest(engine).summary(),
-        "surrogate": lambda: _surrogate(made, progress),
+        "corpus": lambda: pipeline.corpus.counts.summary(),
+        "index": lambda: f"index: {len(pipeline.index):,} chunks",
+        "coherence": lambda: (
+            pipeline.coherence.summary() if pipeline.coherence else _unused("coherence")
+        ),
+        "generators": lambda: (
+            pipeline.generators.summary() if pipeline.generators else _unused("generators")
+        ),
+        "origin": lambda: _open_origin(pipeline),
+        "harvest": lambda: pipeline.harvest(engine).summary(),
+        "surrogate": lambda: _train_surrogate(pipeline, progress),
     }
     for stage, step in steps.items():
-        if stage == "harvest" and (cost := made.harvest_cost()) is not None:
+        if stage == "harvest" and (cost := pipeline.harvest_cost()) is not None:
             yield f"harvest, to be done: {cost}"
         line = step()
         progress.close()
@@ -132,22 +133,21 @@ def _stages(
             return
 
 
-def _summary(stage: str, report: CoherenceReport | GeneratorReport | None) -> str:
-    """One line about a trained model."""
-    return f"{stage}: not used, its weight is 0" if report is None else report.summary()
+def _unused(stage: str) -> str:
+    return f"{stage}: not used, its weight is 0"
 
 
-def _origin(made: Pipeline) -> str:
-    """Opens the origin model, which computes the sentence vectors."""
-    _ = made.origin.scorer
-    return f"origin: {made.folder}, for condsim evaluate --model"
+def _open_origin(pipeline: Pipeline) -> str:
+    # Opening the origin model computes the sentence vectors.
+    _ = pipeline.origin.scorer
+    return f"origin: {pipeline.folder}, for condsim evaluate --model"
 
 
-def _surrogate(made: Pipeline, progress: ProgressDisplay) -> str:
-    """Trains the surrogate; the trainer has a display of its own."""
-    harvested = made.harvest()
+def _train_surrogate(pipeline: Pipeline, progress: ProgressDisplay) -> str:
+    harvest = pipeline.harvest()
+    # The trainer has its own display.
     progress.close()
-    finished = made.surrogate(harvested)
+    finished = pipeline.surrogate(harvest)
     if finished is None:
         return "surrogate: another process trains it"
     spearman = finished.report.model.metrics["spearman"].value
@@ -157,35 +157,33 @@ def _surrogate(made: Pipeline, progress: ProgressDisplay) -> str:
     )
 
 
-def _engine(
+def _harvest_engine(
     name: EngineName, *, address: str | None, workers: int | None, gpus: float
 ) -> Engine | None:
-    """The engine of that name, checked; None for this process."""
+    """Make and check the engine of a name; None for this process."""
     if name == "local":
         if address is not None or workers is not None or gpus:
-            raise InputError(
-                "--address, --workers and --worker-gpus are for --engine ray. Add that, or leave "
-                "them out."
-            )
+            raise InputError("--address, --workers and --worker-gpus are for --engine ray.")
         return None
-    from condsim.contexts.harvest.harvesting import RayEngine
+    from condsim.contexts.harvest import ray_engine
+    from condsim.integrations.ray import RayWorkers as Cluster
 
-    made = RayEngine(address=address, workers=workers, gpus=gpus)
+    cluster = Cluster(address=address, workers=workers, gpus=gpus)
     if address is not None:
-        made.check()
-    return made
+        cluster.check()
+    return ray_engine(cluster)
 
 
 @contextmanager
-def _one_line_if_full(folder: Path) -> Iterator[None]:
-    """Turns the errors of a full disk, of whichever stage, into one line."""
+def _full_disk_in_one_line(folder: Path) -> Iterator[None]:
+    """Turn the errors of a full disk, in any stage, into one line."""
     try:
         yield
     except Exception as error:
-        full = isinstance(error, OSError) and error.errno in _FULL
-        if not full and "no space left" not in str(error).lower():
+        is_full = isinstance(error, OSError) and error.errno in _FULL_DISK_CODES
+        if not is_full and "no space left" not in str(error).lower():
             raise
         raise InputError(
-            f"No space is left on the disk of {folder}. What is finished is whole; make room and "
-            "run the same command again."
+            f"No space is left on the disk of {folder}. Finished work is saved; free some space "
+            "and run the same command again."
         ) from error

@@ -1,59 +1,392 @@
-"""A recipe: all that decides a run from raw text to a surrogate, in one YAML file."""
+"""Recipe of a run from raw text to a surrogate: all settings, in one YAML file; needs no torch.
+
+``docs/contexts.md`` has a table of each section. Comments here say what is not in a key's name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
 from condsim.config import Settings, override, read_mapping, validated, write_mapping
-from condsim.contexts.corpus.vocabulary import SPECIAL_TOKENS
-from condsim.contexts.harvest.stored import HarvestSettings
-from condsim.contexts.scoring.equations import ScoringSettings
-from condsim.contexts.scoring.selection import Selection
-from condsim.contexts.settings import CoherenceSettings, CorpusSettings, GeneratorSettings
 from condsim.errors import InputError
+from condsim.model.settings import CONTEXTS_FILE
 
-_HEAD = 64  # units of an attention head
-_SCORED_BY = ("vocabulary", "index", "coherence", "generators", "selection", "scoring")
+# Files and folders of a run; each stage has a folder.
+RECIPE = CONTEXTS_FILE
+CORPUS = "corpus"
+VOCABULARY = "vocabulary"
+INDEX = "index"
+COHERENCE = "coherence"
+GENERATORS = "generators"
+HARVEST = "harvest"
+SURROGATE = "surrogate"
+SCORED = "scored"
+
+# Files of a trained model; the report is written last.
+MODEL = "model.safetensors"
+REPORT = "report.json"
+
+SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>", "<sep>")
+"""Special tokens of a learned vocabulary, which come first in it."""
+
+MIN_VOCABULARY_SIZE = len(SPECIAL_TOKENS) + 256
+"""Entries of the smallest vocabulary: the special tokens and one for each byte."""
 
 SPEED_KEYS = ("batch_size", "memory_gb")
 """Keys of the section ``scoring`` that decide memory and speed, not the scores."""
+
+_UNITS_PER_HEAD = 64
+_SCORED_BY = ("vocabulary", "index", "coherence", "generators", "selection", "scoring")
+
+AtLeast1 = Annotated[int, Field(ge=1)]
+AtLeast2 = Annotated[int, Field(ge=2)]
+Seed = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+ShareBelow1 = Annotated[float, Field(ge=0, lt=1)]
+Precision = Literal["auto", "float32", "bfloat16"]
+
+
+class CorpusSettings(Settings):
+    """Rules by which input files become sentences, documents and chunks."""
+
+    what = "corpus"
+    language: str = "en"
+    chunk_sentences: AtLeast1 = 10
+    # Words of a sentence, as white space separates them.
+    min_words: AtLeast1 = 3
+    max_words: AtLeast1 = 60
+    # Documents are taken in an order shuffled by `seed` until they have this many words, as read;
+    # None takes all. A smaller corpus contains some of the documents of a larger one.
+    max_words_total: AtLeast1 | None = None
+    seed: Seed = 0
+    # A document of a text file: `blank-line` separates documents by blank lines, or by title lines
+    # `= Title =` in a file that has any.
+    documents: Literal["blank-line", "file"] = "blank-line"
+    text_field: str = "text"
+    caption_field: str = "caption"
+
+    @model_validator(mode="after")
+    def _check_language_and_words(self) -> CorpusSettings:
+        if not re.fullmatch(r"[a-z]{2,3}", self.language):
+            raise InputError(
+                "The 'language' of a corpus must be a code of two or three letters, such as 'en'; "
+                f"got {self.language!r}."
+            )
+        if self.min_words > self.max_words:
+            raise InputError(
+                f"'min_words' must be no more than 'max_words'; got {self.min_words} and "
+                f"{self.max_words}."
+            )
+        return self
 
 
 class VocabularySettings(Settings):
     """The tokenizer of the corpus."""
 
     what = "vocabulary"
-
-    # Entries: at least the special tokens and one for each byte.
-    size: Annotated[int, Field(ge=len(SPECIAL_TOKENS) + 256, le=1_000_000)] = 8_000
-    lowercase: bool = True  # whether case is ignored
+    size: Annotated[int, Field(ge=MIN_VOCABULARY_SIZE, le=1_000_000)] = 8_000
+    lowercase: bool = True
 
 
 class IndexSettings(Settings):
     """The TF-IDF index."""
 
     what = "index"
+    min_df: AtLeast1 = 2
 
-    min_df: Annotated[int, Field(ge=1)] = 2  # fewest chunks of a term
+
+Head = Literal["linear", "mlp"]
+
+
+class CoherenceSettings(Settings):
+    """The coherence model and its training.
+
+    The head ``linear`` is Eq. 1 as printed, a sum in which the sentence and the context never meet:
+    it ranks contexts the same for every sentence. ``mlp`` has one hidden layer.
+    """
+
+    what = "coherence"
+    head: Head = "mlp"
+    left: Annotated[int, Field(ge=0)] = 2
+    right: Annotated[int, Field(ge=0)] = 2
+    embedding: AtLeast1 = 300
+    hidden: AtLeast1 = 300
+    head_size: AtLeast1 = 300
+    dropout: ShareBelow1 = 0.2
+    max_tokens: AtLeast1 = 64
+    # Consecutive sentences that are trained on, and replaced, together.
+    run_sentences: AtLeast2 = 128
+    batch_sentences: AtLeast2 = 512
+    epochs: AtLeast1 = 4
+    max_steps: AtLeast1 | None = None
+    # Peak of the learning rate; `warmup` is the share of the steps over which it rises.
+    learning_rate: Annotated[float, Field(gt=0)] = 2e-3
+    warmup: ShareBelow1 = 0.05
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    evaluations: AtLeast1 = 8
+    patience: AtLeast1 = 3
+    # Share of documents that are not trained on.
+    held_out: Share = 0.05
+    held_out_sentences: AtLeast1 = 20_000
+    seed: Seed = 0
+    precision: Precision = "auto"
+
+    @model_validator(mode="after")
+    def _check_context(self) -> CoherenceSettings:
+        if self.left + self.right < 1:
+            raise InputError("'left' and 'right' must not both be 0; a context needs a sentence.")
+        return self
+
+
+GeneratorTask = Literal["centre", "left", "right"]
+"""Target of a generator: the sentence at the centre, or one side of its context."""
+GENERATOR_TASKS: tuple[GeneratorTask, ...] = ("centre", "left", "right")
+
+ALL = "all"
+"""Name of the one model of all tasks."""
+
+GeneratorKind = Literal["trained", "counts", "translation"]
+Size = Literal["tiny", "small", "base", "large"]
+
+
+class Shape(NamedTuple):
+    """Sizes of a Transformer, and the peak learning rate that suits it."""
+
+    width: int
+    layers: int
+    inner: int
+    heads: int
+    learning_rate: float
+
+
+# `large` is Transformer-large of Vaswani et al. (2017), Table 3.
+SHAPES: dict[Size, Shape] = {
+    "tiny": Shape(128, 2, 512, 2, 2e-3),
+    "small": Shape(256, 4, 1024, 4, 1e-3),
+    "base": Shape(512, 6, 2048, 8, 7e-4),
+    "large": Shape(1024, 6, 4096, 16, 3e-4),
+}
+_PRETRAINED_LEARNING_RATE = 1e-4
+_TRANSLATION_LEARNING_RATE = 0.05
+
+# The key 'copy' of recipes hides a deprecated method of pydantic, which warns of that.
+warnings.filterwarnings("ignore", 'Field name "copy" in "GeneratorSettings"', UserWarning)
+
+
+class GeneratorSettings(Settings):
+    """The generators and their training.
+
+    `condsim.contexts.generator` explains ``encoder`` and ``copy``. The kinds ``counts`` and
+    ``translation`` ignore the settings of the Transformer.
+    """
+
+    what = "generators"
+    kind: GeneratorKind = "trained"
+    share: Share = 0.5
+    size: Size = "tiny"
+    # A pre-trained encoder-decoder to start from instead, which brings its own tokenizer; for the
+    # kind `translation` the frozen encoder.
+    backbone: str | None = None
+    models: Literal["three", "one"] = "three"
+    encoder: Literal["apart", "joint"] = "apart"
+    copy: bool = True  # type: ignore[assignment]
+    left: AtLeast1 = 2
+    right: AtLeast1 = 2
+    max_tokens: AtLeast2 = 64
+    dropout: ShareBelow1 = 0.1
+    batch_tokens: AtLeast1 = 8_192
+    epochs: AtLeast1 = 3
+    max_steps: AtLeast1 | None = None
+    # Peak of the learning rate; None for one that suits the size.
+    learning_rate: Annotated[float, Field(gt=0)] | None = None
+    warmup: ShareBelow1 = 0.05
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    evaluations: AtLeast1 = 6
+    patience: AtLeast1 = 3
+    held_out: Share = 0.05
+    held_out_examples: AtLeast1 = 1_000
+    seed: Seed = 0
+    precision: Precision = "auto"
+
+    @property
+    def peak(self) -> float:
+        """Peak of the learning rate."""
+        if self.learning_rate is not None:
+            return self.learning_rate
+        if self.kind == "translation":
+            return _TRANSLATION_LEARNING_RATE
+        return _PRETRAINED_LEARNING_RATE if self.backbone else SHAPES[self.size].learning_rate
+
+    def models_for(
+        self, tasks: Collection[str] = GENERATOR_TASKS
+    ) -> dict[str, tuple[GeneratorTask, ...]]:
+        """Tasks of each model that the given tasks need, by the name of the model's folder."""
+        if self.models == "one" or self.kind != "trained":
+            return {ALL: GENERATOR_TASKS}
+        return {task: (task,) for task in GENERATOR_TASKS if task in tasks}
+
+    @property
+    def places(self) -> int:
+        """Number of sentences of a context and its centre."""
+        return self.left + 1 + self.right
+
+    @property
+    def positions(self) -> int:
+        """Longest input or target, in tokens."""
+        sentences = self.places if self.encoder == "joint" else max(self.left, self.right)
+        return sentences * self.max_tokens
+
+
+class Selection(Settings):
+    """Rules by which the context set of a sentence is made."""
+
+    what = "selection"
+    # `two-step`: retrieval, coherence, Eq. 3, one context from each chunk; `random`: any contexts
+    # of the corpus; `no-diversity`: two-step without the rules that keep contexts apart (§5.4).
+    strategy: Literal["two-step", "random", "no-diversity"] = "two-step"
+    size: AtLeast1 = 500
+    # Chunks to retrieve for a sentence; 20,000 in the paper. In a small corpus only the first share
+    # more than a common word with it; there a few times `size` does better.
+    chunks: AtLeast1 = 20_000
+    # Contexts that pass from the ranking by coherence to that by Eq. 3, as a multiple of `size`,
+    # spread evenly over the chunks because one of a chunk is chosen; 1 leaves the choice to
+    # coherence. The paper does not say.
+    candidates: Annotated[float, Field(ge=1)] = 4.0
+    # Jaccard similarity from which two left neighbours are too similar.
+    likeness: Annotated[float, Field(gt=0, le=1)] = 0.5
+    seed: Seed = 0
+
+
+TERMS = ("coherence", "centre", "left", "right")
+"""The terms in the order of Eq. 3: log p(y=1 | s, c), and the log-probability per token of the
+sentence given the context, of its left side given the rest, and of its right side given the rest.
+"""
+
+
+class Weights(Settings):
+    """λ1 to λ4 of Eq. 3; the paper does not give them, so all are 1 unless they are tuned."""
+
+    what = "weights"
+    coherence: float = 1.0
+    centre: float = 1.0
+    left: float = 1.0
+    right: float = 1.0
+
+    @model_validator(mode="after")
+    def _check_values(self) -> Weights:
+        if min(self.values) < 0 or max(self.values) == 0:
+            raise InputError(
+                "The weights of Eq. 3 must be at least 0 and one of them above 0; got "
+                f"{', '.join(f'{value:g}' for value in self.values)}."
+            )
+        return self
+
+    @property
+    def values(self) -> list[float]:
+        """The weights in the order of `TERMS`."""
+        return [getattr(self, name) for name in TERMS]
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The terms whose weight is not 0; the others are not computed."""
+        return tuple(name for name in TERMS if getattr(self, name) > 0)
+
+
+Center = Literal["none", "context", "pmi"]
+"""Means that are subtracted from the scores of Eq. 3 before their cosine.
+
+``none``: nothing, as Eq. 4 is printed. Log-probabilities are all negative, so cosines crowd near 1,
+and a sentence that scores the same in every context is near all others. ``context``: each context's
+mean over reference sentences. ``pmi``: each term minus its value without the other side:
+log p(s | c) minus the sentence's mean over reference contexts, log p(c< | s, c>) minus the
+context's mean over reference sentences. The rest is near the pointwise mutual information of
+sentence and context, which is 0 where they are unrelated.
+"""
+
+
+class ScoringSettings(Settings):
+    """The origin score (SSBC §3.3), and the speed at which it is computed."""
+
+    what = "scoring"
+    center: Center = "pmi"
+    references: AtLeast1 = 8
+    weights: Weights = Weights()
+    # Pairs scored together; no score depends on it.
+    batch_size: AtLeast1 = 64
+    # Gigabytes of encoder states that are cached; no score depends on it.
+    memory_gb: Annotated[float, Field(ge=0)] = 2.0
+
+
+PAIR_KINDS = ("tfidf", "document", "random")
+
+
+class PairMix(Settings):
+    """Shares of the three kinds of pairs, which add up to 1."""
+
+    what = "mix"
+    # The partner is one of the ten sentences of the best chunks that are most similar to the first
+    # by TF-IDF, with a word in common. A document of one sentence, which is in no chunk that is
+    # found, takes one of the ten other such documents most similar to it.
+    tfidf: float = 0.4
+    # The partner is at most ten sentences away in the same document (a hundred in dev and test,
+    # where a partner of the same split is rare).
+    document: float = 0.3
+    random: float = 0.3
+
+    @model_validator(mode="after")
+    def _check_sum(self) -> PairMix:
+        shares = self.values
+        if min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
+            raise InputError(
+                "The shares of pairs (tfidf, document, random) must be at least 0 and add up to "
+                f"1; got {', '.join(f'{share:g}' for share in shares)}."
+            )
+        return self
+
+    @property
+    def values(self) -> list[float]:
+        """The shares in the order of `PAIR_KINDS`."""
+        return [getattr(self, kind) for kind in PAIR_KINDS]
+
+
+class HarvestSettings(Settings):
+    """Number and mix of the pairs that are scored."""
+
+    what = "harvest"
+    # Pairs to draw; one that is drawn twice in a shard is written once.
+    pairs: AtLeast1 = 100_000
+    shard_pairs: AtLeast1 = 1_000
+    mix: PairMix = PairMix()
+    seed: Seed = 0
+
+    @property
+    def shards(self) -> int:
+        """Number of shards."""
+        return -(-self.pairs // self.shard_pairs)
+
+    def pairs_of(self, shard: int) -> int:
+        """Number of pairs to draw for a shard."""
+        return min(self.shard_pairs, self.pairs - shard * self.shard_pairs)
 
 
 class SurrogateSettings(Settings):
     """The encoder that learns the harvested scores (SSBC §3.4, §5.6)."""
 
     what = "surrogate"
-
-    encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"  # Siamese, or BERT-style
-    # Hub name or folder to start from; None for a small Transformer from scratch with the tokenizer
-    # of the corpus.
+    encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"
+    # Hub name or folder to start from; None makes a small Transformer from scratch with the
+    # tokenizer of the corpus.
     backbone: str | None = None
-    width: Annotated[int, Field(ge=1)] = 256  # of the states when from scratch
-    layers: Annotated[int, Field(ge=1)] = 4  # when from scratch
-    # What token embeddings start as when from scratch; of the corpus, tokens of similar company
-    # have similar vectors.
+    width: AtLeast1 = 256
+    layers: AtLeast1 = 4
+    # Initial token embeddings when from scratch; with `corpus`, tokens that occur near the same
+    # tokens have similar vectors.
     embeddings: Literal["corpus", "random"] = "corpus"
     # Keys of the training recipe to set (`condsim.training.recipe.Recipe`), such as `epochs`.
     train: dict[str, Any] = Field(default_factory=dict)
@@ -61,53 +394,62 @@ class SurrogateSettings(Settings):
     @property
     def heads(self) -> int:
         """Attention heads when from scratch: of 64 units, or of more where the width needs it."""
-        most = max(1, self.width // _HEAD)
-        return next(heads for heads in range(most, 0, -1) if self.width % heads == 0)
+        highest = max(1, self.width // _UNITS_PER_HEAD)
+        return next(heads for heads in range(highest, 0, -1) if self.width % heads == 0)
 
 
 class ContextsRecipe(Settings):
     """One run of the whole pipeline; the keys of a recipe file."""
 
     what = "contexts recipe"
-
-    name: str  # name of the models, shown in tables
-    inputs: list[str]  # files and folders of text, relative to the working directory
-    corpus: CorpusSettings = CorpusSettings()  # how text becomes sentences
+    name: str
+    inputs: list[str]
+    corpus: CorpusSettings = CorpusSettings()
     vocabulary: VocabularySettings = VocabularySettings()
     index: IndexSettings = IndexSettings()
     coherence: CoherenceSettings = CoherenceSettings()
     generators: GeneratorSettings = GeneratorSettings()
-    selection: Selection = Selection()  # how context sets are made
-    scoring: ScoringSettings = ScoringSettings()  # the origin score
-    harvest: HarvestSettings = HarvestSettings()  # the scored pairs
-    surrogate: SurrogateSettings = SurrogateSettings()  # the encoder that learns from them
+    selection: Selection = Selection()
+    scoring: ScoringSettings = ScoringSettings()
+    harvest: HarvestSettings = HarvestSettings()
+    surrogate: SurrogateSettings = SurrogateSettings()
 
     @model_validator(mode="after")
-    def _fits_together(self) -> ContextsRecipe:
+    def _check_sections(self) -> ContextsRecipe:
         if not self.inputs:
-            raise InputError("A recipe of contexts needs 'inputs': one file of text or more.")
+            raise InputError("A recipe of contexts needs 'inputs': at least one file of text.")
         if self.generators.kind == "counts" and self.generators.backbone is not None:
             raise InputError(
-                "Generators of the kind 'counts' are not trained and take no 'backbone'. Got "
-                f"{self.generators.backbone!r}; leave it out, or set 'kind: trained'."
+                "Generators of the kind 'counts' are not trained and take no 'backbone'; got "
+                f"{self.generators.backbone!r}."
             )
         if self.generators.kind == "translation" and self.generators.backbone is None:
             raise InputError(
-                "Generators of the kind 'translation' need a 'backbone': the encoder that reads, "
-                "such as sentence-transformers/all-MiniLM-L6-v2."
+                "Generators of the kind 'translation' need a 'backbone', an encoder such as "
+                "sentence-transformers/all-MiniLM-L6-v2."
             )
         coherence = (self.coherence.left, self.coherence.right)
         generators = (self.generators.left, self.generators.right)
         if coherence != generators:
             raise InputError(
-                "The coherence model and the generators must see contexts of the same width. Got "
+                "The coherence model and the generators must see contexts of the same width; got "
                 f"{coherence} and {generators} sentences to the left and right."
             )
         return self
 
     @property
+    def uses_coherence(self) -> bool:
+        """True if the coherence model has a weight above 0."""
+        return "coherence" in self.scoring.weights.used
+
+    @property
+    def uses_generators(self) -> bool:
+        """True if a generator has a weight above 0."""
+        return bool(set(self.scoring.weights.used) - {"coherence"})
+
+    @property
     def scored_by(self) -> dict[str, Any]:
-        """All that decides an origin score, apart from the corpus, as plain values by section."""
+        """All settings that decide an origin score, except the corpus, as plain values."""
         plain = self.model_dump(include=set(_SCORED_BY))
         for key in SPEED_KEYS:
             del plain["scoring"][key]
@@ -115,15 +457,7 @@ class ContextsRecipe(Settings):
 
 
 def load_contexts_recipe(path: Path, *, overrides: Sequence[str] = ()) -> ContextsRecipe:
-    """Reads a recipe and changes single keys of it.
-
-    Args:
-        path: A YAML file: the fields of :class:`ContextsRecipe`, sections as mappings.
-        overrides: Texts such as ``"selection.size=100"``; values are YAML.
-
-    Raises:
-        InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
-    """
+    """Read a recipe, with single keys changed by texts such as ``"selection.size=100"``."""
     values = read_mapping(path, what="contexts recipe")
     for text in overrides:
         override(values, text)
@@ -131,5 +465,5 @@ def load_contexts_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Contex
 
 
 def save_contexts_recipe(recipe: ContextsRecipe, path: Path) -> None:
-    """Writes a recipe so that :func:`load_contexts_recipe` gives an equal one."""
+    """Write a recipe that :func:`load_contexts_recipe` reads back as an equal one."""
     write_mapping(recipe.model_dump(), path)

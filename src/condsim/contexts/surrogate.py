@@ -16,9 +16,10 @@ from sklearn.utils.extmath import randomized_svd
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from condsim.config import validated
-from condsim.contexts.corpus.vocabulary import CorpusTokens, Vocabulary
-from condsim.contexts.harvest.stored import SPLITS, Harvest
+from condsim.contexts.harvest import Harvest
+from condsim.contexts.pairs import SPLITS
 from condsim.contexts.recipe import SurrogateSettings
+from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
 from condsim.errors import InputError
 from condsim.io import replacing
 from condsim.model.backbone import without_progress_bars
@@ -27,166 +28,95 @@ from condsim.types import FloatArray
 
 MAX_TOKENS = 128
 
-_REACH = 8  # places to each side
+# Largest distance of two tokens that are counted together.
+_MAX_TOKEN_DISTANCE = 8
 _SMOOTHING = 0.75
-_BLOCK = 50_000  # sentences counted at once
-_MOST = 1_000_000  # sentences counted, about, if there are more: they would change little
-_ROUNDING = 1e-9  # singular values below this share of the first count as 0
-_LEAST_JUDGED = 3  # pairs that a dev file needs for a correlation
-_TAILS = (0.01, 0.99)  # quantiles of the harvested scores that become 0 and 1
-_LENGTH = 5.0  # of a token vector on average, in lengths of those of places, which are added to it
-_OWN_KEYS = ("name", "train", "dev", "encoder", "backbone")
-_SCHEMA = pa.schema({"sentence1": pa.string(), "sentence2": pa.string(), "score": pa.float32()})
+_SENTENCES_PER_BLOCK = 50_000
+# Of a larger corpus about so many sentences are counted: more would change little.
+_MAX_SENTENCES = 1_000_000
+# Singular values below this share of the first count as 0.
+_MIN_SINGULAR_SHARE = 1e-9
+# Mean length of a token vector, in lengths of position vectors, to which it is added.
+_TOKEN_LENGTH = 5.0
+
+# A dev file needs three pairs for a correlation.
+_MIN_PAIRS = {"train": 1, "dev": 3, "test": 1}
+# Quantiles of the harvested scores that become 0 and 1.
+_TAIL_QUANTILES = (0.01, 0.99)
+_RESERVED_KEYS = ("name", "train", "dev", "encoder", "backbone")
+_PAIR_SCHEMA = pa.schema(
+    {"sentence1": pa.string(), "sentence2": pa.string(), "score": pa.float32()}
+)
 
 
-def token_vectors(tokens: CorpusTokens, *, entries: int, size: int) -> FloatArray:
-    """Computes a vector for each entry of a vocabulary: tokens of similar company are similar.
-
-    Args:
-        tokens: The corpus; of a large one about a million sentences are read, spread over it.
-
-    Returns:
-        The vectors, ``(entries, size)``, of mean length 1 among those that are not 0; tokens that
-        say nothing of others have 0, as do columns beyond the rank of the counts.
-    """
-    information = _information(_counts(tokens, entries))
-    most = min(size, entries)
-    left, values, _ = randomized_svd(information, most, n_iter=4, random_state=0)
-    values[values < _ROUNDING * values[0]] = 0
-    known = np.diff(information.indptr) > 0
-    vectors = np.zeros((entries, size))
-    vectors[known, :most] = left[known] * np.sqrt(values)
-    if known.any():
-        vectors /= np.linalg.norm(vectors[known], axis=1).mean()
-    return vectors.astype(np.float32)
-
-
-def _counts(tokens: CorpusTokens, entries: int) -> sparse.csr_matrix:
-    """How often two tokens are near each other, sparse ``(entries, entries)``."""
-    starts = np.arange(0, len(tokens), _BLOCK)
-    read = np.linspace(0, len(starts) - 1, min(len(starts), max(1, _MOST // _BLOCK)))
-    counts = sparse.csr_matrix((entries, entries))
-    for start in starts[read.round().astype(int)].tolist():
-        ids, sentences = tokens.stretch(start, min(start + _BLOCK, len(tokens)))
-        near, far, weights = [], [], []
-        for distance in range(1, _REACH + 1):
-            same = sentences[distance:] == sentences[:-distance]
-            near.append(ids[:-distance][same])
-            far.append(ids[distance:][same])
-            weights.append(np.full(len(far[-1]), 1 / distance))
-        places = (np.concatenate(near), np.concatenate(far))
-        counts += sparse.csr_matrix((np.concatenate(weights), places), shape=counts.shape)
-    return counts + counts.T
-
-
-def _information(counts: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Positive pointwise mutual information of counts, sparse."""
-    total = np.asarray(counts.sum(axis=1)).ravel()
-    shares = total**_SMOOTHING / max(float((total**_SMOOTHING).sum()), 1.0)
-    found = counts.tocoo()
-    found.data = np.maximum(np.log(found.data / (total[found.row] * shares[found.col])), 0)
-    found = found.tocsr()
-    found.eliminate_zeros()
-    return found
-
-
-def write_training_pairs(made: Harvest, folder: Path) -> dict[str, Path]:
-    """Writes the harvested pairs as files the trainer reads, scores stretched to [0, 1].
+def write_training_pairs(harvest: Harvest, folder: Path) -> dict[str, Path]:
+    """Write the harvested pairs as files for the trainer, scores stretched to [0, 1], by split.
 
     Harvested cosines fill a small part of [-1, 1]. The 1 % and the 99 % quantile of the training
     split become 0 and 1, scores beyond them are clipped; ranks do not change. A dev or test pair
-    drawn for several shards is kept once.
-
-    Args:
-        made: A harvest; its finished shards are read twice, one at a time.
-        folder: Where ``train.parquet``, ``dev.parquet`` and ``test.parquet`` go.
-
-    Raises:
-        InputError: If there are fewer than three dev pairs, no training or test pair, or all scores
-            are equal.
+    drawn for several shards is written once.
     """
-    scores = [table["score"].to_numpy() for table in made.tables("train")]
+    scores = [table["score"].to_numpy() for table in harvest.tables("train")]
     if not scores:
-        raise _too_few(made, "train", 0)
-    low, high = np.quantile(np.concatenate(scores), _TAILS).tolist()
+        raise _too_few_pairs(harvest, "train", 0)
+    low, high = np.quantile(np.concatenate(scores), _TAIL_QUANTILES).tolist()
     if high <= low:
-        raise InputError(f"All scores of the harvest in {made.folder} are {low:g}.")
+        raise InputError(f"All scores of the harvest in {harvest.folder} are {low:g}.")
     folder.mkdir(parents=True, exist_ok=True)
     files = {split: folder / f"{split}.parquet" for split in SPLITS}
     for split, file in files.items():
-        tables = made.tables(split)
-        tables = tables if split == "train" else _distinct(tables)
-        written = _write(tables, file, low=low, high=high)
-        if written < (_LEAST_JUDGED if split == "dev" else 1):
-            raise _too_few(made, split, written)
+        tables = harvest.tables(split)
+        if split != "train":
+            tables = _distinct_pairs(tables)
+        pairs = _write_stretched(tables, file, low=low, high=high)
+        if pairs < _MIN_PAIRS[split]:
+            raise _too_few_pairs(harvest, split, pairs)
     return files
 
 
-@without_progress_bars()
-def new_backbone(
-    vocabulary: Vocabulary,
-    tokens: Callable[[], CorpusTokens],
-    folder: Path,
-    settings: SurrogateSettings,
-) -> Path:
-    """Makes a small BERT with the tokenizer of the corpus; only its token embeddings are trained.
+def _write_stretched(tables: Iterable[pa.Table], file: Path, *, low: float, high: float) -> int:
+    """Write pairs with stretched scores, a shard at a time; returns their number."""
+    pairs = 0
+    with replacing(file) as partial, pq.ParquetWriter(partial, _PAIR_SCHEMA) as writer:
+        for table in tables:
+            stretched = np.clip((table["score"].to_numpy() - low) / (high - low), 0, 1)
+            values = [table["sentence1"], table["sentence2"], stretched.astype(np.float32)]
+            writer.write_table(pa.table(values, schema=_PAIR_SCHEMA))
+            pairs += len(table)
+    return pairs
 
-    Args:
-        tokens: Gives the corpus that token embeddings are learned from, unless they are random.
-        folder: Where the checkpoint goes; an existing one is kept.
-        settings: Its size, and where its embeddings come from.
-    """
-    if folder.is_dir():
-        return folder
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(
-        vocabulary.folder, model_max_length=MAX_TOKENS
+
+def _distinct_pairs(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Leave out pairs seen before, in either order."""
+    seen: set[frozenset[int]] = set()
+    for table in tables:
+        new = []
+        ids = zip(table["id1"].to_pylist(), table["id2"].to_pylist(), strict=True)
+        for row, pair in enumerate(map(frozenset, ids)):
+            if pair not in seen:
+                seen.add(pair)
+                new.append(row)
+        yield table.take(new)
+
+
+def _too_few_pairs(harvest: Harvest, split: str, pairs: int) -> InputError:
+    return InputError(
+        f"The harvest in {harvest.folder} has {pairs} different {split} pairs, too few to train a "
+        "surrogate. Harvest more pairs (one in a hundred is a dev pair, and one a test pair), or "
+        "take a larger corpus."
     )
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=settings.width,
-        num_hidden_layers=settings.layers,
-        num_attention_heads=settings.heads,
-        intermediate_size=4 * settings.width,
-        max_position_embeddings=MAX_TOKENS,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = BertModel(config)
-    if settings.embeddings == "corpus":
-        vectors = token_vectors(tokens(), entries=len(tokenizer), size=settings.width)
-        known = torch.from_numpy(vectors).any(dim=1)
-        weights = model.embeddings.word_embeddings.weight.data
-        length = _LENGTH * config.initializer_range * math.sqrt(settings.width)
-        weights[known] = length * torch.from_numpy(vectors)[known]
-    partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    tokenizer.save_pretrained(str(partial))
-    model.save_pretrained(str(partial))
-    partial.rename(folder)
-    return folder
 
 
 def surrogate_recipe(
     settings: SurrogateSettings, *, name: str, files: dict[str, Path], backbone: Path
 ) -> Recipe:
-    """Gives the training recipe of a surrogate.
+    """Make the training recipe of a surrogate from the files of `write_training_pairs`.
 
-    Args:
-        files: Those of `write_training_pairs`.
-        backbone: The backbone from scratch; not used if ``settings.backbone`` names one.
-
-    Returns:
-        The recipe: mean pooling, L2 between cosine and score, Adam with the paper's learning rate
-        of 1e-4 (§4.1), unless ``settings.train`` says otherwise.
-
-    Raises:
-        InputError: If a key of ``settings.train`` is unknown, decided elsewhere, or its value is
-            wrong.
+    Mean pooling, L2 between cosine and score, Adam with the paper's learning rate of 1e-4 (§4.1),
+    unless ``settings.train`` says otherwise. ``backbone`` is the one from scratch, which is used if
+    ``settings.backbone`` is None.
     """
-    for key in _OWN_KEYS:
+    for key in _RESERVED_KEYS:
         if key in settings.train:
             raise InputError(
                 f"'surrogate.train' must not have the key '{key}': the run decides it, or a key of "
@@ -213,34 +143,97 @@ def surrogate_recipe(
     return recipe
 
 
-def _write(tables: Iterable[pa.Table], file: Path, *, low: float, high: float) -> int:
-    """Writes pairs with stretched scores, a shard at a time; returns their number."""
-    written = 0
-    with replacing(file) as partial, pq.ParquetWriter(partial, _SCHEMA) as writer:
-        for table in tables:
-            stretched = np.clip((table["score"].to_numpy() - low) / (high - low), 0, 1)
-            values = [table["sentence1"], table["sentence2"], stretched.astype(np.float32)]
-            writer.write_table(pa.table(values, schema=_SCHEMA))
-            written += len(table)
-    return written
+@without_progress_bars()
+def new_backbone(
+    vocabulary: Vocabulary,
+    tokens: Callable[[], CorpusTokens],
+    folder: Path,
+    settings: SurrogateSettings,
+) -> Path:
+    """Make a small BERT with the tokenizer of the corpus, or return an existing one.
 
-
-def _distinct(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Leaves out pairs seen before, in whichever order."""
-    seen: set[frozenset[int]] = set()
-    for table in tables:
-        new = []
-        ids = zip(table["id1"].to_pylist(), table["id2"].to_pylist(), strict=True)
-        for row, pair in enumerate(map(frozenset, ids)):
-            if pair not in seen:
-                seen.add(pair)
-                new.append(row)
-        yield table.take(new)
-
-
-def _too_few(made: Harvest, split: str, found: int) -> InputError:
-    return InputError(
-        f"The harvest in {made.folder} has {found} different {split} pairs, too few to train a "
-        "surrogate. Harvest more pairs (one in a hundred is a dev pair, and one a test pair), or "
-        "take a larger corpus."
+    Only its token embeddings are learned, from ``tokens``, unless the settings make them random.
+    """
+    if folder.is_dir():
+        return folder
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(
+        vocabulary.folder, model_max_length=MAX_TOKENS
     )
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=settings.width,
+        num_hidden_layers=settings.layers,
+        num_attention_heads=settings.heads,
+        intermediate_size=4 * settings.width,
+        max_position_embeddings=MAX_TOKENS,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = BertModel(config)
+    if settings.embeddings == "corpus":
+        vectors = token_vectors(tokens(), entries=len(tokenizer), size=settings.width)
+        has_vector = torch.from_numpy(vectors).any(dim=1)
+        weights = model.embeddings.word_embeddings.weight.data
+        length = _TOKEN_LENGTH * config.initializer_range * math.sqrt(settings.width)
+        weights[has_vector] = length * torch.from_numpy(vectors)[has_vector]
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    tokenizer.save_pretrained(str(partial))
+    model.save_pretrained(str(partial))
+    partial.rename(folder)
+    return folder
+
+
+def token_vectors(tokens: CorpusTokens, *, entries: int, size: int) -> FloatArray:
+    """Compute a vector for each entry of a vocabulary, from the tokens that occur near it.
+
+    Of a large corpus about a million sentences are read, spread over it.
+
+    Returns:
+        The vectors, ``(entries, size)``, of mean length 1 among those that are not 0; tokens
+        without information have 0, as do columns beyond the rank of the counts.
+    """
+    information = _positive_information(_near_counts(tokens, entries))
+    rank = min(size, entries)
+    left, values, _ = randomized_svd(information, rank, n_iter=4, random_state=0)
+    values[values < _MIN_SINGULAR_SHARE * values[0]] = 0
+    has_vector = np.diff(information.indptr) > 0
+    vectors = np.zeros((entries, size))
+    vectors[has_vector, :rank] = left[has_vector] * np.sqrt(values)
+    if has_vector.any():
+        vectors /= np.linalg.norm(vectors[has_vector], axis=1).mean()
+    return vectors.astype(np.float32)
+
+
+def _near_counts(tokens: CorpusTokens, entries: int) -> sparse.csr_matrix:
+    """Count, weighted by distance, how often two tokens are near: ``(entries, entries)``."""
+    starts = np.arange(0, len(tokens), _SENTENCES_PER_BLOCK)
+    blocks = min(len(starts), max(1, _MAX_SENTENCES // _SENTENCES_PER_BLOCK))
+    chosen = np.linspace(0, len(starts) - 1, blocks).round().astype(int)
+    counts = sparse.csr_matrix((entries, entries))
+    for start in starts[chosen].tolist():
+        ids, sentences = tokens.stretch(start, min(start + _SENTENCES_PER_BLOCK, len(tokens)))
+        near, far, weights = [], [], []
+        for distance in range(1, _MAX_TOKEN_DISTANCE + 1):
+            same = sentences[distance:] == sentences[:-distance]
+            near.append(ids[:-distance][same])
+            far.append(ids[distance:][same])
+            weights.append(np.full(len(far[-1]), 1 / distance))
+        places = (np.concatenate(near), np.concatenate(far))
+        counts += sparse.csr_matrix((np.concatenate(weights), places), shape=counts.shape)
+    return counts + counts.T
+
+
+def _positive_information(counts: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Compute the positive pointwise mutual information of counts."""
+    total = np.asarray(counts.sum(axis=1)).ravel()
+    shares = total**_SMOOTHING / max(float((total**_SMOOTHING).sum()), 1.0)
+    information = counts.tocoo()
+    ratios = information.data / (total[information.row] * shares[information.col])
+    information.data = np.maximum(np.log(ratios), 0)
+    information = information.tocsr()
+    information.eliminate_zeros()
+    return information

@@ -4,15 +4,14 @@ from condsim.data.csts import load_csts
 from condsim.data.held_out import held_out_texts, text_digest
 from condsim.data.load import load_task
 from condsim.data.nli import load_nli
+from condsim.data.pairs import join_tasks
 from condsim.data.rewordings import load_rewordings
-from condsim.data.statistics import cross_validation, describe, pair_rows
-from condsim.data.sts import join_tasks
+from condsim.data.statistics import describe, pair_rows
 from condsim.data.tables import iter_criteria
 from condsim.data.triplets import load_triplets
 from condsim.data.written import load_written
 
 __all__ = [
-    "cross_validation",
     "describe",
     "held_out_texts",
     "iter_criteria",

@@ -1,4 +1,4 @@
-"""Texts that must be left out of what a model learns from, such as those of a test set."""
+"""Texts to leave out of training data, such as those of a test set."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from condsim.data.reading import column_names, iter_rows, suffix_of, text_lines
-from condsim.data.row import shown
+from condsim.data.files import column_names, iter_rows, suffix_of, text_lines
+from condsim.data.row import location, short_repr
 from condsim.errors import InputError
 
 _NO_WORD = re.compile(r"[\W_]+")
-_HASH = re.compile("[0-9a-f]{64}", re.IGNORECASE)
-_COLUMNS = ("sentence1", "sentence2", "text", "text1", "text2", "sentence", "caption")
+_SHA256 = re.compile("[0-9a-f]{64}", re.IGNORECASE)
+_TEXT_COLUMNS = ("sentence1", "sentence2", "text", "text1", "text2", "sentence", "caption")
 
 
 def text_digest(text: str) -> bytes:
-    """Hashes what a text says: texts that differ in case, punctuation or white space are equal.
+    """Hash the words of a text, ignoring case, punctuation and white space.
 
     A minus is punctuation, too, so "-5 degrees" and "5 degrees" are equal.
 
@@ -32,15 +32,15 @@ def text_digest(text: str) -> bytes:
         True
     """
     lower = unicodedata.normalize("NFC", text.lower())
-    marked = not lower.isascii() and any(map(_is_mark, set(lower)))
-    words = _NO_WORD.sub(_between if marked else " ", lower).strip()
+    has_marks = not lower.isascii() and any(map(_is_mark, set(lower)))
+    words = _NO_WORD.sub(_replace_gap if has_marks else " ", lower).strip()
     return hashlib.sha256((words or text).encode()).digest()
 
 
-def _between(found: re.Match[str]) -> str:
-    """What stands for characters that are no letters: the marks of the letter before, a space."""
-    marks = "".join(takewhile(_is_mark, found.group()))
-    return marks if marks == found.group() else f"{marks} "
+def _replace_gap(match: re.Match[str]) -> str:
+    """Keep the marks of the letter before a gap between words; the rest becomes a space."""
+    marks = "".join(takewhile(_is_mark, match.group()))
+    return marks if marks == match.group() else f"{marks} "
 
 
 def _is_mark(character: str) -> bool:
@@ -48,64 +48,63 @@ def _is_mark(character: str) -> bool:
 
 
 class HeldOutTexts:
-    """A set of texts, told apart by `text_digest`; `in` asks for a text."""
+    """A set of texts, compared by `text_digest`; supports ``in``."""
 
     def __init__(self, digests: frozenset[bytes] = frozenset()) -> None:
-        """Takes the digests of the texts."""
+        """Take the digests of the texts."""
         self._digests = digests
 
     def __contains__(self, text: str) -> bool:
-        """Whether a text is one of them, whatever its case and punctuation."""
         return bool(self._digests) and text_digest(text) in self._digests
 
     def __len__(self) -> int:
-        """Number of different texts."""
         return len(self._digests)
 
 
 def held_out_texts(paths: Sequence[Path]) -> HeldOutTexts:
-    """Reads the texts that must be left out.
+    """Read the texts to leave out.
 
-    A list of hashes holds texts out without showing them, as a test set that is not to be
-    published needs it.
+    A list of hashes leaves texts out without revealing them, for an unpublished test set.
 
     Args:
-        paths: Data files as `iter_rows` reads them, whose columns ``sentence1``, ``sentence2``,
-            ``text``, ``text1``, ``text2``, ``sentence`` and ``caption`` are read; or ``.sha256``
-            files with a `text_digest` in hexadecimal on each line.
+        paths: Data files, whose columns ``sentence1``, ``sentence2``, ``text``, ``text1``,
+            ``text2``, ``sentence`` and ``caption`` are read; or ``.sha256`` files with a
+            `text_digest` in hexadecimal on each line.
 
     Raises:
-        InputError: If a file cannot be read, has none of these columns, or a line is no SHA-256.
-        MissingExtraError: If a file is Parquet and pyarrow is not installed.
+        InputError: If a file cannot be read or has none of these columns, or a line is not a
+            SHA-256.
+        MissingExtraError: If a file is Parquet and pyarrow is missing.
     """
     digests: set[bytes] = set()
     for path in map(Path, paths):
-        digests |= _listed(path) if suffix_of(path) == ".sha256" else _texts(path)
+        digests |= _read_hashes(path) if suffix_of(path) == ".sha256" else _hash_texts(path)
     return HeldOutTexts(frozenset(digests))
 
 
-def _listed(path: Path) -> set[bytes]:
-    found = set()
+def _read_hashes(path: Path) -> set[bytes]:
+    digests = set()
     for number, line in enumerate(text_lines(path), start=1):
-        if not (text := line.strip()):
-            continue
-        if not _HASH.fullmatch(text):
+        text = line.strip()
+        if text and not _SHA256.fullmatch(text):
             raise InputError(
-                f"{path}, line {number}: must be a SHA-256 of 64 hexadecimal digits, got "
-                f"{shown(text)}. Give one hash a line."
+                f"{location(path, line=number)}: must be a SHA-256 of 64 hexadecimal digits, got "
+                f"{short_repr(text)}."
             )
-        found.add(bytes.fromhex(text))
-    return found
+        if text:
+            digests.add(bytes.fromhex(text))
+    return digests
 
 
-def _texts(path: Path) -> set[bytes]:
+def _hash_texts(path: Path) -> set[bytes]:
     names = column_names(path)
-    wanted = [name for name in _COLUMNS if name in names]
-    rows = iter_rows(path, columns=wanted)  # says what is wrong with a file that cannot be read
-    found = {text_digest(str(cell)) for row in rows for cell in row.cells.values() if cell}
-    if not wanted:
+    columns = [name for name in _TEXT_COLUMNS if name in names]
+    # Reading the rows reports a file that cannot be read, so it comes before the check of columns.
+    rows = iter_rows(path, columns=columns)
+    digests = {text_digest(str(cell)) for row in rows for cell in row.cells.values() if cell}
+    if not columns:
         raise InputError(
-            f"{path}: texts to leave out are read from a column {', '.join(_COLUMNS[:-1])} or "
-            f"{_COLUMNS[-1]}; found {', '.join(names) or 'none'}. Rename the column of the texts."
+            f"{path}: texts to leave out are read from a column {', '.join(_TEXT_COLUMNS[:-1])} or "
+            f"{_TEXT_COLUMNS[-1]}; found {', '.join(names) or 'none'}."
         )
-    return found
+    return digests

@@ -1,7 +1,8 @@
-"""Natural language inference: a premise entails a hypothesis, contradicts it, or neither."""
+"""Natural language inference: a premise entails a hypothesis, contradicts it, or neither.
 
-# Columns are ``premise``, ``hypothesis`` and ``label``, or in the JSONL of SNLI and MultiNLI
-# ``sentence1``, ``sentence2``, ``gold_label`` (Bowman et al., 2015; Williams et al., 2018).
+Columns are ``premise``, ``hypothesis`` and ``label``, or in the JSON lines of SNLI and MultiNLI
+``sentence1``, ``sentence2``, ``gold_label`` (Bowman et al., 2015; Williams et al., 2018).
+"""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.data.reading import column_names, iter_rows, stem_of
-from condsim.data.row import Row, shown
+from condsim.data.files import column_names, iter_rows, stem_of
+from condsim.data.row import Row, short_repr
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.types import IntArray
@@ -24,12 +25,13 @@ NLI_CLASSES = ("entailment", "neutral", "contradiction")
 NLI_COLUMNS = (("premise", "hypothesis", "label"), ("sentence1", "sentence2", "gold_label"))
 """The names of the columns: ours, and those of SNLI and MultiNLI."""
 
-_NUMBERS = {name: number for number, name in enumerate(NLI_CLASSES)}
-_NUMBERS |= {str(number): number for number in range(len(NLI_CLASSES))}
-_RULE = f"one of {', '.join(NLI_CLASSES)} (or 0, 1, 2 in that order)"
-_NO_GOLD = ("-", "-1", "", "nan")  # SNLI where the annotators did not agree; the same on the Hub
+_CLASS_NUMBERS = {name: number for number, name in enumerate(NLI_CLASSES)}
+_CLASS_NUMBERS |= {str(number): number for number in range(len(NLI_CLASSES))}
+_CLASS_RULE = f"one of {', '.join(NLI_CLASSES)} (or 0, 1, 2 in that order)"
+# SNLI writes "-" where the annotators did not agree; the data sets on the Hub write -1.
+_MISSING_LABELS = ("-", "-1", "", "nan")
 
-_LOGGER = logging.getLogger("condsim")
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class NliTask:
         premises: The premise of each row, length n.
         hypotheses: The hypothesis of each row, length n.
         classes: Index of each row's class in ``NLI_CLASSES``, ``(n,)``.
-        dropped: Rows of the file without a gold label, left out.
+        dropped: Number of rows of the file without a gold label, left out.
     """
 
     name: str
@@ -55,7 +57,7 @@ class NliTask:
         return len(self.premises)
 
     def take(self, rows: IntArray) -> NliTask:
-        """Gives a task of some rows, by their indices ``(m,)``, in that order."""
+        """Return a task of the rows with the indices ``(m,)``, in that order."""
         return replace(
             self,
             premises=tuple(self.premises[row] for row in rows),
@@ -65,44 +67,45 @@ class NliTask:
 
 
 def load_nli(path: Path | str, *, name: str | None = None) -> NliTask:
-    """Loads a file of NLI.
+    """Load a file of NLI.
 
-    Rows without a gold label ("-", -1 or nothing) are dropped; their number is logged at level info
-    (logger ``condsim``).
+    Rows without a gold label ("-", -1 or empty) are dropped; their number is logged at level info.
 
     Args:
         path: File with ``premise``, ``hypothesis`` and ``label``, or ``sentence1``, ``sentence2``
-            and ``gold_label``; formats as `iter_rows` reads them. A label is a class by name or by
-            its index in ``NLI_CLASSES``.
+            and ``gold_label``; formats as `condsim.data.files.iter_rows` reads them. A label is a
+            class by name or by its index in ``NLI_CLASSES``.
         name: Name of the task; the file's stem by default.
 
     Returns:
         The rows that have a class, in file order.
 
     Raises:
-        InputError: See `iter_rows`; also if no row has a class, a sentence is empty or no text, or
-            a label is no class.
-        MissingExtraError: See `iter_rows`.
+        InputError: If the file cannot be read, no row has a class, a sentence is empty or not
+            text, or a label is not a class.
+        MissingExtraError: If the file is Parquet and pyarrow is missing.
     """
     path = Path(path)
-    names, released = NLI_COLUMNS
-    columns = released if set(released) <= set(column_names(path)) else names
+    own_columns, released_columns = NLI_COLUMNS
+    is_released = set(released_columns) <= set(column_names(path))
+    columns = released_columns if is_released else own_columns
     premises: list[str] = []
     hypotheses: list[str] = []
     classes = array("b")
     dropped = 0
-    known: dict[str, str] = {}  # a premise has three hypotheses or more
+    # A premise has three hypotheses or more; its text is stored once.
+    texts: dict[str, str] = {}
     for row in iter_rows(path, columns=columns):
-        number = _class_of(row, columns[2])
+        number = _class_number(row, columns[2])
         if number is None:
             dropped += 1
             continue
         premise = row.text(columns[0])
-        premises.append(known.setdefault(premise, premise))
+        premises.append(texts.setdefault(premise, premise))
         hypotheses.append(row.text(columns[1]))
         classes.append(number)
     if not premises:
-        raise InputError(f"{path}: none of the {dropped} rows has a gold label ({_RULE}).")
+        raise InputError(f"{path}: none of the {dropped} rows has a gold label ({_CLASS_RULE}).")
     task = NliTask(
         name=stem_of(path) if name is None else name,
         revision=sha256_of(path)[:12],
@@ -112,20 +115,21 @@ def load_nli(path: Path | str, *, name: str | None = None) -> NliTask:
         dropped=dropped,
     )
     counts = np.bincount(task.classes, minlength=len(NLI_CLASSES)).tolist()
-    each = ", ".join(f"{count} {name}" for count, name in zip(counts, NLI_CLASSES, strict=True))
+    summary = ", ".join(f"{count} {name}" for count, name in zip(counts, NLI_CLASSES, strict=True))
     _LOGGER.info(
-        "%s: %d rows (%s), %d dropped without a gold label", task.name, len(task), each, dropped
+        "%s: %d rows (%s), %d dropped without a gold label", task.name, len(task), summary, dropped
     )
     return task
 
 
-def _class_of(row: Row, column: str) -> int | None:
-    """Index of the row's class; None where it has no gold label."""
+def _class_number(row: Row, column: str) -> int | None:
+    """Return the index of the row's class; None if it has no gold label."""
     value = row.cells[column]
     text = "" if value is None else str(value).casefold().removesuffix(".0")
-    if text in _NO_GOLD:
+    if text in _MISSING_LABELS:
         return None
-    if text not in _NUMBERS:
-        rule = f"{_RULE} or '-' for none"
-        raise InputError(f"{row.place(column)}: must be {rule}, got {shown(value)}.")
-    return _NUMBERS[text]
+    if text not in _CLASS_NUMBERS:
+        raise InputError(
+            f"{row.place(column)}: must be {_CLASS_RULE} or '-' for none, got {short_repr(value)}."
+        )
+    return _CLASS_NUMBERS[text]

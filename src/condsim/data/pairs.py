@@ -1,61 +1,49 @@
-"""Sentence pairs with a gold score each and no conditions, and what their loaders share."""
+"""Tasks made of rows, and sentence pairs with a gold score and no condition.
 
-# Scored pairs are pairs that a model scored from 0 to 1 rather than people, such as the harvest
-# that SSBC's surrogate learns from (Sun et al., 2022, §3.4). The ratings of Crisscrossed Captions
-# STS (Parekh et al., 2021), how similar two captions of MS-COCO are from 0 to 5, are read once the
-# text has been joined: ``score``, ``sentence1``, ``sentence2``, ``caption_id1``, ``caption_id2``.
+Scored pairs have a score from 0 to 1, such as the harvest that a model of contexts scored, or from
+0 to 5, as people rate them for STS. The released STS-B files (Cer et al., 2017) have no header.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from condsim.data.reading import iter_rows, stem_of
-from condsim.data.row import Row
+from condsim.data.files import iter_rows, stem_of, text_lines
+from condsim.data.formats import file_lines, tsv_records
+from condsim.data.row import Row, location, number_of, score_of
+from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.types import Task
 
-CXC_STS_COUNTS = {"val": 44009, "test": 44045}
-"""Rows of each split of Crisscrossed Captions as published; 88,054 in all."""
+STSB_COLUMNS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")
+"""The fields of a line of STS-B, in order; the files themselves do not name them."""
 
-CXC_STS_MARKS = ("score", "caption_id1", "caption_id2")
-"""Columns that only a file of Crisscrossed Captions has."""
+STSB_COUNTS = {"train": 5749, "dev": 1500, "test": 1379}
+"""Published number of rows of each split of STS-B."""
 
-_LOGGER = logging.getLogger("condsim")
+_UNIT_RANGE = (0.0, 1.0)
+_STS_RANGE = (0.0, 5.0)
+# A cosine that rounding brought above 1 does not turn a file into ratings from 0 to 5.
+_MIN_RATING_ABOVE_UNIT = 1.01
+_LOGGER = logging.getLogger(__name__)
 
 
-class GradedColumns(NamedTuple):
+class PairColumns(NamedTuple):
     """The names of the three columns."""
 
     sentence1: str = "sentence1"
     sentence2: str = "sentence2"
     score: str = "score"
-
-
-def compare_count(what: str, *, found: int, published: int) -> None:
-    """Warns where a data set has another number of rows than published (logger ``condsim``)."""
-    if found != published:
-        _LOGGER.warning(
-            "%s: has %d rows, and %d are published; figures on it are not comparable with "
-            "published ones",
-            what,
-            found,
-            published,
-        )
-
-
-def compare_split(path: Path, *, found: int, published: Mapping[str, int]) -> None:
-    """Same as `compare_count`, for the split that the name of a file tells."""
-    words = re.findall("[a-z]+", path.name.lower())
-    named = [split for split in published if split in words]
-    if len(named) == 1:
-        compare_count(str(path), found=found, published=published[named[0]])
 
 
 def make_task(
@@ -66,15 +54,15 @@ def make_task(
     name: str | None,
     revision: str | None = None,
 ) -> Task:
-    """Makes a task of the rows of a file: two sentences, the condition or None, and the label."""
-    # A text that is in many rows is held once: a million pairs take some hundred megabytes.
-    known: dict[str, str] = {}
+    """Make a task of the rows of a file: two sentences, a condition or None, and a label."""
+    # Equal texts share one object: a million pairs take some hundred megabytes.
+    texts: dict[str, str] = {}
     columns: tuple[list[str], list[str], list[str]] = ([], [], [])
     labels = array("f")
-    for *texts, label in rows:
-        for column, text in zip(columns, texts, strict=True):
+    for *row_texts, label in rows:
+        for column, text in zip(columns, row_texts, strict=True):
             if text is not None:
-                column.append(known.setdefault(text, text))
+                column.append(texts.setdefault(text, text))
         labels.append(label)
     sentences1, sentences2, conditions = columns
     return Task(
@@ -88,71 +76,166 @@ def make_task(
     )
 
 
-def load_graded(
-    path: Path,
+def join_tasks(tasks: Sequence[Task], *, name: str) -> Task:
+    """Concatenate the rows of tasks.
+
+    Args:
+        tasks: One or more, all on one scale, all with conditions or all without.
+
+    Returns:
+        Their rows; the revision is made of their revisions.
+
+    Raises:
+        InputError: If there are none, or they differ in scale or in having conditions.
+    """
+    if not tasks:
+        raise InputError("There are no tasks to join; at least one is needed.")
+    first = tasks[0]
+    for task in tasks[1:]:
+        if task.label_range != first.label_range:
+            raise InputError(
+                f"Joined tasks must have one label range; {first.name} has {first.label_range} and "
+                f"{task.name} has {task.label_range}."
+            )
+        if (task.conditions is None) != (first.conditions is None):
+            raise InputError(
+                f"Joined tasks must all have conditions, or none; {first.name} and {task.name} "
+                "differ."
+            )
+    conditions = tuple(chain.from_iterable(task.conditions or () for task in tasks))
+    revisions = " ".join(task.revision for task in tasks)
+    return Task(
+        name=name,
+        revision=hashlib.sha256(revisions.encode()).hexdigest()[:12],
+        sentences1=tuple(chain.from_iterable(task.sentences1 for task in tasks)),
+        sentences2=tuple(chain.from_iterable(task.sentences2 for task in tasks)),
+        conditions=None if first.conditions is None else conditions,
+        labels=np.concatenate([task.labels for task in tasks]),
+        label_range=first.label_range,
+    )
+
+
+def compare_count(subject: str, *, rows: int, published: int) -> None:
+    """Log a warning if a data set has another number of rows than published."""
+    if rows != published:
+        _LOGGER.warning(
+            "%s: has %d rows, and %d are published; results are not comparable with published ones",
+            subject,
+            rows,
+            published,
+        )
+
+
+def compare_split(path: Path, *, rows: int, published: Mapping[str, int]) -> None:
+    """Compare the count of the split that the name of a file contains; see `compare_count`."""
+    words = re.findall("[a-z]+", path.name.lower())
+    splits = [split for split in published if split in words]
+    if len(splits) == 1:
+        compare_count(str(path), rows=rows, published=published[splits[0]])
+
+
+def load_pairs(
+    path: Path | str,
     *,
-    columns: GradedColumns = GradedColumns(),  # noqa: B008  (immutable)
-    label_range: tuple[float, float],
-    fix: str = "Correct it, or remove the row.",
     name: str | None = None,
-    rows: Iterable[Row] | None = None,
+    columns: PairColumns = PairColumns(),  # noqa: B008
+    label_range: tuple[float, float] | None = None,
+    txt_as_tsv: bool = False,
 ) -> Task:
-    """Loads a file of sentence pairs with a score each; ``rows`` are those that it has."""
+    """Load a file of sentence pairs with a score each.
+
+    Args:
+        path: File with a header; formats as `condsim.data.files.iter_rows` reads them.
+        name: Name of the task; the file's stem by default.
+        columns: Names of the columns.
+        label_range: Lowest and highest score. By default from 0 to 1, or from 0 to 5 if a score is
+            above 1.
+        txt_as_tsv: Whether to read ``.txt`` as ``.tsv``.
+
+    Returns:
+        The rows in file order, without conditions, all labelled.
+    """
+    path = Path(path)
+    rows = iter_rows(path, columns=columns, txt_as_tsv=txt_as_tsv)
+    if label_range is None:
+        label_range = _detected_range(path, columns)
+    return task_of_pairs(path, rows, name=name, columns=columns, label_range=label_range)
+
+
+def task_of_pairs(
+    path: Path,
+    rows: Iterable[Row],
+    *,
+    name: str | None,
+    columns: PairColumns,
+    label_range: tuple[float, float],
+) -> Task:
+    """Make a task of the rows of a file of sentence pairs; see `load_pairs`."""
     first, second, score = columns
     pairs = (
-        (
-            row.text(first),
-            row.text(second),
-            None,
-            row.score(score, label_range=label_range, fix=fix),
-        )
-        for row in (iter_rows(path, columns=columns) if rows is None else rows)
+        (row.text(first), row.text(second), None, row.score(score, label_range=label_range))
+        for row in rows
     )
     task = make_task(path, pairs, label_range=label_range, name=name)
     _LOGGER.info("%s: %d pairs without conditions, all scored", task.name, len(task))
     return task
 
 
-def load_scored_pairs(path: Path | str, *, name: str | None = None) -> Task:
-    """Loads a file of scored pairs.
+def _detected_range(path: Path, columns: PairColumns) -> tuple[float, float]:
+    for row in iter_rows(path, columns=(columns.score,)):
+        score = number_of(row.cells[columns.score])
+        if score is not None and score > _MIN_RATING_ABOVE_UNIT:
+            return _STS_RANGE
+    return _UNIT_RANGE
 
-    Args:
-        path: File with the columns ``sentence1``, ``sentence2`` and ``score``; formats as
-            `condsim.data.reading.iter_rows` reads them.
-        name: Name of the task; the file's stem by default.
 
-    Returns:
-        The rows in file order, without conditions, each with a label from 0 to 1.
-
-    Raises:
-        InputError: If the file cannot be read or has no rows, a column is missing, a sentence is
-            empty or no text, or a score is no number from 0 to 1.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
-    """
-    fix = (
-        "Map the scores to that range (of a cosine the part below 0 becomes 0), or remove the row."
+def is_stsb(path: Path) -> bool:
+    """Detect a released STS-B file: its first line has a number in the fifth of 7 fields."""
+    try:
+        with closing(file_lines(path)) as lines:
+            first_line = next((line for line in lines if line.strip("\r\n")), "")
+    except InputError:
+        return False
+    fields = first_line.split("\t")
+    return (
+        len(fields) >= len(STSB_COLUMNS)
+        and number_of(fields[STSB_COLUMNS.index("score")]) is not None
     )
-    return load_graded(Path(path), label_range=(0.0, 1.0), fix=fix, name=name)
 
 
-def load_cxc_sts(path: Path | str, *, name: str | None = None) -> Task:
-    """Loads a file of Crisscrossed Captions STS with the text joined in.
+def load_stsb(path: Path | str, *, name: str | None = None) -> Task:
+    """Load a released STS-B file: ``sts-train.csv``, ``sts-dev.csv`` or ``sts-test.csv``.
 
-    Another number of rows than published is logged as a warning (logger ``condsim``); the name of
-    the file tells the split.
+    A number of rows that differs from the published one is logged as a warning.
 
     Args:
-        path: See `load_scored_pairs`.
+        path: Tab separated text in UTF-8, without a header; blank lines are skipped.
         name: Name of the task; the file's stem by default.
 
     Returns:
         The rows in file order, without conditions, each with a label from 0 to 5.
-
-    Raises:
-        InputError: See `load_scored_pairs`; scores are from 0 to 5.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     path = Path(path)
-    task = load_graded(path, label_range=(0.0, 5.0), name=name)
-    compare_split(path, found=len(task), published=CXC_STS_COUNTS)
+    rows = (_stsb_row(path, *record) for record in tsv_records(path, text_lines(path)))
+    task = make_task(path, rows, label_range=_STS_RANGE, name=name)
+    if not len(task):
+        raise InputError(f"{path}: has only blank lines.")
+    _LOGGER.info("%s: %d pairs without conditions, all scored", task.name, len(task))
+    compare_split(path, rows=len(task), published=STSB_COUNTS)
     return task
+
+
+def _stsb_row(path: Path, line: int, fields: list[str]) -> tuple[str, str, None, float]:
+    if len(fields) < len(STSB_COLUMNS):
+        raise InputError(
+            f"{location(path, line=line)}: must have at least {len(STSB_COLUMNS)} tab separated "
+            f"fields ({', '.join(STSB_COLUMNS)}), got {len(fields)}."
+        )
+    # The sources of the sentences may follow.
+    cells = {name: field.strip() for name, field in zip(STSB_COLUMNS, fields, strict=False)}
+    for column in ("sentence1", "sentence2"):
+        if not cells[column]:
+            raise InputError(f"{location(path, line=line, column=column)}: must not be empty.")
+    where = location(path, line=line, column="score")
+    score = score_of(cells["score"], where, label_range=_STS_RANGE)
+    return cells["sentence1"], cells["sentence2"], None, score

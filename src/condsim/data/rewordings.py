@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.data.reading import iter_rows, stem_of
-from condsim.data.row import Row, shown
+from condsim.data.files import iter_rows, stem_of
+from condsim.data.row import Row, short_repr
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.types import IntArray
@@ -18,7 +18,7 @@ REWORDING_COLUMNS = ("sentence1", "sentence2", "condition_group", "condition")
 """The columns of a file of rewordings."""
 
 BUNDLED_REWORDINGS = Path(__file__).resolve().parent.parent / "assets" / "rewordings.csv"
-"""The set that ships: 48 pairs of sentences of our own, 12 conditions in 6 wordings each."""
+"""The bundled set: 48 sentence pairs written for condsim, 12 conditions in 6 wordings each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,40 +48,40 @@ class Rewordings:
 
 
 def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
-    """Loads a file of rewordings.
+    """Load a file of rewordings.
 
     Args:
         path: File with the columns ``sentence1``, ``sentence2``, ``condition_group`` and
-            ``condition``; formats as `iter_rows` reads them. By default the set that ships.
+            ``condition``; formats as `condsim.data.files.iter_rows` reads them.
 
     Returns:
         The rows in file order.
 
     Raises:
-        InputError: See `iter_rows`; also if a cell is empty, or a pair has a wording twice or only
-            one.
-        MissingExtraError: See `iter_rows`.
+        InputError: If the file cannot be read, a cell is empty, or a pair has a wording twice or
+            only one.
+        MissingExtraError: If the file is Parquet and pyarrow is missing.
     """
     path = Path(path)
     rows: dict[tuple[str, ...], Row] = {}
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in iter_rows(path, columns=REWORDING_COLUMNS):
         texts = tuple(row.text(column) for column in REWORDING_COLUMNS)
-        earlier = rows.setdefault(texts, row)
-        if earlier is not row:
+        first = rows.setdefault(texts, row)
+        if first is not row:
             raise InputError(
                 f"{row.place('condition')}: a pair must have each wording once, got "
-                f"{shown(texts[-1])}, which row {earlier.number} has too. Remove one of the rows."
+                f"{short_repr(texts[-1])} again after row {first.number}."
             )
         groups[texts[:-1]].append(row)
-    for row, *others in groups.values():
-        if not others:
+    for group_rows in groups.values():
+        if len(group_rows) == 1:
+            row = group_rows[0]
             raise InputError(
-                f"{row.place()}: a pair must have two or more wordings of a condition_group, got 1 "
-                f"of {shown(row.cells['condition_group'])}. Add a wording for the same two "
-                "sentences, or remove the row."
+                f"{row.place()}: a pair must have two or more wordings of a condition_group, "
+                f"got 1 of {short_repr(row.cells['condition_group'])}."
             )
-    number_of = {group: number for number, group in enumerate(groups)}
+    ids = {group: number for number, group in enumerate(groups)}
     sentences1, sentences2, condition_groups, conditions = zip(*rows, strict=True)
     return Rewordings(
         name=stem_of(path),
@@ -90,5 +90,5 @@ def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
         sentences2=sentences2,
         condition_groups=condition_groups,
         conditions=conditions,
-        group_ids=np.array([number_of[texts[:-1]] for texts in rows], np.int64),
+        group_ids=np.array([ids[texts[:-1]] for texts in rows], np.int64),
     )

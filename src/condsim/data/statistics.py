@@ -1,8 +1,9 @@
-"""Statistics of a data file: those of the C-STS paper, and the traps in the data."""
+"""Pairs of rows in a task, and the statistics of the C-STS paper.
 
-# Deshpande et al. (2023), §3 and Figure 4, report rows, mean lengths in words (sentences 12.6,
-# conditions 5.3) and the distribution of the labels. The other figures show what a model can
-# exploit without reading the sentences.
+Deshpande et al. (2023), section 3 and figure 4, report rows, mean lengths in words (sentences 12.6,
+conditions 5.3) and the distribution of the labels. The other figures show what a model can exploit
+without reading the sentences.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +12,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
 from condsim.errors import InputError
 from condsim.types import IntArray, Task
 
-_LOGGER = logging.getLogger("condsim")
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Which rows belong together, and which of two is the higher.
+    """Rows of the same sentence pair with different labels.
 
     Attributes:
         pair_ids: Id of each row's sentence pair, from 0 in alphabetical order, ``(n,)``; -1 where
@@ -52,13 +52,10 @@ class Pairing:
 
 
 def pair_rows(task: Task) -> Pairing:
-    """Pairs the rows by equal (sentence1, sentence2) and by label.
+    """Pair the labelled rows by equal (sentence1, sentence2) and by label.
 
     The order of the rows does not matter, except that the result names rows by their index. The
-    counts are logged in one line at level info (logger ``condsim``).
-
-    Args:
-        task: The rows; those without a label take no part.
+    counts are logged at level info.
 
     Returns:
         The pairs, ordered by sentence pair, then from the highest labels down.
@@ -72,11 +69,9 @@ def pair_rows(task: Task) -> Pairing:
     pair_ids = np.full(len(task), -1, np.int64)
     high: list[int] = []
     low: list[int] = []
-    ties = lone_rows = larger_groups = 0
+    ties = 0
     for pair_id, key in enumerate(sorted(groups)):
         rows = sorted(groups[key], key=lambda row: (-labels[row], conditions[row]))
-        lone_rows += len(rows) == 1
-        larger_groups += len(rows) > 2
         pair_ids[rows] = pair_id
         for first, second in combinations(rows, 2):
             if labels[first] > labels[second]:
@@ -90,82 +85,37 @@ def pair_rows(task: Task) -> Pairing:
         high=np.array(high, np.int64),
         low=np.array(low, np.int64),
         ties=ties,
-        lone_rows=lone_rows,
+        lone_rows=sum(len(rows) == 1 for rows in groups.values()),
         unlabelled_rows=len(task) - int(task.valid.sum()),
-        larger_groups=larger_groups,
+        larger_groups=sum(len(rows) > 2 for rows in groups.values()),
     )
-    if task.conditions is not None:  # without conditions there is nothing to contrast
+    # Without conditions there is nothing to contrast.
+    if task.conditions is not None:
         _LOGGER.info(
             "%s: %d high-low pairs, %d ties, %d lone rows, %d unlabelled rows, %d larger groups",
             task.name,
             pairing.pairs,
-            ties,
-            lone_rows,
+            pairing.ties,
+            pairing.lone_rows,
             pairing.unlabelled_rows,
-            larger_groups,
+            pairing.larger_groups,
         )
     return pairing
 
 
-class Fold(NamedTuple):
-    """A fold to test on, and all other folds to train on."""
-
-    train: Task
-    test: Task
-
-
-def cross_validation(task: Task, *, folds: int = 10, seed: int = 0) -> tuple[Fold, ...]:
-    """Splits the labelled rows of a task for cross-validation, as AFS needs it (SSBC §4.4).
-
-    Rows of one sentence pair, in either order, are in one fold, whatever the order of the rows. A
-    sentence may be in pairs of several folds: those of AFS mostly are, as in all published results.
-
-    Args:
-        folds: Number of folds, at least 2.
-        seed: Seed of the split, 0 or more.
-
-    Returns:
-        The folds, named after the task; their sizes differ by one sentence pair at most.
-
-    Raises:
-        InputError: If ``folds`` is below 2, ``seed`` below 0, or there are fewer labelled sentence
-            pairs than folds.
-    """
-    if folds < 2 or seed < 0:
-        raise InputError(
-            "Cross-validation needs at least 2 'folds' and a 'seed' of 0 or more. Got "
-            f"{folds} and {seed}."
-        )
-    task = task.labelled()
-    pairs = [(min(pair), max(pair)) for pair in zip(task.sentences1, task.sentences2, strict=True)]
-    if len(set(pairs)) < folds:
-        raise InputError(
-            f"{task.name}: {folds} folds need as many labelled sentence pairs. Got "
-            f"{len(set(pairs))}; ask for fewer folds."
-        )
-    fold = draw_folds(pairs, folds=folds, seed=seed)
-    return tuple(
-        Fold(task.take(np.flatnonzero(fold != number)), task.take(np.flatnonzero(fold == number)))
-        for number in range(folds)
-    )
-
-
 def draw_folds(pairs: Sequence[tuple[str, str]], *, folds: int, seed: int) -> IntArray:
-    """Draws the fold of each sentence pair; equal pairs share one, in either order.
-
-    Args:
-        pairs: The pairs, length n.
-        folds: Number of folds, at least 2; some are empty if there are few distinct pairs.
+    """Draw the fold of each sentence pair; equal pairs share one, in either order.
 
     Returns:
-        The folds, ``(n,)``, each in [0, folds).
+        The folds, ``(n,)``, each in [0, folds); some are empty if there are few distinct pairs.
     """
-    distinct = sorted(set(pairs))
-    drawn = np.random.default_rng(seed).permutation(len(distinct)) % folds
-    fold_of = dict(zip(distinct, drawn.tolist(), strict=True))
-    for one, two in distinct:
-        if (two, one) in fold_of:  # where one order alone is there, its fold stays as drawn
-            fold_of[two, one] = fold_of[one, two]
+    distinct_pairs = sorted(set(pairs))
+    drawn = np.random.default_rng(seed).permutation(len(distinct_pairs)) % folds
+    fold_of = dict(zip(distinct_pairs, drawn.tolist(), strict=True))
+    # A pair that occurs in one order only keeps the fold that was drawn for it.
+    for first, second in distinct_pairs:
+        if (second, first) in fold_of:
+            fold_of[second, first] = fold_of[first, second]
     return np.array([fold_of[pair] for pair in pairs], np.int64)
 
 
@@ -182,7 +132,7 @@ class Lengths:
 
 @dataclass(frozen=True)
 class TaskStatistics:
-    """What `describe` finds in a task.
+    """Statistics of a task.
 
     Attributes:
         revision: Revision of its data.
@@ -197,18 +147,16 @@ class TaskStatistics:
         sentence_words: Lengths over both sentences of every row.
         condition_words: Lengths over the condition of every row; None without conditions.
         unique_sentences: Distinct sentences, over both columns.
-        distinct_conditions: Distinct conditions, letter case ignored.
+        distinct_conditions: Distinct conditions, ignoring case.
         frequent_conditions: (condition in lower case, rows), the most frequent first and equally
-            frequent ones by the alphabet. Letter case is ignored; nothing else is: "the sport",
-            "sport" and "sport." are three conditions.
-        mean_gap: Mean of high minus low label over the high-low pairs (ties left out); None
-            without such pairs.
+            frequent ones in alphabetical order. "sport" and "sport." are two conditions.
+        mean_gap: Mean of high minus low label over the high-low pairs; None without such pairs.
         gap_histogram: (high minus low label, high-low pairs), smallest gap first.
         repeated_condition_rows: Rows whose sentence pair has another row, labelled or not, with
             the very same condition.
         first_is_higher_share: Share in [0, 1] of the high-low pairs whose higher row comes first
-            in the file; None without such pairs. Far from 0.5, the order of the rows gives the
-            labels away and must not reach a model.
+            in the file; None without such pairs. Far from 0.5, the order of the rows reveals the
+            labels and must not reach a model.
     """
 
     name: str
@@ -233,11 +181,7 @@ class TaskStatistics:
     first_is_higher_share: float | None
 
     def to_dict(self) -> dict[str, object]:
-        """Gives the attributes by name, as JSON can hold them.
-
-        Histograms and frequent conditions become objects from the value, as text ("3", "2.5"), to
-        its count.
-        """
+        """Return the attributes as plain values; histograms become objects from value to count."""
         histograms = {
             "label_histogram": {f"{label:g}": count for label, count in self.label_histogram},
             "gap_histogram": {f"{gap:g}": count for gap, count in self.gap_histogram},
@@ -247,22 +191,24 @@ class TaskStatistics:
 
 
 def describe(task: Task, *, top: int = 10) -> TaskStatistics:
-    """Computes the statistics of a task.
+    """Compute the statistics of a task.
 
     Args:
-        top: How many of the most frequent conditions to list, 0 or more.
+        task: The rows, at least one.
+        top: Number of the most frequent conditions to list.
 
     Raises:
         InputError: If the task has no rows, or ``top`` is negative.
     """
     if top < 0:
-        raise InputError(f"The 'top' parameter must be 0 or more. Got {top} instead.")
+        raise InputError(f"'top' must be 0 or more; got {top}.")
     if not len(task):
-        raise InputError(f"Task {task.name!r} has no rows; there is nothing to describe.")
+        raise InputError(f"{task.name}: has no rows to describe.")
     pairing = pair_rows(task)
     sentences = task.sentences1 + task.sentences2
     conditions = task.conditions or ()
     folded = Counter(condition.casefold() for condition in conditions)
+    most_frequent = sorted(folded.items(), key=lambda item: (-item[1], item[0]))[:top]
     rows_of = Counter(zip(task.sentences1, task.sentences2, conditions, strict=bool(conditions)))
     gaps = task.labels[pairing.high] - task.labels[pairing.low]
     return TaskStatistics(
@@ -276,14 +222,14 @@ def describe(task: Task, *, top: int = 10) -> TaskStatistics:
         ties=pairing.ties,
         lone_rows=pairing.lone_rows,
         larger_groups=pairing.larger_groups,
-        label_histogram=_counts(task.labels[task.valid].tolist()),
+        label_histogram=_histogram(task.labels[task.valid].tolist()),
         sentence_words=_lengths(sentences),
         condition_words=_lengths(conditions) if conditions else None,
         unique_sentences=len(set(sentences)),
         distinct_conditions=len(folded),
-        frequent_conditions=tuple(sorted(folded.items(), key=lambda one: (-one[1], one[0]))[:top]),
+        frequent_conditions=tuple(most_frequent),
         mean_gap=float(gaps.mean(dtype=np.float64)) if pairing.pairs else None,
-        gap_histogram=_counts(gaps.tolist()),
+        gap_histogram=_histogram(gaps.tolist()),
         repeated_condition_rows=sum(count for count in rows_of.values() if count > 1),
         first_is_higher_share=(
             float((pairing.high < pairing.low).mean()) if pairing.pairs else None
@@ -291,8 +237,8 @@ def describe(task: Task, *, top: int = 10) -> TaskStatistics:
     )
 
 
-def _counts(values: Iterable[float]) -> Counts:
-    # Six digits: a float32 label of 2.3 is 2.3 again.
+def _histogram(values: Iterable[float]) -> Counts:
+    # With six digits a float32 label of 2.3 is 2.3 again.
     return tuple(sorted(Counter(float(f"{value:.6g}") for value in values).items()))
 
 

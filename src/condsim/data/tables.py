@@ -1,7 +1,7 @@
-"""Texts with labelled attributes, each a criterion that two texts can agree in or not."""
+"""Tables of labelled texts: texts with attributes, text pairs with labels, or any table.
 
-# Three forms are read: JSON lines of texts with their attributes, JSON lines of text pairs labelled
-# criterion by criterion, and any table with a column of texts and one for each criterion.
+The criteria of a row are conditions: a text has values in each, a pair of texts has labels.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from condsim.data.reading import column_names, iter_rows
-from condsim.data.row import Row, shown
+from condsim.data.files import column_names, iter_rows
+from condsim.data.row import Row, short_repr
 from condsim.errors import InputError, unknown_name
 
 _TEXT_FORM = ("text", "attributes")
 _PAIR_FORM = ("text1", "text2", "labels")
-_VALUES = 'a text, a number or a list of them, such as "red" or ["red", "blue"]'
 
 
 @dataclass(frozen=True, slots=True)
 class CriteriaText:
-    """A text and what is known of it.
+    """A text and its attributes.
 
     Attributes:
         text: The text, not empty.
@@ -58,7 +57,7 @@ def iter_criteria(
     criteria: Sequence[str] | None = None,
     separator: str | None = None,
 ) -> Iterator[CriteriaText | CriteriaPair]:
-    """Streams texts or text pairs with labelled attributes in bounded memory.
+    """Stream texts or text pairs with labelled attributes in bounded memory.
 
     The form is detected from the columns, in JSON lines from the keys of the first row:
 
@@ -66,122 +65,126 @@ def iter_criteria(
       [values]}}``; a criterion that a text does not mention is left out.
     - ``text1``, ``text2`` and ``labels``: pairs, ``{"text1": ..., "text2": ..., "labels":
       {criterion: number}}``, from 0 for different to 1 for the same.
-    - All else is a table: a column of texts, and a column for each criterion whose name is the
-      condition. An empty cell means that the text does not mention it.
+    - Everything else is a table: a column of texts, and a column for each criterion whose name is
+      the condition. An empty cell means that the text does not mention it.
 
     Args:
-        path: A file as `iter_rows` reads it.
+        path: A file as `condsim.data.files.iter_rows` reads it.
         text: The column of texts in a table.
         criteria: The criteria to read; by default all, in a table every other column.
-        separator: What separates several values in a cell of a table, such as ``"|"``; None takes
-            each cell for one value.
+        separator: Separator of several values in a cell of a table, such as ``"|"``; by default
+            each cell is one value.
 
     Yields:
         The rows in file order, also those that mention no criterion. Repeated values of a text
         occur once.
 
     Raises:
-        InputError: If the file cannot be read, a text is empty or no text, a value is none, a
-            label is no number from 0 to 1, ``separator`` is empty, or a criterion of ``criteria``
-            occurs in no row.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+        InputError: If the file cannot be read, a text is empty or not text, a value or label is
+            malformed, ``separator`` is empty, or a criterion of ``criteria`` occurs in no row.
+        MissingExtraError: If the file is Parquet and pyarrow is missing.
     """
     path = Path(path)
     if separator == "":
-        raise InputError("The 'separator' of values must be at least one character. Got ''.")
-    names = column_names(path)
-    wanted = None if criteria is None else dict.fromkeys(criteria)
-    seen: dict[str, None] = {}
+        raise InputError("The 'separator' must have at least one character; got ''.")
+    names = set(column_names(path))
     rows: Iterator[CriteriaText | CriteriaPair]
-    if set(_PAIR_FORM) <= set(names):
-        rows = map(_pair, iter_rows(path, columns=_PAIR_FORM[:2], others=True))
-    elif set(_TEXT_FORM) <= set(names):
-        rows = map(_text, iter_rows(path, columns=_TEXT_FORM[:1], others=True))
+    if set(_PAIR_FORM) <= names:
+        rows = map(_read_criteria_pair, iter_rows(path, columns=_PAIR_FORM[:2], whole_record=True))
+    elif set(_TEXT_FORM) <= names:
+        rows = map(_read_criteria_text, iter_rows(path, columns=_TEXT_FORM[:1], whole_record=True))
     else:
-        rows = _table(path, text=text, separator=separator)
+        rows = _read_table(path, text=text, separator=separator)
+    seen: dict[str, None] = {}
     for row in rows:
-        known = row.attributes if isinstance(row, CriteriaText) else row.labels
-        seen.update(dict.fromkeys(known))
-        yield row if wanted is None else _only(row, wanted)
-    for name in wanted or ():
+        seen |= dict.fromkeys(row.attributes if isinstance(row, CriteriaText) else row.labels)
+        yield row if criteria is None else _select(row, criteria)
+    for name in criteria or ():
         if name not in seen:
             raise unknown_name(f"criterion in {path}", name, seen)
 
 
-def _only(
-    row: CriteriaText | CriteriaPair, wanted: Mapping[str, None]
+def _select(
+    row: CriteriaText | CriteriaPair, criteria: Sequence[str]
 ) -> CriteriaText | CriteriaPair:
-    """The row with the wanted criteria, in their order."""
+    """Reduce a row to some criteria, in their order."""
     if isinstance(row, CriteriaPair):
-        labels = {name: row.labels[name] for name in wanted if name in row.labels}
+        labels = {name: row.labels[name] for name in criteria if name in row.labels}
         return CriteriaPair(row.text1, row.text2, labels, row.place)
-    kept = {name: row.attributes[name] for name in wanted if name in row.attributes}
-    return CriteriaText(row.text, kept, row.place)
+    attributes = {name: row.attributes[name] for name in criteria if name in row.attributes}
+    return CriteriaText(row.text, attributes, row.place)
 
 
-def _text(row: Row) -> CriteriaText:
-    found = {
-        name: values
-        for name, value in _object(row, "attributes").items()
-        if (values := _values(value, row.place("attributes"), name, separator=None))
-    }
-    return CriteriaText(row.text("text"), found, row.place())
+def _read_criteria_text(row: Row) -> CriteriaText:
+    values = _object(row, "attributes")
+    attributes = _attributes(values, row.place("attributes"), separator=None)
+    return CriteriaText(row.text("text"), attributes, row.place())
 
 
-def _pair(row: Row) -> CriteriaPair:
+def _read_criteria_pair(row: Row) -> CriteriaPair:
     labels = {}
     for name, value in _object(row, "labels").items():
         number = value if isinstance(value, int | float) else math.nan
         if not 0 <= number <= 1:
             raise InputError(
-                f"{row.place('labels')}: {shown(name)} must be a number from 0 (different) to 1 "
-                f"(the same), got {shown(value)}. Correct it, or leave the criterion out."
+                f"{row.place('labels')}: {short_repr(name)} must be a number from 0 (different) to "
+                f"1 (the same), got {short_repr(value)}."
             )
         labels[name] = float(number)
     return CriteriaPair(row.text("text1"), row.text("text2"), labels, row.place())
 
 
-def _table(path: Path, *, text: str, separator: str | None) -> Iterator[CriteriaText]:
-    for row in iter_rows(path, columns=(text,), others=True):
-        found = {
-            name: values
-            for name, value in row.record.items()
-            if name != text
-            and name.strip("_ ")  # the index of a pandas file has no name
-            and (values := _values(value, row.place(name), name, separator=separator))
-        }
-        yield CriteriaText(row.text(text), found, row.place())
+def _read_table(path: Path, *, text: str, separator: str | None) -> Iterator[CriteriaText]:
+    for row in iter_rows(path, columns=(text,), whole_record=True):
+        attributes: dict[str, tuple[str, ...]] = {}
+        for name, value in row.record.items():
+            # The index column of a pandas file has no name.
+            if name != text and name.strip("_ "):
+                attributes |= _attributes({name: value}, row.place(name), separator=separator)
+        yield CriteriaText(row.text(text), attributes, row.place())
 
 
 def _object(row: Row, column: str) -> Mapping[str, object]:
-    """The criteria of a row, each with what the file has of it."""
-    found = row.record.get(column)
-    if not isinstance(found, Mapping) or not all(map(str.strip, found)):
+    """Return the criteria of a row, each with its value in the file."""
+    value = row.record.get(column)
+    if not isinstance(value, Mapping) or not all(map(str.strip, value)):
         raise InputError(
             f"{row.place(column)}: must be an object with a key for each criterion, none of them "
-            f'empty, got {shown(found)}. Write {{"the topic": ...}}, or {{}} for none.'
+            f"empty, got {short_repr(value)}."
         )
-    return {name.strip(): value for name, value in found.items()}
+    return {name.strip(): item for name, item in value.items()}
 
 
-def _values(value: object, where: str, name: str, *, separator: str | None) -> tuple[str, ...]:
-    """The distinct values of a criterion; none where the text does not mention it."""
+def _attributes(
+    values: Mapping[str, object], where: str, *, separator: str | None
+) -> dict[str, tuple[str, ...]]:
+    """Return the distinct values of each criterion, without criteria that have none."""
+    attributes = {}
+    for name, value in values.items():
+        if distinct_values := _distinct_values(name, value, where, separator=separator):
+            attributes[name] = distinct_values
+    return attributes
+
+
+def _distinct_values(
+    name: str, value: object, where: str, *, separator: str | None
+) -> tuple[str, ...]:
     parts: list[object] = [value]
     if isinstance(value, list | tuple):
         parts = list(value)
     elif isinstance(value, str) and separator is not None:
         parts = list(value.split(separator))
-    found: dict[str, None] = {}
+    words: dict[str, None] = {}
     for part in parts:
         if part is None or (isinstance(part, float) and math.isnan(part)):
             continue
         if not isinstance(part, str | int | float):
             raise InputError(
-                f"{where}: the value of {shown(name)} must be {_VALUES}, got {shown(part)}. "
-                "Correct it, or leave the criterion out."
+                f"{where}: the value of {short_repr(name)} must be a text, a number or a list of "
+                f'them, such as "red" or ["red", "blue"], got {short_repr(part)}.'
             )
         word = str(part).lower() if isinstance(part, bool) else str(part)
         word = word.removesuffix(".0") if isinstance(part, float) else word.strip()
         if word:
-            found[word] = None
-    return tuple(found)
+            words[word] = None
+    return tuple(words)

@@ -1,7 +1,8 @@
-"""The written form: a text file with one text pair a line, under several conditions at once."""
+"""The written form: a text file with one text pair a line, under several conditions at once.
 
-# ``domain ||| text 1 ||| text 2 ||| condition = label ; condition = label`` is easy to write and to
-# check by hand. ``data/written`` of the repository is in this form.
+``domain ||| text 1 ||| text 2 ||| condition = label ; condition = label`` is easy to write and to
+check by hand. ``data/written`` of the repository is in this form.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +14,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from condsim.data.files import suffix_of, text_lines
 from condsim.data.formats import file_lines
 from condsim.data.pairs import make_task
-from condsim.data.reading import suffix_of, text_lines
-from condsim.data.row import place, score_of, shown
+from condsim.data.row import location, score_of, short_repr
 from condsim.errors import InputError
 from condsim.io import sha256_of, write_text
 from condsim.types import IntArray, Task
 
-_FIELD = "|||"
-_PARTS = ("domain", "text 1", "text 2")
+_FIELD_SEPARATOR = "|||"
+_TEXT_FIELDS = ("domain", "text 1", "text 2")
 _FORM = "'domain ||| text 1 ||| text 2 ||| condition = label ; condition = label'"
 _LABEL_RANGE = (1.0, 5.0)
-_LOGGER = logging.getLogger("condsim")
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class WrittenPair:
     """A line of the written form.
 
     Attributes:
-        domain: What the texts are of, such as ``hotel reviews``.
+        domain: Kind of the texts, such as ``hotel reviews``.
         sentence1: The first text, not empty.
         sentence2: The second text, not empty.
         labels: Similarity from 1 to 5 by condition, one or more.
@@ -51,7 +52,7 @@ class WrittenPair:
 
 @dataclass(frozen=True)
 class WrittenTask(Task):
-    """A task that knows the domain of each row.
+    """A task with the domain of each row.
 
     Attributes:
         domains: The domain of each row, length n.
@@ -60,50 +61,46 @@ class WrittenTask(Task):
     domains: tuple[str, ...] = ()
 
     def take(self, rows: IntArray) -> Self:
-        """Gives a task of some rows, by their indices ``(m,)``, in that order."""
+        """Return a task of the rows with the indices ``(m,)``, in that order."""
         return replace(super().take(rows), domains=tuple(self.domains[row] for row in rows))
 
 
 def is_written(path: Path) -> bool:
-    """Whether a file is in the written form: a ``.txt`` whose first line has the separator."""
+    """Detect the written form: a ``.txt`` whose first line contains the separator."""
     if suffix_of(path) != ".txt" or not path.is_file():
         return False
     try:
         with closing(file_lines(path)) as lines:
-            return _FIELD in next((line for line in lines if line.strip()), "")
-    except InputError:  # reading its rows says what is wrong
+            return _FIELD_SEPARATOR in next((line for line in lines if line.strip()), "")
+    except InputError:
         return False
 
 
 def iter_written(path: Path | str) -> Iterator[WrittenPair]:
-    """Streams a file of the written form; blank lines are skipped.
+    """Stream a file of the written form; blank lines are skipped.
 
     Args:
         path: A text file in UTF-8, perhaps gzipped: one pair a line, ``domain ||| text 1 ||| text
-            2 ||| condition = label ; condition = label``. Labels are from 1 to 5 and may be halves.
-            No text has ``|||`` in it, and no condition has ``;`` or ``=``.
+            2 ||| condition = label ; condition = label``. Labels are from 1 to 5 and may be
+            fractions. A text contains no ``|||``, and a condition no ``;`` or ``=``.
 
     Yields:
         The pairs in file order.
-
-    Raises:
-        InputError: If the file cannot be read or has no pairs, a line has another form, a text or
-            a condition is empty, a pair has a condition twice, or a label is no number from 1 to 5.
     """
     path = Path(path)
-    empty = True
+    is_empty = True
     for number, line in enumerate(text_lines(path), start=1):
         if line.strip():
-            yield _pair(line, place(path, line=number), number)
-            empty = False
-    if empty:
-        raise InputError(f"{path}: has only blank lines. At least one pair is needed: {_FORM}.")
+            yield _parse_pair(line, location(path, line=number), number)
+            is_empty = False
+    if is_empty:
+        raise InputError(f"{path}: has only blank lines; at least one pair is needed: {_FORM}.")
 
 
 def load_written(
     paths: Path | str | Sequence[Path | str], *, name: str | None = None
 ) -> WrittenTask:
-    """Loads one or more files of the written form.
+    """Load one or more files of the written form.
 
     Args:
         paths: A file, or several whose rows follow one another; see `iter_written`.
@@ -117,29 +114,25 @@ def load_written(
     """
     files = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
     if not files:
-        raise InputError("The written form needs at least one file. Got none.")
+        raise InputError("The written form needs at least one file; got none.")
     pairs: dict[tuple[str, str], WrittenPair] = {}
-    for pair in (pair for path in files for pair in iter_written(path)):
-        earlier = pairs.setdefault((pair.sentence1, pair.sentence2), pair)
-        if earlier is not pair:
-            raise InputError(
-                f"{pair.place}: each pair of texts must occur once, and this one is also at "
-                f"{earlier.place}. Put all conditions on one line, or remove one."
-            )
+    for path in files:
+        for pair in iter_written(path):
+            first = pairs.setdefault((pair.sentence1, pair.sentence2), pair)
+            if first is not pair:
+                raise InputError(
+                    f"{pair.place}: each pair of texts must occur once, and this one is also at "
+                    f"{first.place}. Put all conditions on one line."
+                )
     hashes = [sha256_of(path) for path in files]
-    joined = hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+    if len(files) > 1:
+        hashes = [hashlib.sha256(" ".join(hashes).encode()).hexdigest()]
     rows = (
         (pair.sentence1, pair.sentence2, condition, label)
         for pair in pairs.values()
         for condition, label in pair.labels.items()
     )
-    task = make_task(
-        files[0],
-        rows,
-        label_range=_LABEL_RANGE,
-        name=name,
-        revision=(hashes[0] if len(files) == 1 else joined)[:12],
-    )
+    task = make_task(files[0], rows, label_range=_LABEL_RANGE, name=name, revision=hashes[0][:12])
     domains = tuple(pair.domain for pair in pairs.values() for _ in pair.labels)
     _LOGGER.info(
         "%s: %d rows of %d pairs in %d domains", task.name, len(task), len(pairs), len(set(domains))
@@ -148,47 +141,40 @@ def load_written(
 
 
 def write_written(pairs: Iterable[WrittenPair], path: Path) -> None:
-    """Writes pairs in the written form, in one step; `iter_written` reads them back.
-
-    Raises:
-        InputError: If the file cannot be written.
-    """
-    lines = (
-        f" {_FIELD} ".join([pair.domain, pair.sentence1, pair.sentence2, _conditions(pair.labels)])
-        for pair in pairs
-    )
-    write_text(path, "".join(f"{line}\n" for line in lines))
+    """Write pairs in the written form, in one step; `iter_written` reads them back."""
+    lines = []
+    for pair in pairs:
+        labels = [f"{condition} = {label:g}" for condition, label in pair.labels.items()]
+        fields = [pair.domain, pair.sentence1, pair.sentence2, " ; ".join(labels)]
+        lines.append(f" {_FIELD_SEPARATOR} ".join(fields) + "\n")
+    write_text(path, "".join(lines))
 
 
-def _conditions(labels: Mapping[str, float]) -> str:
-    return " ; ".join(f"{condition} = {label:g}" for condition, label in labels.items())
-
-
-def _pair(line: str, where: str, number: int) -> WrittenPair:
-    fields = [part.strip() for part in line.split(_FIELD)]
-    if len(fields) != len(_PARTS) + 1:
+def _parse_pair(line: str, where: str, number: int) -> WrittenPair:
+    fields = [part.strip() for part in line.split(_FIELD_SEPARATOR)]
+    if len(fields) != len(_TEXT_FIELDS) + 1:
         raise InputError(
-            f"{where}: must have 4 parts separated by {_FIELD}, {_FORM}, got {len(fields)}. Add "
-            "what is missing, or take the separator out of the texts."
+            f"{where}: must have 4 parts separated by {_FIELD_SEPARATOR}, {_FORM}, got "
+            f"{len(fields)}."
         )
     *texts, conditions = fields
-    for what, text in zip(_PARTS, texts, strict=True):
+    for name, text in zip(_TEXT_FIELDS, texts, strict=True):
         if not text:
-            raise InputError(f"{where}: the {what} must not be empty. Write it, or drop the line.")
+            raise InputError(f"{where}: the {name} must not be empty.")
     labels: dict[str, float] = {}
     for part in conditions.split(";"):
         condition, _, label = (piece.strip() for piece in part.partition("="))
         if not condition or "=" in label:
             raise InputError(
-                f"{where}: each condition must be written 'condition = label' and end with ; if "
-                f"another follows, got {shown(part.strip())}. Correct it."
+                f"{where}: each condition must be written 'condition = label', separated by ;, got "
+                f"{short_repr(part.strip())}."
             )
         if condition in labels:
             raise InputError(
-                f"{where}: each condition must occur once in a pair, got {shown(condition)} twice. "
-                "Remove one."
+                f"{where}: each condition must occur once in a pair, got {short_repr(condition)} "
+                "twice."
             )
-        what = f"{where}, condition {condition!r}: the label"
-        labels[condition] = score_of(label, what, label_range=_LABEL_RANGE, fix="Correct it.")
+        subject = f"{where}, condition {condition!r}: the label"
+        labels[condition] = score_of(label, subject, label_range=_LABEL_RANGE)
     domain, sentence1, sentence2 = texts
     return WrittenPair(domain, sentence1, sentence2, labels, where, number)

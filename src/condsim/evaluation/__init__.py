@@ -1,19 +1,17 @@
 """Measure scorers: metrics, intervals, reports, tables and thresholds."""
 
-from condsim.evaluation.correlation import aggregate_spearman
 from condsim.evaluation.evaluate import evaluate, triplet_accuracy
 from condsim.evaluation.metrics import over_estimation
 from condsim.evaluation.report import Report
 from condsim.evaluation.rewording import robustness
-from condsim.evaluation.suite.data import load_suite
-from condsim.evaluation.suite.running import evaluate_suite
-from condsim.evaluation.suite.tables import suite_markdown
+from condsim.evaluation.suite import evaluate_suite
+from condsim.evaluation.suite_data import load_suite
+from condsim.evaluation.suite_tables import suite_markdown
 from condsim.evaluation.tables import to_markdown
 from condsim.evaluation.threshold import find_threshold
 
 __all__ = [
     "Report",
-    "aggregate_spearman",
     "evaluate",
     "evaluate_suite",
     "find_threshold",

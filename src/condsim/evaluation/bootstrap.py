@@ -1,9 +1,10 @@
-"""The same statistics over many resamples at once, as functions of integer row weights."""
+"""The cluster bootstrap: statistics over many resamples at once, as functions of row weights.
 
-# A resample that draws a row three times is the sample with that row weighted 3. So a block of
-# resamples is a matrix of weights (b, n), values are sorted once instead of once a resample, and
-# the average ranks of every resample come from one cumulative sum. With all weights 1 each function
-# here equals its namesake in ``correlation``.
+A resample that draws a row three times is the sample with that row weighted 3. So a block of
+resamples is a matrix of weights (b, n), values are sorted once instead of once per resample, and
+the average ranks of every resample come from one cumulative sum. With all weights 1 each function
+here equals its namesake in `condsim.evaluation.correlation`.
+"""
 
 from __future__ import annotations
 
@@ -28,23 +29,24 @@ Number = Annotated[
     Field(allow_inf_nan=True),
     BeforeValidator(lambda value: math.nan if value is None else value),
 ]
-"""A number that may be NaN; JSON has null for it."""
+"""A number that may be NaN, which is null in JSON."""
 
-BLOCK = 1 << 18  # weights held at once: 2 MiB of float64, so that a block stays in the cache
+# A block of 2 MiB of float64 stays in the processor's cache.
+WEIGHTS_PER_BLOCK = 1 << 18
 
 
 def resample_weights(
     clusters: NDArray[np.int64], *, resamples: int = 1000, seed: int = 0
 ) -> Iterator[Float64Array]:
-    """Draws resamples of clusters ``(n,)`` as row weights, in blocks of ``(b, n)``."""
+    """Draw resamples of clusters ``(n,)`` as row weights, in blocks of ``(b, n)``."""
     if clusters.ndim != 1 or clusters.size == 0:
-        raise InputError(f"A bootstrap needs at least one row. Got the shape {clusters.shape}.")
+        raise InputError(f"A bootstrap needs at least one row; got the shape {clusters.shape}.")
     if resamples < 1:
-        raise InputError(f"The number of resamples must be at least 1. Got {resamples}.")
+        raise InputError(f"The number of resamples must be at least 1; got {resamples}.")
     generator = np.random.default_rng(seed)
     _, index = np.unique(clusters, return_inverse=True)
     groups = int(index.max()) + 1
-    block = max(1, BLOCK // clusters.size)
+    block = max(1, WEIGHTS_PER_BLOCK // clusters.size)
     for start in range(0, resamples, block):
         size = min(block, resamples - start)
         drawn = generator.integers(groups, size=(size, groups))
@@ -56,31 +58,22 @@ def resample_weights(
 def bootstrap(
     statistic: Statistic, clusters: NDArray[np.int64], *, resamples: int = 1000, seed: int = 0
 ) -> Float64Array:
-    """Evaluates a statistic on resamples of whole clusters.
+    """Evaluate a statistic on resamples of whole clusters.
 
     Args:
         statistic: Maps row weights ``(b, n)`` to values ``(..., b)``, one for each resample.
         clusters: The sentence pair each row belongs to, ``(n,)``.
+        resamples: Number of resamples, at least 1.
 
     Returns:
         The values, ``(..., resamples)``; NaN where the statistic does not exist.
-
-    Raises:
-        InputError: If there is no row or ``resamples`` is below 1.
     """
     blocks = resample_weights(clusters, resamples=resamples, seed=seed)
     return np.concatenate([statistic(weights) for weights in blocks], axis=-1)
 
 
 def percentile_interval(values: Float64Array) -> tuple[float, float]:
-    """Computes the 95 % percentile interval of a bootstrapped statistic.
-
-    Args:
-        values: The statistic on each resample, ``(resamples,)``; NaN is left out.
-
-    Returns:
-        Lower and upper end; NaN and NaN if every value is NaN.
-    """
+    """Return the ends of the 95 % percentile interval of draws ``(resamples,)``, ignoring NaN."""
     finite = values[~np.isnan(values)]
     if finite.size == 0:
         return float("nan"), float("nan")
@@ -89,7 +82,7 @@ def percentile_interval(values: Float64Array) -> tuple[float, float]:
 
 
 def p_value(differences: Float64Array) -> float:
-    """Computes the two-sided p-value of a paired bootstrap difference.
+    """Compute the two-sided p-value of a paired bootstrap difference.
 
     With d_1 .. d_B the differences of two scorers *on the same resamples*::
 
@@ -100,7 +93,7 @@ def p_value(differences: Float64Array) -> float:
     resample and keeps p above 0: with 1000 resamples the smallest p is 0.002.
 
     Args:
-        differences: The difference on each resample, ``(resamples,)``; NaN is left out.
+        differences: The difference on each resample, ``(resamples,)``; NaN is ignored.
 
     Returns:
         The p-value in (0, 1]; NaN if every difference is NaN.
@@ -132,14 +125,14 @@ class Metric:
 
     @classmethod
     def of(cls, value: float, draws: Float64Array) -> Self:
-        """A value with the interval of those on the resamples, ``(resamples,)``, if any."""
+        """Join a value and its draws on the resamples, ``(resamples,)``, if any."""
         return cls(float(value), *percentile_interval(draws))
 
     @classmethod
     def bootstrapped(
         cls, statistic: Statistic, clusters: NDArray[np.int64], *, resamples: int, seed: int
     ) -> Self:
-        """A statistic, on the rows as they are and on resamples; see `bootstrap`."""
+        """Evaluate a statistic on the rows and on resamples; see `bootstrap`."""
         draws = bootstrap(statistic, clusters, resamples=resamples, seed=seed)
         return cls.of(statistic(np.ones((1, clusters.size)))[0], draws)
 
@@ -162,7 +155,7 @@ class Difference:
 
     @classmethod
     def of(cls, value: float, draws: Float64Array) -> Self:
-        """A difference with interval and p-value, from those on the resamples, ``(resamples,)``."""
+        """Join a difference and its draws on the resamples, ``(resamples,)``."""
         return cls(float(value), *percentile_interval(draws), p_value(draws))
 
 
@@ -176,7 +169,7 @@ class ResampledRanks:
         self._inverse = inverse  # (n,)
 
     def __call__(self, weights: Float64Array) -> Float64Array:
-        """Ranks the rows of each resample, less the mean rank, ``(b, n)``."""
+        """Rank the rows of each resample, less the mean rank, ``(b, n)``."""
         # Rows of weight 0 get the rank they would have between their neighbours; they never count.
         drawn = np.add.reduceat(weights[:, self._order], self._starts, axis=1)  # (b, unique)
         last = np.cumsum(drawn, axis=1)
@@ -187,7 +180,7 @@ class ResampledRanks:
 
 
 def weighted_correlation(x: Float64Array, y: Float64Array, weights: Float64Array) -> Float64Array:
-    """Pearson of x and y, (n,) or (b, n), on each resample, (b,); NaN where one is constant."""
+    """Correlate x and y, (n,) or (b, n), on each resample, (b,); NaN if one is constant."""
     x, y = np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape)
     deviations_x = x - weighted_mean(x, weights)[:, None]
     deviations_y = y - weighted_mean(y, weights)[:, None]
@@ -201,7 +194,7 @@ def weighted_correlation(x: Float64Array, y: Float64Array, weights: Float64Array
 
 
 def weighted_mean(values: Float64Array, weights: Float64Array) -> Float64Array:
-    """Mean of values ``(n,)`` or ``(b, n)`` on each resample; NaN where it is empty; ``(b,)``."""
+    """Average values ``(n,)`` or ``(b, n)`` on each resample, ``(b,)``; NaN if it is empty."""
     total = weights.sum(axis=1)
     summed = np.einsum("bn,bn->b", weights, np.broadcast_to(values, weights.shape))
     return np.where(total > 0, summed / np.where(total > 0, total, 1.0), np.nan)
@@ -210,6 +203,6 @@ def weighted_mean(values: Float64Array, weights: Float64Array) -> Float64Array:
 def _varies(
     values: Float64Array, variance: Float64Array, weights: Float64Array
 ) -> NDArray[np.bool_]:
-    """Whether each resample holds at least two different values, ``(b,)``."""
+    """Detect the resamples with at least two different values, ``(b,)``."""
     size = np.einsum("bn,bn,bn->b", weights, values, values)
     return np.asarray(variance > NEGLIGIBLE * size)

@@ -18,28 +18,29 @@ from condsim.evaluation.bootstrap import Difference, Metric
 from condsim.evaluation.metrics import OverEstimation
 from condsim.io import write_text
 
-_ONLY_IF_GIVEN = ("over_estimation", "scored_by")  # older versions of condsim read the rest
+# Earlier versions of condsim read a report without these keys.
+_OPTIONAL_KEYS = ("over_estimation", "scored_by")
 
 
 class ResultFile(Settings):
-    """A result that is kept as JSON; NaN is null in the file."""
+    """A result stored as JSON; NaN is null in the file."""
 
     _kind: ClassVar[str] = "report"
     _format_key: ClassVar[str] = "format"
     _again: ClassVar[str] = "Evaluate again, or use the condsim that wrote it."
 
     def to_json(self, path: str | Path) -> None:
-        """Writes the report; an earlier file of that name is replaced in one step."""
+        """Write the report; an earlier file of that name is replaced in one step."""
         write_json(self.to_dict(), Path(path))
 
     def to_dict(self) -> dict[str, Any]:
-        """Gives the report as plain values, NaN as None; `from_dict` reads them back."""
+        """Return the report as plain values, NaN as None; `from_dict` reads them back."""
         values: dict[str, Any] = json.loads(self.model_dump_json())
         return values
 
     @classmethod
     def from_json(cls, path: str | Path) -> Self:
-        """Reads a report that `to_json` wrote."""
+        """Read a report that `to_json` wrote."""
         path = Path(path)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -51,14 +52,13 @@ class ResultFile(Settings):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], *, source: str) -> Self:
-        """Builds a report from what `to_dict` gave."""
+        """Build a report from the result of `to_dict`; ``source`` names it in messages."""
         key = cls._format_key
-        if not isinstance(content, dict) or key not in content:
-            raise InputError(f"{source} is not a {cls._kind}: it has no '{key}'. {cls._again}")
-        if content[key] != 1:
+        if not isinstance(content, dict) or content.get(key) != 1:
+            value = content.get(key) if isinstance(content, dict) else None
             raise InputError(
-                f"{source} has {cls._kind} format {content[key]!r}; this condsim reads format 1. "
-                f"{cls._again}"
+                f"{source} is not a {cls._kind} that this condsim reads: '{key}' must be 1, got "
+                f"{value!r}. {cls._again}"
             )
         try:
             return cls.model_validate_json(json.dumps(content))
@@ -66,22 +66,21 @@ class ResultFile(Settings):
             fault = error.errors(include_url=False)[0]
             where = ".".join(map(str, fault["loc"]))
             raise InputError(
-                f"{source} is not a whole {cls._kind}: {where}: {fault['msg']}. {cls._again}"
+                f"{source} is not a complete {cls._kind}: {where}: {fault['msg']}. {cls._again}"
             ) from error
 
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What one scorer reached.
+    """The result of one scorer.
 
     Attributes:
         metrics: By name: ``spearman``, ``pearson`` and ``partial_spearman`` (x 100), ``mse`` (of
             gold in [0, 1]; lower is better), ``pair_accuracy`` (in %).
-        revision: Version of the model, if it has one.
-        fitted_on: For a fitted baseline, the rows it learnt from.
+        fitted_on: For a fitted baseline, the rows it was fitted on.
         over_estimation: Pairs driven too far apart, if they were counted.
-        scored_by: What decides its scores beside the model, such as λ of an origin model (SSBC), if
-            it says so.
+        scored_by: Further settings that decide its scores, such as λ of an origin model (SSBC), if
+            it reports any.
     """
 
     name: str
@@ -92,12 +91,12 @@ class ModelResult:
     scored_by: Mapping[str, Any] | None = None
 
     @model_serializer(mode="wrap")
-    def _plain(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {
-            key: value
-            for key, value in handler(self).items()
-            if value is not None or key not in _ONLY_IF_GIVEN
-        }
+    def _without_empty_options(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values = handler(self)
+        for key in _OPTIONAL_KEYS:
+            if values[key] is None:
+                del values[key]
+        return dict(values)
 
 
 class Report(ResultFile):
@@ -112,9 +111,8 @@ class Report(ResultFile):
         baselines: Results of the baselines, the condition-only one first.
         against: Result of the model it is compared with, if any.
         comparison: By metric, model minus ``against``; empty without ``against``.
-        seed: Seed of the resamples and of the folds.
         versions: Versions of condsim, Python and the libraries that were loaded.
-        created: When, in UTC, ISO 8601.
+        created: Time of the evaluation, in UTC, ISO 8601.
     """
 
     format: Literal[1] = 1
@@ -136,25 +134,19 @@ class Report(ResultFile):
 
 
 def write_json(content: object, path: Path) -> None:
-    """Writes plain values as JSON; an earlier file of that name is replaced in one step.
-
-    Args:
-        content: Any value that JSON can hold; NaN is not allowed.
-
-    Raises:
-        InputError: If the folder does not exist.
-    """
+    """Write plain values without NaN as JSON; an earlier file is replaced in one step."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
 
 
 def loaded_versions(*libraries: str, modules: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Versions of the libraries that are loaded; ``modules`` names those that differ from them."""
+    """Return the versions of loaded libraries; ``modules`` names modules that differ from them."""
     versions = {}
     for library in libraries:
         if (modules or {}).get(library, library) in sys.modules:
             try:
                 versions[library] = metadata.version(library)
-            except metadata.PackageNotFoundError:  # run from a source tree
+            except metadata.PackageNotFoundError:
+                # The library runs from a source tree.
                 versions[library] = "not installed"
     return versions

@@ -1,8 +1,8 @@
-"""How much a score changes when its condition is reworded without changing its meaning."""
+"""Change of a score when its condition is reworded without changing its meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from condsim.data.rewordings import Rewordings
-from condsim.evaluation.bootstrap import Metric, weighted_mean
+from condsim.evaluation.bootstrap import Metric, Statistic, weighted_mean
 from condsim.evaluation.evaluate import check_scores
 from condsim.types import Float64Array, IntArray, Scorer
 
@@ -20,18 +20,25 @@ BAR = 0.05
 
 @dataclass(frozen=True)
 class WordingShift:
-    """What one wording of a condition does to scores."""
+    """Effect of one wording of a condition on scores.
 
-    condition_group: str  # the condition it is a wording of
+    Attributes:
+        condition_group: The condition it is a wording of.
+        pairs: Number of sentence pairs that were scored under it.
+        shift: Mean of its score minus the mean over all wordings, -1 to 1.
+        distance: Mean of the absolute value of that, 0 to 1.
+    """
+
+    condition_group: str
     condition: str
-    pairs: int  # sentence pairs that were scored under it
-    shift: float  # mean of its score minus the mean over all wordings, -1 to 1
-    distance: float  # mean of the absolute value of that, 0 to 1
+    pairs: int
+    shift: float
+    distance: float
 
 
 @dataclass(frozen=True)
 class Robustness:
-    """How much scores change with the wording.
+    """Change of scores with the wording.
 
     A deviation is the standard deviation (with n - 1) of the scores, 0 to 1, of one sentence pair
     under the wordings of one condition. Intervals are 95 % bootstrap intervals over the pairs.
@@ -39,8 +46,7 @@ class Robustness:
     Attributes:
         data: Name of the rewordings.
         data_revision: First 12 hex digits of the SHA-256 of their file.
-        rows: Rows scored.
-        groups: Sentence pairs under a condition: what there is a deviation of.
+        groups: Number of deviations: of sentence pairs under a condition.
         mean: Mean of the deviations.
         p95: Their 95th percentile.
         kinds: By condition group, the mean of its deviations.
@@ -61,29 +67,30 @@ class Robustness:
 
     @property
     def passes(self) -> bool:
-        """Whether the mean is below `BAR`."""
+        """True if the mean is below `BAR`."""
         return self.mean.value < BAR
 
     def to_dict(self) -> dict[str, Any]:
-        """Gives the result as plain values."""
+        """Return the result as plain values."""
         return {"format": 1, "bar": BAR, "passes": self.passes, **asdict(self)}
 
 
 def robustness(
     scorer: Scorer, rewordings: Rewordings, *, resamples: int = 1000, seed: int = 0
 ) -> Robustness:
-    """Measures how much scores change with the wording of the condition.
+    """Measure how much scores change with the wording of the condition.
 
     Args:
         scorer: The model; its scores must be in [0, 1].
         rewordings: Pairs under several wordings of a condition.
+        resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
 
     Returns:
-        The deviations, per condition and over all, and the effect of each wording.
+        The deviations, per condition and overall, and the effect of each wording.
 
     Raises:
         InputError: If ``resamples`` is below 1.
-        ModelError: If the scorer returns another number of scores than rows, NaN or infinity.
+        ModelError: If the number of scores is not that of the rows, or one is NaN or infinite.
     """
     scores = np.asarray(
         scorer.score(rewordings.sentences1, rewordings.sentences2, rewordings.conditions),
@@ -93,59 +100,53 @@ def robustness(
     ids = rewordings.group_ids
     shifts = scores - (np.bincount(ids, scores) / np.bincount(ids))[ids]  # (n,)
     deviations = np.sqrt(np.bincount(ids, shifts**2) / (np.bincount(ids) - 1))  # (groups,)
-    first = np.unique(ids, return_index=True)[1]  # a row of each group
-    kinds = np.array([rewordings.condition_groups[row] for row in first])
-    pairs = _pairs(rewordings, first)
+    first_rows = np.unique(ids, return_index=True)[1]  # (groups,)
+    kinds = np.array([rewordings.condition_groups[row] for row in first_rows])
+    pairs = _number_pairs(rewordings, first_rows)
 
-    def measured(statistic: Callable[..., Float64Array], rows: IntArray) -> Metric:
-        of_rows = partial(statistic, deviations[rows])
-        return Metric.bootstrapped(of_rows, pairs[rows], resamples=resamples, seed=seed)
+    def measure(statistic: Statistic, groups: IntArray) -> Metric:
+        return Metric.bootstrapped(statistic, pairs[groups], resamples=resamples, seed=seed)
 
-    everything = np.arange(len(first))
+    kind_means = {}
+    for kind in dict.fromkeys(rewordings.condition_groups):
+        groups = np.flatnonzero(kinds == kind)
+        kind_means[kind] = measure(partial(weighted_mean, deviations[groups]), groups)
+    all_groups = np.arange(len(first_rows))
     return Robustness(
         model=scorer.name,
         data=rewordings.name,
         data_revision=rewordings.revision,
         rows=len(rewordings),
-        groups=len(first),
-        mean=measured(weighted_mean, everything),
-        p95=measured(_p95, everything),
-        kinds={
-            kind: measured(weighted_mean, np.flatnonzero(kinds == kind))
-            for kind in dict.fromkeys(rewordings.condition_groups)
-        },
-        wordings=_wordings(rewordings, shifts),
+        groups=len(first_rows),
+        mean=measure(partial(weighted_mean, deviations), all_groups),
+        p95=measure(partial(_p95, deviations), all_groups),
+        kinds=kind_means,
+        wordings=_wording_shifts(rewordings, shifts),
         seed=seed,
         resamples=resamples,
     )
 
 
-def _pairs(rewordings: Rewordings, rows: IntArray) -> IntArray:
-    """The sentence pair of some rows, numbered from 0: a pair may have several conditions."""
+def _number_pairs(rewordings: Rewordings, rows: IntArray) -> IntArray:
+    """Number the sentence pairs of some rows from 0: a pair may have several conditions."""
     numbers: dict[tuple[str, str], int] = {}
     pairs = [(rewordings.sentences1[row], rewordings.sentences2[row]) for row in rows]
     return np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], np.int64)
 
 
 def _p95(values: Float64Array, weights: Float64Array) -> Float64Array:
-    """The 95th percentile of values ``(n,)`` on each resample, ``(b, n)``; ``(b,)``."""
+    """Compute the 95th percentile of values ``(n,)`` on each resample, ``(b, n)``; ``(b,)``."""
     counts = weights.astype(np.int64)
     return np.array([np.quantile(np.repeat(values, row), 0.95) for row in counts])
 
 
-def _wordings(rewordings: Rewordings, shifts: Float64Array) -> tuple[WordingShift, ...]:
+def _wording_shifts(rewordings: Rewordings, shifts: Float64Array) -> tuple[WordingShift, ...]:
     rows_of: dict[tuple[str, str], list[int]] = {}
     wordings = zip(rewordings.condition_groups, rewordings.conditions, strict=True)
     for row, key in enumerate(wordings):
         rows_of.setdefault(key, []).append(row)
-    found = [
-        WordingShift(
-            group,
-            wording,
-            pairs=len(rows),
-            shift=float(shifts[rows].mean()),
-            distance=float(np.abs(shifts[rows]).mean()),
-        )
-        for (group, wording), rows in rows_of.items()
-    ]
-    return tuple(sorted(found, key=lambda one: -one.distance))
+    results = []
+    for (group, wording), rows in rows_of.items():
+        shift, distance = float(shifts[rows].mean()), float(np.abs(shifts[rows]).mean())
+        results.append(WordingShift(group, wording, len(rows), shift, distance))
+    return tuple(sorted(results, key=lambda result: -result.distance))

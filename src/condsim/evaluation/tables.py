@@ -1,112 +1,75 @@
-"""A report as a table, for the terminal and as Markdown, and plots of scores."""
+"""Tables for the terminal and in Markdown: the one layer for both, and the table of a report."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-from rich import box
-from rich.table import Table
-from rich.text import Text
-
-from condsim.data.statistics import pair_rows
-from condsim.errors import InputError, require
 from condsim.evaluation.bootstrap import Difference, Metric
-from condsim.evaluation.metrics import MARGIN, METRICS, over_estimation
+from condsim.evaluation.metrics import METRICS
 from condsim.evaluation.report import ModelResult, Report
-from condsim.io import replacing
-from condsim.types import FloatArray, Task
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from rich.table import Table
 
 OVER_ESTIMATION_HEADS = ("Eq. 16", "Eq. 17", "Either", "% of pairs", "High error", "Low error")
 
 
-def to_table(report: Report) -> Table:
-    """Lays a report out for the terminal, 80 columns wide or less for short names.
+class Cell(NamedTuple):
+    """A figure of a table, and details such as its interval.
 
-    Returns:
-        A rich table: the model, the model it is compared with, the baselines, and the comparison;
-        each value with its 95 % interval below it.
+    Attributes:
+        text: The figure.
+        interval: Lower and upper end.
+        p_value: P-value of a difference.
     """
-    table = _table(f"{report.task} ({report.task_revision})", METRICS.values(), _notes(report))
-    for result in _results(report):
-        is_model = result is report.model
-        table.add_row(
-            Text(result.name, style="bold" if is_model else ""),
-            *(_cell(name, result.metrics[name]) for name in METRICS),
-        )
-    if report.against is not None:
-        table.add_section()
-        table.add_row(
-            Text(f"difference from {report.against.name}"),
-            *(_cell(name, report.comparison[name]) for name in METRICS),
-        )
-    return table
+
+    text: str
+    interval: tuple[str, str] | None = None
+    p_value: str | None = None
+
+    def __str__(self) -> str:
+        """Format the cell on one line, for Markdown."""
+        text = self.text
+        if self.interval is not None:
+            text += f" [{self.interval[0]}, {self.interval[1]}]"
+        return text if self.p_value is None else f"{text}, p = {self.p_value}"
 
 
-def over_estimation_table(report: Report) -> Table | None:
-    """Lays the over-estimation of a report out for the terminal.
-
-    Returns:
-        A rich table of the model, the one it is compared with and the baselines; None if it was not
-        counted.
-    """
-    if report.model.over_estimation is None:
-        return None
-    table = _table("Over-estimation", OVER_ESTIMATION_HEADS, _over_estimation_notes(report))
-    for result in _results(report):
-        style = "bold" if result is report.model else ""
-        table.add_row(Text(result.name, style=style), *_over_estimation_cells(result))
-    return table
+def metric_cell(metric: Metric | Difference, form: str = ".1f") -> Cell:
+    """Format a metric and its interval; "-" for NaN."""
+    value, low, high, *p_value = astuple(metric)
+    if math.isnan(value):
+        return Cell("-")
+    text = format(value, form if isinstance(metric, Metric) else f"+{form}")
+    if math.isnan(low):
+        return Cell(text)
+    interval = (format(low, form), format(high, form))
+    return Cell(text, interval, f"{p_value[0]:.3f}" if p_value else None)
 
 
-def to_markdown(report: Report) -> str:
-    """Lays a report out as Markdown.
-
-    Returns:
-        A pipe table and the notes below it, then the same for over-estimation if it was counted,
-        ending in a newline.
-    """
-    rows = [
-        [_bold(report, result), *(_markdown_cell(name, result.metrics[name]) for name in METRICS)]
-        for result in _results(report)
-    ]
-    if report.against is not None:
-        cells = [_markdown_cell(name, report.comparison[name]) for name in METRICS]
-        rows.append([f"difference from {report.against.name}", *cells])
-    lines = markdown_table(["", *METRICS.values()], rows)
-    lines += ["", f"{_escape(report.task)} ({report.task_revision}).", ""]
-    lines += [f"- {_escape(note)}" for note in _notes(report)]
-    if report.model.over_estimation is not None:
-        rows = [[_bold(report, one), *_over_estimation_cells(one)] for one in _results(report)]
-        lines += ["", *markdown_table(["Over-estimation", *OVER_ESTIMATION_HEADS], rows)]
-        lines += ["", *(f"- {_escape(note)}" for note in _over_estimation_notes(report))]
-    return "\n".join(lines) + "\n"
-
-
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lays texts out as the lines of a pipe table; figures stand to the right.
+def rich_table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str | Cell]],
+    *,
+    title: str = "",
+    notes: Iterable[str] = (),
+    bold: int | None = None,
+    section: int | None = None,
+) -> Table:
+    """Lay a table out for the terminal: names in the first column, figures in the others.
 
     Args:
-        head: Heads of the columns, the first of which has names.
-        rows: As many texts each.
+        rows: The cells of each row; intervals go on a line of their own.
+        bold: Number of a row in bold.
+        section: Number of the row before which a line is drawn.
     """
-    marks = "|---|" + "---:|" * (len(head) - 1)
-    first, *others = (
-        "".join(f"| {_escape(cell)} " if cell else "| " for cell in row) + "|"
-        for row in (head, *rows)
-    )
-    return [first, marks, *others]
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
 
-
-def _table(title: str, heads: Iterable[str], notes: Iterable[str]) -> Table:
     table = Table(
         title=Text(title),
         caption=Text("\n".join(notes)),
@@ -117,20 +80,105 @@ def _table(title: str, heads: Iterable[str], notes: Iterable[str]) -> Table:
         collapse_padding=True,
         pad_edge=False,
     )
-    table.add_column("")
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
+    for column, name in enumerate(head):
+        table.add_column(name, justify="right" if column else "left", no_wrap=column > 0)
+    for number, (label, *contents) in enumerate(rows):
+        if number == section:
+            table.add_section()
+        texts = [Text(str(label), style="bold" if number == bold else "")]
+        for content in contents:
+            cell = content if isinstance(content, Cell) else Cell(content)
+            text = Text(cell.text)
+            if cell.interval is not None:
+                text.append(f"\n{'…'.join(cell.interval)}", "dim")
+            if cell.p_value is not None:
+                text.append(f"\np = {cell.p_value}")
+            texts.append(text)
+        table.add_row(*texts)
     return table
 
 
-def _results(report: Report) -> Iterator[ModelResult]:
-    yield report.model
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> list[str]:
+    """Lay a table out as the lines of a pipe table; figures are aligned right."""
+    marks = "|---|" + "---:|" * (len(head) - 1)
+    first, *lines = (
+        "".join(f"| {_escape(str(cell))} " if str(cell) else "| " for cell in row) + "|"
+        for row in (head, *rows)
+    )
+    return [first, marks, *lines]
+
+
+def to_table(report: Report) -> Table:
+    """Lay a report out for the terminal, 80 columns wide or less for short names.
+
+    Returns:
+        A rich table: the model, the model it is compared with, the baselines, and the comparison;
+        each value with its 95 % interval below it.
+    """
+    return rich_table(
+        ["", *METRICS.values()],
+        _report_rows(report),
+        title=f"{report.task} ({report.task_revision})",
+        notes=_report_notes(report),
+        bold=0,
+        section=None if report.against is None else len(report.baselines) + 2,
+    )
+
+
+def over_estimation_table(report: Report) -> Table | None:
+    """Lay the over-estimation of a report out for the terminal; None if it was not counted."""
+    if report.model.over_estimation is None:
+        return None
+    rows = [[result.name, *_over_estimation_cells(result)] for result in _report_results(report)]
+    return rich_table(
+        ["", *OVER_ESTIMATION_HEADS],
+        rows,
+        title="Over-estimation",
+        notes=_over_estimation_notes(report),
+        bold=0,
+    )
+
+
+def to_markdown(report: Report) -> str:
+    """Lay a report out as Markdown.
+
+    Returns:
+        A pipe table and the notes below it, then the same for over-estimation if it was counted,
+        ending in a newline.
+    """
+    (name, *cells), *rows = _report_rows(report)
+    lines = markdown_table(["", *METRICS.values()], [[f"**{name}**", *cells], *rows])
+    lines += ["", f"{_escape(report.task)} ({report.task_revision}).", ""]
+    lines += [f"- {_escape(note)}" for note in _report_notes(report)]
+    if report.model.over_estimation is not None:
+        rows = [
+            [result.name, *_over_estimation_cells(result)] for result in _report_results(report)
+        ]
+        rows[0][0] = f"**{rows[0][0]}**"
+        lines += ["", *markdown_table(["Over-estimation", *OVER_ESTIMATION_HEADS], rows)]
+        lines += ["", *(f"- {_escape(note)}" for note in _over_estimation_notes(report))]
+    return "\n".join(lines) + "\n"
+
+
+def _report_results(report: Report) -> list[ModelResult]:
+    compared = [] if report.against is None else [report.against]
+    return [report.model, *compared, *report.baselines]
+
+
+def _report_rows(report: Report) -> list[list[str | Cell]]:
+    """Format the results, the model first, and the comparison last."""
+    forms = {name: ".3f" if name == "mse" else ".1f" for name in METRICS}
+    rows: list[list[str | Cell]] = [
+        [result.name, *(metric_cell(result.metrics[name], forms[name]) for name in METRICS)]
+        for result in _report_results(report)
+    ]
     if report.against is not None:
-        yield report.against
-    yield from report.baselines
+        cells = [metric_cell(report.comparison[name], forms[name]) for name in METRICS]
+        rows.append([f"difference from {report.against.name}", *cells])
+    return rows
 
 
-def _notes(report: Report) -> Iterator[str]:
+def _report_notes(report: Report) -> Iterator[str]:
     yield (
         f"{report.valid_rows} rows with a label in {report.pairs} sentence pairs, "
         f"{report.invalid_rows} without one left out"
@@ -139,7 +187,8 @@ def _notes(report: Report) -> Iterator[str]:
     if report.contrasting_pairs:
         metrics += f"; Pair acc. in % of the {report.contrasting_pairs} pairs whose labels differ"
     yield metrics
-    if not all(math.isnan(one.metrics["partial_spearman"].value) for one in _results(report)):
+    partials = [result.metrics["partial_spearman"].value for result in _report_results(report)]
+    if not all(map(math.isnan, partials)):
         yield "Partial: Spearman once the condition-only prediction is held fixed"
     for result in report.baselines:
         if result.fitted_on is not None:
@@ -150,179 +199,29 @@ def _notes(report: Report) -> Iterator[str]:
     )
 
 
-def _cell(name: str, metric: Metric | Difference) -> Text:
-    """A value, its interval and the p-value of a difference on a line each."""
-    value, low, high, *p_value = _numbers(name, metric)
-    if value == "-":
-        return Text(value)
-    return Text.assemble(value, (f"\n{low}…{high}", "dim"), *(f"\np = {one}" for one in p_value))
-
-
-def _markdown_cell(name: str, metric: Metric | Difference) -> str:
-    """The same on one line."""
-    value, low, high, *p_value = _numbers(name, metric)
-    if value == "-":
-        return value
-    return f"{value} [{low}, {high}]" + "".join(f", p = {one}" for one in p_value)
-
-
-def _numbers(name: str, metric: Metric | Difference) -> list[str]:
-    """The numbers of a metric in their order, "-" for NaN."""
-    form = ".3f" if name == "mse" else ".1f"
-    forms = [form] * 3 if isinstance(metric, Metric) else [f"+{form}", form, form, ".3f"]
+def _over_estimation_cells(result: ModelResult) -> list[str]:
+    counts = result.over_estimation
+    if counts is None:
+        return ["-"] * len(OVER_ESTIMATION_HEADS)
     return [
-        "-" if math.isnan(value) else format(value, form)
-        for value, form in zip(astuple(metric), forms, strict=True)
+        *(str(count) for count in (counts.equation_16, counts.equation_17, counts.either)),
+        f"{100 * counts.rate:.1f}",
+        *(f"{error:+.3f}" for error in (counts.high_error, counts.low_error)),
     ]
 
 
-def _over_estimation_cells(result: ModelResult) -> list[str]:
-    found = result.over_estimation
-    if found is None:
-        return ["-"] * len(OVER_ESTIMATION_HEADS)
-    counts = [str(count) for count in (found.equation_16, found.equation_17, found.either)]
-    errors = [f"{error:+.3f}" for error in (found.high_error, found.low_error)]
-    return [*counts, f"{100 * found.rate:.1f}", *errors]
-
-
 def _over_estimation_notes(report: Report) -> Iterator[str]:
-    found = report.model.over_estimation
-    if found is None:
+    counts = report.model.over_estimation
+    if counts is None:
         return
-    yield f"{found.pairs} pairs of rows with the same two sentences and different labels"
+    yield f"{counts.pairs} pairs of rows with the same two sentences and different labels"
     yield (
-        f"Eq. 16: the high row more than {found.margin:g} above gold, the low row below gold; "
+        f"Eq. 16: the high row more than {counts.margin:g} above gold, the low row below gold; "
         "Eq. 17: the mirror"
     )
     yield "Of raw similarities, not calibrated ones; error: mean of raw similarity minus gold"
 
 
-def _bold(report: Report, result: ModelResult) -> str:
-    return f"**{result.name}**" if result is report.model else result.name
-
-
 def _escape(text: str) -> str:
-    """Text that cannot break out of a Markdown table."""
+    """Escape text that would break out of a Markdown table."""
     return text.replace("|", "\\|").replace("\n", " ")
-
-
-LONGEST_NAME = 45
-
-
-def score_histogram(scores: Mapping[str, FloatArray], path: Path) -> None:
-    """Draws how scores spread over [0, 1], one panel for each model, on one scale.
-
-    Args:
-        scores: Scores in [0, 1] by the name of their model, ``(n,)`` each.
-
-    Raises:
-        InputError: If there is no model, or the file cannot be written there.
-        MissingExtraError: If matplotlib is not installed.
-    """
-    if not scores:
-        raise InputError("A histogram needs the scores of one model or more. Got none.")
-    require("matplotlib", extra="train")
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 1.9 * len(scores) + 0.5), layout="constrained")
-    panels = figure.subplots(len(scores), 1, sharex=True, squeeze=False)[:, 0]
-    edges = np.linspace(0, 1, 41)
-    for panel, (name, values) in zip(panels, scores.items(), strict=True):
-        panel.hist(values, bins=edges, weights=np.full(len(values), 100 / len(values)))
-        panel.axvline(float(np.median(values)), color="black", linewidth=1, linestyle="--")
-        panel.set_title(name, fontsize=10, loc="left")
-        panel.set_ylabel("% of rows")
-        panel.spines[["top", "right"]].set_visible(False)
-    panels[-1].set_xlabel("score (dashed: median)")
-    panels[-1].set_xlim(0, 1)
-    with replacing(path) as partial:
-        figure.savefig(partial, format="png", dpi=120)
-
-
-def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: Path) -> None:
-    """Draws raw similarity against gold for high and low rows, one panel for each model.
-
-    Shown are the rows of the pairs whose labels differ, as points; the mean at each gold level, as
-    a line; the diagonal on which a perfect model would lie, and the margin of over-estimation on
-    both sides of it. The titles give the over-estimated pairs.
-
-    Args:
-        scores: Raw similarities of all rows by the name of their model, ``(n,)`` each, from left to
-            right.
-
-    Raises:
-        InputError: If there is no model, the file cannot be written there, or
-            `condsim.evaluation.metrics` refuses the scores.
-        MissingExtraError: If matplotlib is not installed.
-    """
-    if not scores:
-        raise InputError("A plot needs the scores of one model or more. Got none.")
-    require("matplotlib", extra="train")
-    from matplotlib.figure import Figure
-
-    found = {name: over_estimation(values, task) for name, values in scores.items()}
-    pairing = pair_rows(task)
-    figure = Figure(figsize=(4.6 * len(scores) + 0.4, 4.8), layout="constrained")
-    panels = figure.subplots(1, len(scores), sharex=True, sharey=True, squeeze=False)[0]
-    for panel, (name, values) in zip(panels, scores.items(), strict=True):
-        _draw_gold(panel)
-        for label, rows, colour, shift in (
-            ("high row", pairing.high, "#0072B2", 0.028),  # blue and orange of Okabe and Ito
-            ("low row", pairing.low, "#D55E00", -0.028),
-        ):
-            rows = np.unique(rows)
-            gold = task.gold[rows].astype(np.float64)
-            _draw_rows(panel, gold, values[rows], label=label, colour=colour, shift=shift)
-        count = found[name]
-        counts = f"{count.either} of {count.pairs} pairs over-estimated ({count.rate:.1%})"
-        panel.set_title(f"{_short(name)}\n{counts}", fontsize=10, loc="left", parse_math=False)
-        panel.set_xlabel("gold similarity")
-        panel.set_xticks(np.linspace(0, 1, 5))
-        panel.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("raw similarity of the model")
-    handles, labels = panels[0].get_legend_handles_labels()
-    columns = 2 * min(len(scores), 2)
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
-    with replacing(path) as partial:
-        figure.savefig(partial, format="png", dpi=120)
-
-
-def _short(name: str) -> str:
-    """The end of a name that is too long for the title of a panel."""
-    return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
-
-
-def _draw_gold(panel: Axes) -> None:
-    """Draws the diagonal and the margin of over-estimation on both sides of it."""
-    ends = np.array([0.0, 1.0])
-    panel.plot(ends, ends, color="black", linewidth=1, linestyle="--", label="gold")
-    for side in (MARGIN, -MARGIN):
-        label = f"gold ± {MARGIN:g}" if side == MARGIN else None
-        panel.plot(ends, ends + side, color="grey", linewidth=0.8, linestyle=":", label=label)
-
-
-def _draw_rows(
-    panel: Axes,
-    gold: NDArray[np.float64],
-    values: FloatArray,
-    *,
-    label: str,
-    colour: str,
-    shift: float,
-) -> None:
-    """Draws rows, ``(r,)``, a little aside of their gold, and the mean of each gold level."""
-    jitter = np.random.default_rng(0).uniform(-0.018, 0.018, size=gold.size)
-    panel.scatter(gold + shift + jitter, values, s=7, color=colour, alpha=0.3, linewidths=0)
-    levels = np.round(gold * 4).astype(np.int64)  # the steps of a Likert scale
-    shown = np.unique(levels)
-    x, y = ([float(column[levels == level].mean()) for level in shown] for column in (gold, values))
-    panel.plot(
-        np.asarray(x) + shift,
-        y,
-        color=colour,
-        marker="o",
-        markersize=7,
-        markeredgecolor="white",
-        linewidth=1.8,
-        label=f"{label} (line: mean)",
-    )

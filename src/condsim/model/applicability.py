@@ -1,4 +1,4 @@
-"""Whether a condition applies to two sentences: a logistic model on a bi-encoder's embeddings."""
+"""Applicability of a condition to two sentences: a logistic model on a bi-encoder's embeddings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from condsim.io import write_text
 from condsim.types import Float64Array, FloatArray
 
 FILE_NAME = "applicability.json"
-"""Where a model folder keeps its head."""
+"""File of the head in a model folder."""
 
 FORMAT = 1
 
 PROBE = ("A man throws a ball to a dog.", "number of people")
 """Sentence and condition whose embedding shows whether a head and a model belong together."""
 
-_NEAR = 0.98  # cosine of the probes: int8 and float32 of one model are nearer, other models are not
+# The int8 and float32 forms of one model have a higher cosine, different models a lower one.
+MIN_PROBE_COSINE = 0.98
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class Embedded:
 
 
 def features(rows: Embedded) -> Float64Array:
-    """Turns embeddings into what the logistic model sees; swapping the sentences changes nothing.
+    """Compute the inputs of the logistic model, which do not change if the sentences are swapped.
 
     With u, v the conditional embeddings, s, t those of the sentences and c that of the condition::
 
@@ -61,19 +62,22 @@ def features(rows: Embedded) -> Float64Array:
     """
     scale = np.sqrt(rows.first.shape[1])
     u, v = rows.first.astype(np.float64), rows.second.astype(np.float64)  # (n, d)
-    s, t = rows.plain_first, rows.plain_second
-    c = rows.condition
-    cosines = [_dot(u, v), _dot(s, t)]
-    for one, two in ((_dot(u, c), _dot(v, c)), (_dot(s, c), _dot(t, c)), (_dot(u, s), _dot(v, t))):
-        cosines += [np.minimum(one, two), np.maximum(one, two)]
+    s, t, c = rows.plain_first, rows.plain_second, rows.condition  # (n, d)
+    cosines = [_row_dot(u, v), _row_dot(s, t)]
+    for first, second in (
+        (_row_dot(u, c), _row_dot(v, c)),
+        (_row_dot(s, c), _row_dot(t, c)),
+        (_row_dot(u, s), _row_dot(v, t)),
+    ):
+        cosines += [np.minimum(first, second), np.maximum(first, second)]
     return np.concatenate(
         [(u + v) * (scale / 2), np.abs(u - v) * scale, c * scale, 5 * np.stack(cosines, axis=1)],
         axis=1,
     )
 
 
-def _dot(one: NDArray[Any], two: NDArray[Any]) -> Float64Array:
-    return np.asarray(np.einsum("nd,nd->n", one, two), np.float64)
+def _row_dot(first: NDArray[Any], second: NDArray[Any]) -> Float64Array:
+    return np.asarray(np.einsum("nd,nd->n", first, second), np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +88,7 @@ class ApplicabilityHead:
         model: Name of the model whose embeddings it was fitted on.
         weights: One for each feature, ``(3 d + 8,)``.
         probe: The model's embedding of `PROBE`, ``(d,)``.
-        facts: What it was fitted on and how well it does.
+        facts: Training data and quality of the head.
     """
 
     model: str
@@ -99,29 +103,23 @@ class ApplicabilityHead:
         return int(self.probe.size)
 
     def probability(self, rows: Embedded) -> FloatArray:
-        """Gives the probabilities that the conditions apply, ``(n,)``."""
+        """Compute the probabilities that the conditions apply, ``(n,)``."""
         logits = features(rows) @ self.weights + self.bias
-        return (0.5 * (1 + np.tanh(logits / 2))).astype(np.float32)  # logistic, never overflows
+        # The logistic function in a form that never overflows.
+        return (0.5 * (1 + np.tanh(logits / 2))).astype(np.float32)
 
     def check(self, probe: FloatArray, *, model: str) -> None:
-        """Refuses another model than the one the head was fitted on.
-
-        Args:
-            probe: The model's embedding of `PROBE`.
-
-        Raises:
-            ModelError: If the embeddings differ from those of the head.
-        """
+        """Refuse a model whose embedding of `PROBE` is not that of the head, with a ModelError."""
         cosine = float(probe @ self.probe) if probe.shape == self.probe.shape else 0.0
-        if cosine < _NEAR:
+        if cosine < MIN_PROBE_COSINE:
             raise ModelError(
-                f"The applicability head was fitted on the embeddings of {self.model!r} and cannot "
-                f"be used with {model!r}, whose embeddings are others (cosine {cosine:.2f}). Fit "
-                "one for this model with 'condsim applicability fit'."
+                f"The applicability head was fitted on the embeddings of {self.model!r}, which "
+                f"differ from those of {model!r} (cosine {cosine:.2f}). Fit a head for this model "
+                "with 'condsim applicability fit'."
             )
 
     def save(self, path: Path | str) -> None:
-        """Writes the head as JSON in one step; in a model folder, the file is `FILE_NAME`."""
+        """Write the head as JSON in one step; in a model folder, the file is `FILE_NAME`."""
         content = {
             "format": FORMAT,
             "model": self.model,
@@ -134,17 +132,18 @@ class ApplicabilityHead:
 
     @classmethod
     def load(cls, path: Path | str) -> ApplicabilityHead:
-        """Reads a head; raises `ModelError` if it is missing, damaged or of another format."""
+        """Read a head; ModelError if it is missing, damaged or of another format."""
+        fix = "fit or download it again"
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise ModelError(
-                f"{path}: the applicability head cannot be read ({error}); fit or get it anew."
+                f"{path}: the applicability head cannot be read ({error}); {fix}."
             ) from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ModelError(
-                f"{path}: must be an applicability head of format {FORMAT}; a newer condsim may be "
-                "needed, or fit it anew."
+                f"{path}: must be an applicability head of format {FORMAT}; {fix}, or use a newer "
+                "condsim."
             )
         try:
             head = cls(
@@ -155,19 +154,18 @@ class ApplicabilityHead:
                 facts=dict(content["facts"]),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ModelError(f"{path}: is damaged ({error!r}); fit or get it anew.") from None
-        sizes = (head.weights.shape, head.probe.ndim)
-        finite = all(np.isfinite(one).all() for one in (head.bias, head.weights, head.probe))
-        if sizes != ((3 * head.dimension + 8,), 1) or not finite:
+            raise ModelError(f"{path} is damaged ({error!r}); {fix}.") from None
+        shapes = (head.weights.shape, head.probe.ndim)
+        numbers = np.concatenate([[head.bias], head.weights.ravel(), head.probe.ravel()])
+        if shapes != ((3 * head.dimension + 8,), 1) or not np.isfinite(numbers).all():
             raise ModelError(
-                f"{path}: is damaged: there must be 3 d + 8 finite weights for a probe of length "
-                f"d, and a finite bias. Got {head.weights.size} and {head.probe.size}; fit or get "
-                "it anew."
+                f"{path} is damaged: it must have 3 d + 8 finite weights for a probe of length d, "
+                f"and a finite bias; got {head.weights.size} and {head.probe.size}; {fix}."
             )
         return head
 
 
 def head_of(folder: Path) -> ApplicabilityHead | None:
-    """Reads the head of a model folder, if it has one; raises `ModelError` if it is damaged."""
+    """Read the head of a model folder, if it has one; ModelError if it is damaged."""
     path = folder / FILE_NAME
     return ApplicabilityHead.load(path) if path.is_file() else None

@@ -1,4 +1,4 @@
-"""Encoders of one sequence: the bi-encoder of sentence and condition, the cross-encoder of all."""
+"""Builders of the bi-encoder (sentence and condition) and the cross-encoder (all texts)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def build_bi_encoder(
     dropout: float | None = None,
     max_seq_length: int | None = None,
 ) -> SentenceTransformer:
-    """Builds ``f(s, c)``, to be compared by cosine (C-STS §4.1, bi-encoder).
+    """Build ``f(s, c)``, to be compared by cosine (C-STS §4.1, bi-encoder).
 
-    Every module is one of sentence-transformers, so a saved model needs no condsim to load. Its
-    input is a pair of texts, see ``conditioning.conditional_sentences``.
+    Every module belongs to sentence-transformers, so a saved model needs no condsim to load. Its
+    input is a pair of texts, see ``condsim.model.conditions.conditional_sentences``.
 
     Args:
-        backbone: A local folder or a Hub name, see ``backbone.load_backbone``.
+        backbone: A local folder or a Hub name, see ``condsim.model.backbone.load_backbone``.
         pooling: From token vectors to one vector.
         transform: Whether a dense layer (hidden to hidden, the backbone's activation, dropout)
             follows the pooling: "[CLS] w/ MLP" of C-STS A.3, Table 7.
@@ -57,7 +57,7 @@ def build_bi_encoder(
 
 
 def transform_modules(transformer: Transformer) -> list[Module]:
-    """The transform on a pooled vector: dense, activation, dropout (C-STS A.3; READING.md)."""
+    """Make the transform of a pooled vector: dense, activation, dropout (C-STS A.3)."""
     dimension = transformer.get_embedding_dimension()
     dense = Dense(dimension, dimension, activation_function=activation_of(transformer.config))
     return [dense, Dropout(dropout_of(transformer.config))]
@@ -72,26 +72,23 @@ def build_cross_encoder(
     max_seq_length: int | None = None,
     outputs: int = 1,
 ) -> CrossEncoder:
-    """Builds ``f(s1, s2, c)`` (C-STS §4.1, cross-encoder).
+    """Build ``f(s1, s2, c)`` (C-STS §4.1, cross-encoder).
 
     Backbone, pooling, the optional transform, dropout and a linear layer to one number, which is
-    the similarity in [0, 1] with no activation. All modules are of sentence-transformers. Its input
-    is a text, see ``conditioning.cross_encoder_inputs``.
+    the similarity in [0, 1] with no activation. Every module belongs to sentence-transformers. Its
+    input is a text, see ``condsim.model.conditions.cross_encoder_inputs``.
 
-    Other arguments and errors are those of `build_bi_encoder`; ``dropout`` is that of the head,
-    too, and ``max_seq_length`` that of all texts together.
+    Other arguments and errors are those of `build_bi_encoder`; ``dropout`` is also the rate of the
+    head, and ``max_seq_length`` the limit of all texts together.
 
     Args:
         outputs: 1, the similarity; for the objective ``classification`` one logit for each label.
-
-    Returns:
-        A cross-encoder with so many outputs.
     """
     transformer = load_backbone(
         backbone, dropout=dropout, max_seq_length=max_seq_length, pooling=pooling
     )
     modules: list[Module] = [transformer, *pooling_modules(transformer, pooling)]
-    # The transform ends in dropout; without it, the linear layer needs one of its own.
+    # The transform ends in dropout; without it, the linear layer needs its own.
     modules += (
         transform_modules(transformer) if transform else [Dropout(dropout_of(transformer.config))]
     )
@@ -108,26 +105,27 @@ def build_cross_encoder(
 
 
 def separator_of(tokenizer: PreTrainedTokenizerBase, layout: Layout) -> str:
-    """What stands between the sentences of a cross-encoder's input, as text.
+    """Find the text that separates the sentences in a cross-encoder's input.
 
     Returns:
-        Of ``released`` the separator between spaces, as the code of C-STS writes it: `` [SEP] `` or
-        `` </s> ``. A byte-level tokenizer makes a token of the first space. Of ``pair`` what the
-        tokenizer itself puts between two texts: ``[SEP]`` or ``</s></s>``.
+        For ``released`` the separator between spaces, as the code of C-STS writes it: `` [SEP] ``
+        or `` </s> ``; a byte-level tokenizer makes a token of the first space. For ``pair`` the
+        tokens that the tokenizer itself puts between two texts: ``[SEP]`` or ``</s></s>``.
 
     Raises:
         ModelError: If the tokenizer has no separator.
     """
-    between = [tokenizer.sep_token] if tokenizer.sep_token else []
+    tokens = [tokenizer.sep_token] if tokenizer.sep_token else []
     if layout == "pair":
         encoding = tokenizer("a", "b")
-        owners = encoding.sequence_ids()  # 0 or 1 per token, None for a special token
+        # The owner of a token is text 0 or 1, or None for a special token.
+        owners = encoding.sequence_ids()
         ids = encoding["input_ids"][owners.index(0) + 1 : owners.index(1)]
         special = tokenizer.all_special_tokens
-        between = [one for one in tokenizer.convert_ids_to_tokens(ids) if one in special]
-    if not between:
+        tokens = [token for token in tokenizer.convert_ids_to_tokens(ids) if token in special]
+    if not tokens:
         raise ModelError(
-            f"The tokenizer {type(tokenizer).__name__} has no separator to put between two texts, "
-            "so it cannot join sentences for a cross-encoder. Choose another backbone."
+            f"The tokenizer {type(tokenizer).__name__} has no separator to join sentences with; "
+            "choose another backbone."
         )
-    return f" {between[0]} " if layout == "released" else "".join(between)
+    return f" {tokens[0]} " if layout == "released" else "".join(tokens)

@@ -1,4 +1,4 @@
-"""From raw similarities to scores a person can use: monotone, in [0, 1], 0.5 is Likert 3."""
+"""Calibration: a monotone map from raw similarities to scores in [0, 1], where 0.5 is Likert 3."""
 
 from __future__ import annotations
 
@@ -13,94 +13,84 @@ from numpy.typing import ArrayLike
 from condsim.errors import InputError, ModelError
 from condsim.types import Float64Array, FloatArray
 
-_TILT = 0.02  # share of a straight line mixed in, so that no stretch of the map is flat
+# A straight line is mixed into a fitted map, so that no stretch of it is flat.
+_LINEAR_SHARE = 0.02
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A strictly increasing piecewise linear map, so ranks stay as they are.
+    """A strictly increasing piecewise linear map, which keeps ranks.
 
     Attributes:
         raw: Knots on the raw scale (a cosine: from -1 to 1), strictly increasing, two or more.
-        score: What each knot becomes, strictly increasing, in [0, 1]. Raw values beyond the first
-            and last knot become the first and last score.
+        score: The score of each knot, strictly increasing, in [0, 1]. Raw values beyond the first
+            and last knot get the first and last score.
     """
 
     raw: tuple[float, ...]
     score: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Checks the knots."""
+        """Check the knots."""
         for name, values in (("raw", self.raw), ("score", self.score)):
             knots = np.asarray(values, dtype=np.float64)
             if knots.size < 2 or not np.isfinite(knots).all() or (np.diff(knots) <= 0).any():
                 raise ModelError(
-                    f"A calibration's {name!r} must be two or more finite numbers, each above the "
-                    f"one before. Got {list(values)} instead."
+                    f"A calibration's {name!r} must be two or more increasing finite numbers; got "
+                    f"{list(values)}."
                 )
         if len(self.raw) != len(self.score) or self.score[0] < 0 or self.score[-1] > 1:
             raise ModelError(
-                "A calibration's 'score' must have one value in [0, 1] for each value of 'raw'. "
-                f"Got {len(self.raw)} raw values and the scores {list(self.score)} instead."
+                "A calibration's 'score' must have one value in [0, 1] for each value of 'raw'; "
+                f"got {len(self.raw)} raw values and the scores {list(self.score)}."
             )
 
     def apply(self, raw: ArrayLike) -> FloatArray:
-        """Maps raw similarities to scores.
-
-        Args:
-            raw: Raw similarities, any shape.
-
-        Returns:
-            Scores in [0, 1], float32 of the same shape.
-        """
+        """Map raw similarities of any shape to scores in [0, 1], float32 of the same shape."""
         return np.interp(np.asarray(raw, np.float64), self.raw, self.score).astype(np.float32)
 
     def lowest_raw(self, score: float) -> float:
-        """Finds where on the raw scale a threshold on the score is.
+        """Find the threshold on the raw scale that equals one on the score.
 
         Args:
             score: The threshold, rounded to float32 as scores are.
 
         Returns:
             The lowest raw similarity between the outer knots whose score is at least this, to the
-            last bit of a float64; infinity if none is.
+            last bit of a float64; infinity if there is none.
         """
-        low, high, wanted = self.raw[0], self.raw[-1], np.float32(score)
-        if self.apply(high) < wanted:
+        low, high, threshold = self.raw[0], self.raw[-1], np.float32(score)
+        if self.apply(high) < threshold:
             return float("inf")
-        if self.apply(low) >= wanted:
+        if self.apply(low) >= threshold:
             return low
         while low < (middle := (low + high) / 2) < high:
-            low, high = (low, middle) if self.apply(middle) >= wanted else (middle, high)
+            low, high = (low, middle) if self.apply(middle) >= threshold else (middle, high)
         return high
 
     def to_dict(self) -> dict[str, list[float]]:
-        """The form in which ``condsim.json`` holds it."""
+        """Convert to the form in ``condsim.json``."""
         return {"raw": list(self.raw), "score": list(self.score)}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Calibration:
-        """Reads the form in which ``condsim.json`` holds it.
-
-        Raises:
-            ModelError: If a list is missing, holds anything but numbers, or breaks a rule.
-        """
+        """Read the form in ``condsim.json``; ModelError if it is damaged."""
         try:
             raw, score = ([0.0 + value for value in content[key]] for key in ("raw", "score"))
         except (KeyError, TypeError, OverflowError):
             raise ModelError(
-                "A calibration must have lists of numbers under 'raw' and 'score'. "
-                f"Got {reprlib.repr(content)} instead."
+                "A calibration must have lists of numbers under 'raw' and 'score'; got "
+                f"{reprlib.repr(content)}."
             ) from None
         return cls(tuple(raw), tuple(score))
 
 
 UNCALIBRATED = Calibration(raw=(-1.0, 0.0, 1.0), score=(0.0, 0.001, 1.0))
-"""For models that bring no calibration: the cosine itself, all negative ones near 0."""
+"""For models without a calibration: the cosine itself, all negative ones near 0."""
 
 
 def fit_calibration(raw: ArrayLike, gold: ArrayLike, *, knots: int = 16) -> Calibration:
-    """Fits a calibration: isotonic regression on the means of equally filled bins.
+    """Fit a calibration: isotonic regression on the means of equally filled bins.
 
     Bins whose mean label falls are pooled (pool adjacent violators) and the mean of each pool
     becomes a knot, so the map is least-squares monotone at the knots and linear in between. The
@@ -121,34 +111,34 @@ def fit_calibration(raw: ArrayLike, gold: ArrayLike, *, knots: int = 16) -> Cali
     x, y = np.asarray(raw, np.float64), np.asarray(gold, np.float64)
     if x.ndim != 1 or x.shape != y.shape or not x.size:
         raise InputError(
-            "Calibration needs one raw similarity for each gold one, and at least one. Got the "
-            f"shapes {x.shape} and {y.shape} instead."
+            "A calibration needs rows with one raw and one gold similarity each; got the shapes "
+            f"{x.shape} and {y.shape}."
         )
     if not (np.isfinite(x).all() and np.isfinite(y).all() and y.min() >= 0 and y.max() <= 1):
         raise InputError(
-            "Calibration needs finite raw similarities and gold ones in [0, 1]. Got raw from "
-            f"{x.min()} to {x.max()} and gold from {y.min()} to {y.max()} instead."
+            "A calibration needs finite raw similarities and gold ones in [0, 1]; got raw from "
+            f"{x.min()} to {x.max()} and gold from {y.min()} to {y.max()}."
         )
     if knots < 1:
-        raise InputError(f"The 'knots' of a calibration must be 1 or more. Got {knots} instead.")
+        raise InputError(f"The 'knots' of a calibration must be 1 or more; got {knots}.")
     low = -1.0 if x.min() >= -1 else float(x.min()) - 1.0
     high = 1.0 if x.max() <= 1 else float(x.max()) + 1.0
-    centres, means, counts = _bins(x, y, knots)
-    centres, means = _pool_adjacent_violators(centres, means, counts)
-    inner = (low < centres) & (centres < high)  # what lies at an end has the score of the end
-    centres, means = centres[inner], means[inner]
-    at = np.concatenate([[low], centres, [high]])
-    score = np.concatenate([[0.0], means, [1.0]])
-    score = (1 - _TILT) * score + _TILT * (at - low) / (high - low)
-    return Calibration(tuple(at.tolist()), tuple(score.tolist()))
+    centres, means = _pool_adjacent_violators(*_bins(x, y, knots))
+    # A pool at an end has the score of the end.
+    inner = (low < centres) & (centres < high)
+    centres = np.concatenate([[low], centres[inner], [high]])
+    scores = np.concatenate([[0.0], means[inner], [1.0]])
+    scores = (1 - _LINEAR_SHARE) * scores + _LINEAR_SHARE * (centres - low) / (high - low)
+    return Calibration(tuple(centres.tolist()), tuple(scores.tolist()))
 
 
 def _bins(
     x: Float64Array, y: Float64Array, knots: int
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Means of x and y and the row count of each of at most ``knots`` equally filled bins."""
-    edges = np.unique(np.quantile(x, np.arange(1, knots) / knots))  # equal x share a bin
-    bin_of = np.searchsorted(edges, x, side="right")  # (n,)
+    """Means of x and y and row counts of at most ``knots`` equally filled bins."""
+    # Equal x share a bin.
+    edges = np.unique(np.quantile(x, np.arange(1, knots) / knots))
+    bin_of = np.searchsorted(edges, x, side="right")
     counts = np.bincount(bin_of).astype(np.float64)
     filled = counts > 0
     sums_x, sums_y = np.bincount(bin_of, weights=x), np.bincount(bin_of, weights=y)
@@ -160,7 +150,8 @@ def _pool_adjacent_violators(
     centres: Float64Array, means: Float64Array, counts: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
     """Weighted isotonic regression; each pool becomes one point at its weighted centre."""
-    pools: list[tuple[float, float, float]] = []  # count, sum of centres, sum of means
+    # Each pool is its count, its sum of centres and its sum of means.
+    pools: list[tuple[float, float, float]] = []
     for centre, mean, count in zip(centres, means, counts, strict=True):
         pool = (float(count), float(count * centre), float(count * mean))
         while pools and pools[-1][2] / pools[-1][0] >= pool[2] / pool[0]:

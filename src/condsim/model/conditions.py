@@ -1,4 +1,4 @@
-"""How a sentence and its condition go into a model together. Core: needs no extra."""
+"""Inputs of a model: how a sentence and its condition are put together. Needs no extra."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Literal, get_args
 from condsim.errors import InputError, unknown_name
 
 Order = Literal["condition-first", "sentence-first", "bare-condition-first"]
-"""Which of condition and sentence comes first in the pair that a tokenizer joins. The last reads a
+"""Order of condition and sentence in the pair that a tokenizer joins. The last one reads a
 condition without the marks at its end: "the place", "the place." and "the place?" are one."""
 
 _MARKS = " \t\n.?!:;,…"
 
 Layout = Literal["released", "pair"]
-"""How a cross-encoder reads its texts: as one, each but the last followed by a space and one
-separator, or as a pair, joined and typed as the tokenizer joins pairs."""
+"""Layout of a cross-encoder's texts: one text, each but the last followed by a space and one
+separator, or a pair, joined and typed as the tokenizer joins pairs."""
 
 Inputs = Literal["both", "condition", "sentences"]
-"""What a cross-encoder is given of a row."""
+"""The part of a row that a cross-encoder reads."""
 
 
 def check_order(order: str) -> None:
-    """Raises an InputError unless the order is a known one."""
+    """Refuse an unknown order."""
     if order not in get_args(Order):
         raise unknown_name("order", order, get_args(Order))
 
@@ -30,7 +30,7 @@ def check_order(order: str) -> None:
 def conditional_sentences(
     sentences: Sequence[str], conditions: Sequence[str], *, order: Order
 ) -> list[list[str]]:
-    """Pairs each sentence with its condition, the input of a bi- or tri-encoder.
+    """Pair each sentence with its condition, the input of a bi- or tri-encoder.
 
     Args:
         sentences: Sentences, length n.
@@ -46,21 +46,25 @@ def conditional_sentences(
     """
     check_order(order)
     _check_lengths(sentences=sentences, conditions=conditions)
-    read = as_read(conditions, order=order)
-    columns = (sentences, read) if order == "sentence-first" else (read, sentences)
+    conditions = as_read(conditions, order=order)
+    columns = (sentences, conditions) if order == "sentence-first" else (conditions, sentences)
     return [list(pair) for pair in zip(*columns, strict=True)]
 
 
 def as_read(conditions: Sequence[str], *, order: Order) -> list[str]:
-    """Gives conditions as a model of that order reads them."""
-    bare = order == "bare-condition-first"
-    return [one.rstrip(_MARKS) or one if bare else one for one in conditions]
+    """Strip the marks from conditions if a model of that order reads them bare."""
+    if order != "bare-condition-first":
+        return list(conditions)
+    return [condition.rstrip(_MARKS) or condition for condition in conditions]
 
 
 def card_texts(order: Order) -> tuple[str, str]:
-    """What a model card calls the two texts of a conditional sentence, in their order."""
-    condition = "condition" + ", without the marks at its end" * (order == "bare-condition-first")
-    return ("sentence", condition) if order == "sentence-first" else (condition, "sentence")
+    """Name the two texts of a conditional sentence for a model card, in their order."""
+    if order == "sentence-first":
+        return "sentence", "condition"
+    if order == "bare-condition-first":
+        return "condition, without the marks at its end", "sentence"
+    return "condition", "sentence"
 
 
 def cross_encoder_inputs(
@@ -73,19 +77,19 @@ def cross_encoder_inputs(
     layout: Layout = "released",
     inputs: Inputs = "both",
 ) -> list[str | list[str]]:
-    """Joins two sentences and a condition, the input of a cross-encoder.
+    """Join two sentences and a condition, the input of a cross-encoder.
 
     The separators are written into the text, where the tokenizer reads them as its special token.
-    The paper leaves them open; ``released`` is what the code of C-STS does (READING.md).
+    The paper leaves them open; ``released`` is the form in the code of C-STS (READING.md).
 
     Args:
         sentences1: First sentences, length n.
         sentences2: Second sentences, length n.
         conditions: Conditions, length n, or None.
-        separator: What ``condsim.model.builders.separator_of(tokenizer, layout)`` gives.
+        separator: The result of ``condsim.model.builders.separator_of(tokenizer, layout)``.
         order: Whether the sentences or the condition come first.
         layout: One text, or a pair of texts of which the sentences are one.
-        inputs: What is left of a row (C-STS Table 10); the separators of the rest go with it.
+        inputs: The part of a row to read (C-STS Table 10); the separators of the rest go with it.
 
     Raises:
         InputError: If the lengths differ, the order is unknown, or only conditions are to be read
@@ -97,10 +101,10 @@ def cross_encoder_inputs(
     """
     if inputs == "condition":
         if conditions is None:
-            raise InputError("This cross-encoder reads conditions only. Got rows without any.")
+            raise InputError("This cross-encoder reads only conditions, and the rows have none.")
         return [*as_read(conditions, order=order)]
-    given = {} if conditions is None else {"conditions": conditions}
-    _check_lengths(sentences1=sentences1, sentences2=sentences2, **given)
+    columns = {"sentences1": sentences1, "sentences2": sentences2}
+    _check_lengths(**columns if conditions is None else columns | {"conditions": conditions})
     pairs = [list(pair) for pair in zip(sentences1, sentences2, strict=True)]
     if conditions is not None and inputs == "both":
         joined = [separator.join(pair) for pair in pairs]
@@ -109,10 +113,11 @@ def cross_encoder_inputs(
 
 
 def _check_lengths(**columns: Sequence[str]) -> None:
-    """Refuses columns of different lengths, or a single text in the place of a column."""
+    """Refuse columns of different lengths, and a single text in place of a column."""
     for name, column in columns.items():
         if isinstance(column, str):
-            raise InputError(f"{name} must be a list of texts. Got one text, {column!r}, instead.")
+            raise InputError(f"{name} must be a list of texts; got one text, {column!r}.")
     if len({len(column) for column in columns.values()}) > 1:
-        lengths = ", ".join(f"{len(column)} {name}" for name, column in columns.items())
-        raise InputError(f"Every row needs one text of each kind. Got {lengths} instead.")
+        names = " and ".join(columns)
+        numbers = " and ".join(str(len(column)) for column in columns.values())
+        raise InputError(f"{names} must have the same length; got {numbers}.")

@@ -1,4 +1,4 @@
-"""The light scorer: an exported bi-encoder run by ONNX Runtime, no torch, no network."""
+"""The light scorer: an exported bi-encoder run by ONNX Runtime, without torch or a network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnxruntime
@@ -17,8 +17,9 @@ from condsim.errors import InputError, ModelError
 from condsim.model.applicability import head_of
 from condsim.model.base import token_batches
 from condsim.model.calibration import UNCALIBRATED
-from condsim.model.embedding import EmbeddingScorer, Input, Splitter, Tokenised
-from condsim.model.settings import FILE_NAME, Settings
+from condsim.model.chunking import Chunker, Input
+from condsim.model.embedding import EmbeddingScorer, Tokenised
+from condsim.model.settings import DEFAULT_FOLDER, FILE_NAME, ModelSettings, model_folder
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -27,98 +28,110 @@ if TYPE_CHECKING:
 MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
 
-_TOKENS = 512  # of a batch, padding included: more is no faster
-_SHARE, _FEWEST_TOKENS = 4, 128  # batches for each processor, where they are not smaller than that
-_DEFAULT_LENGTH = 128  # tokens, where the model does not say
+# A larger batch is no faster. With several processors batches may be smaller, for an equal load.
+MAX_BATCH_TOKENS, MIN_BATCH_TOKENS = 512, 128
+BATCHES_PER_THREAD = 4
+DEFAULT_MAX_LENGTH = 128
 
 
 class OnnxScorer(EmbeddingScorer):
     """Scores and encodes with a folder of ``model.onnx``, ``tokenizer.json``, ``condsim.json``.
 
+    It can be pickled and copied: the copy opens the folder again.
+
     Attributes:
-        settings: What the folder says of the model.
+        settings: Settings of the folder.
     """
 
     def __init__(self, folder: Path | str, *, threads: int | None = None) -> None:
-        """Loads the model.
+        """Load the model.
 
         Args:
-            threads: Batches run side by side, 1 or more; as many as there are processors if None.
+            threads: Batches run in parallel, 1 or more; the number of processors if None.
 
         Raises:
             InputError: If the number of threads is below 1.
             ModelError: If a file is missing or damaged.
         """
         if threads is not None and (not isinstance(threads, int) or threads < 1):
-            raise InputError(f"The number of 'threads' must be 1 or more. Got {threads!r} instead.")
-        folder = Path(folder)
-        self.settings = Settings.load(folder)
-        if self.settings.kind != "bi-encoder":
-            raise ModelError(
-                f"{folder} says it is a {self.settings.kind}; an ONNX model must be a bi-encoder."
-            )
-        self._limit = self.settings.max_seq_length or _DEFAULT_LENGTH
-        self._tokenizer, self._padding = _load_tokenizer(folder / TOKENIZER_FILE, self._limit)
-        self._threads = threads or _processors()
-        self._session = _load_session(folder / MODEL_FILE)
+            raise InputError(f"The number of 'threads' must be 1 or more; got {threads!r}.")
+        self._folder = Path(folder).resolve()
+        self._requested_threads = threads
+        self._threads = threads or available_processors()
+        self.settings = settings = ModelSettings.load(folder)
+        if settings.kind != "bi-encoder":
+            raise ModelError(f"{folder}: an ONNX model must be a bi-encoder; got {settings.kind}.")
+        self._limit = settings.max_seq_length or DEFAULT_MAX_LENGTH
+        self._tokenizer, self._padding = _load_tokenizer(Path(folder, TOKENIZER_FILE), self._limit)
+        self._session = _load_session(Path(folder, MODEL_FILE))
         self._inputs = frozenset(item.name for item in self._session.get_inputs())
-        # A name, such as "unk__1", where the exporter could not tell the number.
+        super().__init__(
+            name=settings.name,
+            order=settings.order,
+            dimension=self._find_dimension(folder),
+            calibration=settings.calibration or UNCALIBRATED,
+        )
+        self.head = head_of(Path(folder))
+
+    def _find_dimension(self, folder: Path | str) -> int:
+        # The size is a name, such as "unk__1", if the exporter could not tell the number.
         size = self._session.get_outputs()[0].shape[-1]
         dimension = size if isinstance(size, int) else self.settings.dimension
         if dimension is None:
             raise ModelError(
                 f"{folder}: neither {MODEL_FILE} nor {FILE_NAME} says the dimension of an "
-                "embedding. Export the model anew."
+                "embedding. Export the model again."
             )
         if self.settings.dimension not in (None, dimension):
             raise ModelError(
-                f"{folder} says its 'dimension' is {self.settings.dimension}; that of its "
-                f"{MODEL_FILE} is {dimension}. Get the model anew."
+                f"{folder}: the 'dimension' in {FILE_NAME} is {self.settings.dimension}, and "
+                f"{dimension} in {MODEL_FILE}. Download the model again."
             )
-        super().__init__(
-            name=self.settings.name,
-            order=self.settings.order,
-            dimension=dimension,
-            calibration=self.settings.calibration or UNCALIBRATED,
-        )
-        self.head = head_of(folder)
+        return dimension
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The default model may be installed elsewhere when it is opened again.
+        model = "default" if self._folder == DEFAULT_FOLDER else str(self._folder)
+        changeable = {"name": self.name, "calibration": self.calibration, "head": self.head}
+        cache_size = self._cache.size if self._cache else 0
+        return _reopen, (model, self._requested_threads, cache_size), changeable
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
-        """Embeds texts or pairs, long ones in pieces; returns (m, dimension)."""
-        return self._in_pieces(texts, self._vectors)
+        return self._embed_long(texts, self._vectors)
 
     @cached_property
-    def _splitter(self) -> Splitter | None:
-        return Splitter(self._tokenizer, order=self.order, joint=True)
+    def _chunker(self) -> Chunker | None:
+        return Chunker(self._tokenizer, order=self.order, joint=True)
 
     def _tokenised(self, inputs: Sequence[Input]) -> Tokenised:
-        pairs = [one if isinstance(one, str) else tuple(one) for one in inputs]
+        pairs = [item if isinstance(item, str) else tuple(item) for item in inputs]
         encodings = self._tokenizer.encode_batch_fast(pairs)
         longer = [row for row, encoding in enumerate(encodings) if encoding.overflowing]
         return Tokenised(encodings, longer, self._limit)
 
     def _vectors(self, encodings: Sequence[Encoding]) -> FloatArray:
-        """Embeds in batches of similar length; returns (m, dimension)."""
+        """Embed in batches of similar length; returns (m, dimension)."""
         vectors = np.empty((len(encodings), self.dimension), dtype=np.float32)
         lengths = np.array([len(encoding) for encoding in encodings], dtype=np.int64)
 
         def fill(batch: IntArray) -> None:
-            vectors[batch] = self._run([encodings[i] for i in batch])
+            vectors[batch] = self._run([encodings[row] for row in batch])
 
-        share = int(lengths.sum()) // (_SHARE * self._threads)  # so that none is idle for long
-        tokens = min(_TOKENS, max(_FEWEST_TOKENS, share))
+        share = int(lengths.sum()) // (BATCHES_PER_THREAD * self._threads)
+        tokens = min(MAX_BATCH_TOKENS, max(MIN_BATCH_TOKENS, share))
+        # The longest come first, so that no thread ends long after the others.
         batches = list(token_batches(lengths, tokens=tokens))[::-1]
         if len(batches) == 1 or self._threads == 1:
-            for batch in batches:  # the longest first, so that none trails behind
+            for batch in batches:
                 fill(batch)
         else:
-            # Whole batches side by side; splitting each operator of one batch is slower.
+            # Batches run in parallel; splitting each operator of one batch is slower.
             with ThreadPoolExecutor(self._threads) as pool:
                 list(pool.map(fill, batches))
         return vectors
 
     def _run(self, encodings: list[Encoding]) -> FloatArray:
-        """Runs the model on one batch; returns its embeddings, (batch, dimension)."""
+        """Run the model on one batch; returns its embeddings, (batch, dimension)."""
         shape = (len(encodings), max(len(encoding) for encoding in encodings))
         features = {
             "input_ids": np.full(shape, self._padding, dtype=np.int64),
@@ -130,33 +143,41 @@ class OnnxScorer(EmbeddingScorer):
             features["input_ids"][row, :length] = encoding.ids
             features["attention_mask"][row, :length] = 1
             features["token_type_ids"][row, :length] = encoding.type_ids
-        wanted = {name: value for name, value in features.items() if name in self._inputs}
+        feed = {name: value for name, value in features.items() if name in self._inputs}
         try:
-            vectors: FloatArray = self._session.run(None, wanted)[0]
-        except Exception as error:  # onnxruntime's classes have no common base but Exception
+            vectors: FloatArray = self._session.run(None, feed)[0]
+        except Exception as error:
             reason = str(error).splitlines()[0]
             raise ModelError(
                 f"The model {self.name!r} cannot run on {shape[1]} tokens ({reason}). Its "
-                "tokenizer or 'max_seq_length' may be of another model; get the model anew."
+                "tokenizer or 'max_seq_length' may belong to another model; download it again."
             ) from None
         return vectors
 
 
-def _processors() -> int:
-    """Number of processors this process may use."""
+def _reopen(model: str, threads: int | None, cache_size: int) -> OnnxScorer:
+    """Open the folder of a pickled model."""
+    scorer = OnnxScorer(model_folder(model), threads=threads)
+    scorer.set_cache_size(cache_size)
+    return scorer
+
+
+def available_processors() -> int:
+    """Count the processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def _load_tokenizer(path: Path, max_length: int) -> tuple[Tokenizer, int]:
-    """Reads a tokenizer that cuts at ``max_length`` tokens and pads nothing, and its padding id."""
+    """Read a tokenizer that truncates at ``max_length`` tokens, and the id of its padding."""
     if not path.is_file():
-        raise ModelError(f"{path} is missing; get the model anew.")
+        raise ModelError(f"{path} is missing; download the model again.")
+    # Neither tokenizers nor onnxruntime raises a narrower class than Exception.
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # tokenizers raises no narrower class
-        raise ModelError(f"{path} cannot be read ({error}); get the model anew.") from None
+    except Exception as error:
+        raise ModelError(f"{path} cannot be read ({error}); download the model again.") from None
     padding = int((tokenizer.padding or {}).get("pad_id", 0))
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length)
@@ -164,21 +185,22 @@ def _load_tokenizer(path: Path, max_length: int) -> tuple[Tokenizer, int]:
 
 
 def _load_session(path: Path) -> onnxruntime.InferenceSession:
-    """Opens a model that runs in the thread that calls it."""
+    """Open a model that runs in the thread that calls it."""
     if not path.is_file():
-        raise ModelError(f"{path} is missing; get the model anew.")
+        raise ModelError(f"{path} is missing; download the model again.")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # errors are raised as well
+    # Errors are raised, and need not be printed as well.
+    options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(
             str(path), options, providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # onnxruntime's classes have no common base but Exception
+    except Exception as error:
         reason = str(error).splitlines()[0]
-        raise ModelError(f"{path} cannot be loaded ({reason}); get the model anew.") from None
+        raise ModelError(f"{path} cannot be loaded ({reason}); download the model again.") from None
     outputs = [item.name for item in session.get_outputs()]
     if outputs != ["embedding"]:
-        raise ModelError(f"{path} must have one output, 'embedding'. Got {outputs} instead.")
+        raise ModelError(f"{path} must have one output, 'embedding'; got {outputs}.")
     return session

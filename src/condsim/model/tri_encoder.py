@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -15,27 +17,102 @@ from sentence_transformers.base.modules import InputModule, Transformer
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError, ModelError, unknown_name
 from condsim.model.backbone import (
-    RANK,
-    Fusion,
     Pooling,
+    activation_of,
     dropout_of,
-    fusion_module,
     load_backbone,
     pooling_modules,
 )
 from condsim.model.builders import transform_modules
 from condsim.model.conditions import Order, check_order, conditional_sentences
 
+Fusion = Literal["hadamard", "concat", "low-rank"]
+"""``hadamard``: the elementwise product; ``concat``: a linear layer (2d to d) and the backbone's
+activation on [sentence; condition] (C-STS §4.1); ``low-rank``: a matrix (rank by d) that the
+condition makes, times the sentence."""
+
+RANK = 64
+"""Default rank of ``low-rank``."""
+
+
+class Hadamard(nn.Module):
+    """The elementwise product, (n, d)."""
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__()
+        self.dimension = dimension
+
+    def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
+        """Multiply (n, d) by (n, d) or (1, d)."""
+        return sentences * conditions
+
+
+class Concat(nn.Module):
+    """A linear layer and an activation on [sentence; condition], (n, d)."""
+
+    def __init__(self, dimension: int, activation: nn.Module) -> None:
+        super().__init__()
+        self.dimension = dimension
+        self.layer = nn.Sequential(nn.Linear(2 * dimension, dimension), activation)
+
+    def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
+        """Join (n, d) and (n, d) or (1, d)."""
+        both = torch.cat([sentences, conditions.expand_as(sentences)], dim=-1)  # (n, 2d)
+        joined: Tensor = self.layer(both)
+        return joined
+
+
+class LowRank(nn.Module):
+    """A hypernetwork: the condition makes a projection to few dimensions, (n, rank).
+
+    The cosine then compares two sentences under a metric of that rank, which the condition chooses.
+    Hypernetworks for conditional embeddings are those of Hyper-CL (Yoo et al., 2024), which go back
+    to d dimensions; that only adds weights where a cosine follows. Not in the papers of condsim.
+    """
+
+    def __init__(self, dimension: int, rank: int) -> None:
+        """Make the layer, d to rank * d, at random."""
+        super().__init__()
+        self.dimension = rank
+        self.projection = nn.Linear(dimension, rank * dimension)
+
+    def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
+        """Project sentences (n, d) by matrices made from conditions, (n, d) or (1, d)."""
+        # Rows with equal conditions could share a matrix, but few rows of a batch do.
+        matrices = self.projection(conditions).unflatten(-1, (self.dimension, -1))  # (n, rank, d)
+        projected: Tensor = (
+            sentences @ matrices[0].T
+            if len(conditions) == 1
+            else torch.einsum("nrd,nd->nr", matrices, sentences)
+        )
+        return projected
+
+
+def fusion_module(
+    fusion: str, transformer: Transformer, *, rank: int = RANK
+) -> Hadamard | Concat | LowRank:
+    """Make the module of a fusion; its weights are random."""
+    dimension = int(transformer.get_embedding_dimension())
+    if fusion == "hadamard":
+        return Hadamard(dimension)
+    if fusion == "concat":
+        return Concat(dimension, activation_of(transformer.config))
+    if fusion != "low-rank":
+        raise unknown_name("fusion", fusion, get_args(Fusion))
+    if rank < 1:
+        raise InputError(f"rank must be at least 1; got {rank}.")
+    return LowRank(dimension, rank)
+
 
 def split_pairs(pairs: Sequence[Sequence[str]], *, order: Order) -> tuple[list[str], list[str]]:
-    """Takes conditional sentences apart."""
+    """Split conditional sentences into sentences and conditions."""
     for row, pair in enumerate(pairs):
         if isinstance(pair, str) or len(pair) != 2:
             raise InputError(
-                f"A tri-encoder takes pairs of texts, condition and sentence ({order}). "
-                f"Got {pair!r} in row {row} instead."
+                f"A tri-encoder takes pairs of texts, condition and sentence ({order}); got "
+                f"{pair!r} in row {row}."
             )
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     return (first, second) if order == "sentence-first" else (second, first)
@@ -44,7 +121,7 @@ def split_pairs(pairs: Sequence[Sequence[str]], *, order: Order) -> tuple[list[s
 def tokenise(
     tokenizer: PreTrainedTokenizerBase, texts: list[str], *, max_length: int | None
 ) -> dict[str, Tensor]:
-    """Tokenises single texts, padded to the longest."""
+    """Tokenise single texts, padded to the longest."""
     return dict(
         tokenizer(
             texts,
@@ -58,16 +135,16 @@ def tokenise(
 
 
 def distinct_rows(tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """Finds the distinct rows of a matrix of integers, (n, length).
+    """Find the distinct rows of a matrix of integers, (n, length).
 
     Returns:
         For each distinct row the number of the first row that equals it, (distinct,); and for each
-        of the n rows its place in that list, (n,).
+        of the n rows its index in that list, (n,).
     """
     _, row_of = torch.unique(tokens, dim=0, return_inverse=True)  # (n,)
     rows = torch.arange(tokens.shape[0], device=tokens.device)
-    none = rows.new_full((int(row_of.max()) + 1,), tokens.shape[0])
-    return none.scatter_reduce(0, row_of, rows, "amin"), row_of
+    last = rows.new_full((int(row_of.max()) + 1,), tokens.shape[0])
+    return last.scatter_reduce(0, row_of, rows, "amin"), row_of
 
 
 _WEIGHTS_FILE = "tri_encoder.safetensors"
@@ -97,21 +174,10 @@ class TriEncoder(InputModule):
         transform: bool = False,
         rank: int = RANK,
     ) -> None:
-        """Makes the module around a backbone; new layers are random.
+        """Make the module around a backbone; new layers are random.
 
-        Args:
-            transformer: The backbone; its config must ask for hidden states if the pooling needs
-                them (``build_tri_encoder`` sees to that).
-            order: Which text of a pair comes first.
-            pooling: From token vectors to one vector, for both.
-            fusion: How sentence and condition become one vector.
-            transform: Whether a dense layer (hidden to hidden, the backbone's activation, dropout)
-                follows the pooling of the sentence.
-            rank: Dimension of ``low-rank``, at least 1; other fusions ignore it.
-
-        Raises:
-            InputError: If an option is unknown or out of range.
-            ModelError: If the backbone's activation is unknown and needed.
+        The backbone's config must ask for hidden states if the pooling needs them, as
+        `build_tri_encoder` does, where the options are described.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         check_order(order)
@@ -134,7 +200,7 @@ class TriEncoder(InputModule):
         max_length: int | None = None,
         task: str | None = None,
     ) -> dict[str, Tensor]:
-        """Tokenises sentences and conditions apart.
+        """Tokenise sentences and conditions separately.
 
         Args:
             inputs: Pairs of texts in the module's order, length n.
@@ -145,12 +211,9 @@ class TriEncoder(InputModule):
             ``input_ids`` and ``attention_mask``, (n, sentence length), and ``condition_tokens`` and
             ``condition_mask``, (n, condition length). The condition's names do not end in
             ``input_ids``, by which the sentence-transformers trainer would take it for a column.
-
-        Raises:
-            InputError: If an input is not a pair of texts, or a prompt is given.
         """
         if prompt:
-            raise InputError(f"A tri-encoder takes no prompt. Got {prompt!r} instead.")
+            raise InputError(f"A tri-encoder takes no prompt; got {prompt!r}.")
         sentences, conditions = split_pairs(inputs, order=self.order)
         tokens = tokenise(self.tokenizer, sentences, max_length=max_length)
         condition_tokens = tokenise(self.tokenizer, conditions, max_length=max_length)
@@ -162,7 +225,7 @@ class TriEncoder(InputModule):
         }
 
     def forward(self, features: dict[str, Any], **_: object) -> dict[str, Any]:
-        """Adds ``sentence_embedding``, (n, d), to what ``preprocess`` returns."""
+        """Add ``sentence_embedding``, (n, d), to the result of ``preprocess``."""
         sentences = self.sentence_vectors(features["input_ids"], features["attention_mask"])
         conditions = self.condition_vectors(
             features["condition_tokens"], features["condition_mask"]
@@ -171,20 +234,20 @@ class TriEncoder(InputModule):
         return features
 
     def sentence_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """Encodes sentences on their own, (n, d), from token ids and their mask, (n, length)."""
+        """Encode sentences alone, (n, d), from token ids and their mask, (n, length)."""
         pooled, row_of = self._encode_distinct(tokens, mask)  # (distinct, d), (n,)
         features = self.sentence_layer({"sentence_embedding": pooled})
         vectors: Tensor = features["sentence_embedding"]
         return vectors.index_select(0, row_of)
 
     def condition_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """Encodes conditions on their own, (n, d), from token ids and their mask, (n, length)."""
+        """Encode conditions alone, (n, d), from token ids and their mask, (n, length)."""
         pooled, row_of = self._encode_distinct(tokens, mask)  # (distinct, d), (n,)
         vectors: Tensor = self.condition_layer(pooled)
         return vectors.index_select(0, row_of)
 
     def fuse(self, sentences: Tensor, conditions: Tensor) -> Tensor:
-        """Fuses sentences, (n, d), and conditions, (n, d) or one for all, (1, d).
+        """Fuse sentences, (n, d), and conditions, (n, d), or one for all, (1, d).
 
         Returns:
             (n, d), or (n, rank) for ``low-rank``.
@@ -195,7 +258,7 @@ class TriEncoder(InputModule):
     def save(
         self, output_path: str, *args: object, safe_serialization: bool = True, **_: object
     ) -> None:
-        """Writes the backbone as a transformers checkpoint, and beside it what this module adds."""
+        """Write the backbone as a transformers checkpoint, and the other weights next to it."""
         self.transformer.save(output_path, safe_serialization=safe_serialization)
         self.save_config(output_path)
         save_file(self._own_weights(), Path(output_path, _WEIGHTS_FILE))
@@ -215,23 +278,19 @@ class TriEncoder(InputModule):
         config_kwargs: dict[str, Any] | None = None,
         **_: object,
     ) -> TriEncoder:
-        """Reads what ``save`` wrote; the arguments are those every module of the library takes.
-
-        Raises:
-            ModelError: If the folder holds no tri-encoder, or its weights do not fit.
-        """
-        hub: dict[str, Any] = {
-            "subfolder": subfolder,
-            "token": token,
-            "cache_folder": cache_folder,
-            "revision": revision,
-            "local_files_only": local_files_only,
-        }
+        """Read the result of ``save``; the arguments are those of every module of the library."""
+        hub: dict[str, Any] = dict(
+            subfolder=subfolder,
+            token=token,
+            cache_folder=cache_folder,
+            revision=revision,
+            local_files_only=local_files_only,
+        )
         config = cls.load_config(model_name_or_path, **hub)
         weights = cls.load_file_path(model_name_or_path, _WEIGHTS_FILE, **hub)
         if not config or weights is None:
             raise ModelError(
-                f"{model_name_or_path} holds no tri-encoder: it must have {_CONFIG_FILE} and "
+                f"{model_name_or_path} is not a tri-encoder: it must contain {_CONFIG_FILE} and "
                 f"{_WEIGHTS_FILE}."
             )
         transformer = Transformer.load(
@@ -249,14 +308,14 @@ class TriEncoder(InputModule):
             name: value.shape for name, value in expected.items()
         }:
             raise ModelError(
-                f"The layers in {weights} do not fit the options in {_CONFIG_FILE}. "
-                "Save the model again, or take both files from one folder."
+                f"The layers in {weights} do not fit the options in {_CONFIG_FILE}; save the "
+                "model again."
             )
         module.load_state_dict(stored, strict=False)
         return module
 
     def on_model_ready(self, model: BaseModel) -> None:
-        """Gives the model card pairs to encode, where the library's own examples are sentences."""
+        """Replace the sentences in the model card's example by pairs."""
         if isinstance(model.model_card_data, BaseModelCardData):
             model.model_card_data.usage_examples = conditional_sentences(
                 ["A man throws a ball.", "A girl kicks a ball.", "Two dogs run in a park."],
@@ -284,7 +343,7 @@ class TriEncoder(InputModule):
         self.transformer.max_seq_length = value
 
     def _encode_distinct(self, tokens: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Pools each distinct text once: vectors (distinct, d) and whose each row is, (n,)."""
+        """Pool each distinct text once; returns vectors (distinct, d) and their rows, (n,)."""
         # Merging two columns pads with 0, which need not be the padding token.
         tokens = torch.where(mask.bool(), tokens, self.tokenizer.pad_token_id or 0)  # (n, length)
         first, row_of = distinct_rows(tokens)  # (distinct,), (n,)
@@ -293,7 +352,7 @@ class TriEncoder(InputModule):
         return pooled, row_of
 
     def _own_weights(self) -> dict[str, Tensor]:
-        """State of everything but the backbone, which saves itself."""
+        """Weights of everything but the backbone, which saves itself."""
         return {
             name: value.contiguous()
             for name, value in self.state_dict().items()
@@ -312,14 +371,14 @@ def build_tri_encoder(
     dropout: float | None = None,
     max_seq_length: int | None = None,
 ) -> SentenceTransformer:
-    """Builds ``h(c; s)``, to be compared by cosine (C-STS §4.1, tri-encoder).
+    """Build ``h(c; s)``, to be compared by cosine (C-STS §4.1, tri-encoder).
 
     Other arguments and errors are those of `build_bi_encoder`; ``transform`` follows the pooling of
     the sentence alone, and ``max_seq_length`` is that of each text.
 
     Args:
         order: Which text of a pair comes first.
-        fusion: How sentence and condition become one vector.
+        fusion: Fusion of sentence and condition to one vector.
         rank: Dimension of the embeddings where the fusion is ``low-rank``.
 
     Returns:
@@ -332,3 +391,21 @@ def build_tri_encoder(
         transformer, order=order, pooling=pooling, fusion=fusion, transform=transform, rank=rank
     )
     return SentenceTransformer(modules=[module], similarity_fn_name="cosine")
+
+
+def load_tri_encoder(path: str) -> SentenceTransformer:
+    """Load a saved tri-encoder; ModelError if the folder is another model.
+
+    ``SentenceTransformer(path)`` refuses any module outside its library unless it may run remote
+    code; this needs no such permission, since the class is here.
+    """
+    listing = Path(path, "modules.json")
+    modules = json.loads(listing.read_text("utf-8")) if listing.is_file() else []
+    types = [str(module["type"]) for module in modules]
+    # Folders name the class by the module that defined it when they were saved.
+    if len(types) != 1 or not re.fullmatch(r"condsim\.[\w.]*\bTriEncoder", types[0]):
+        raise ModelError(
+            f"{path} is not a tri-encoder: its modules.json must list only condsim's TriEncoder; "
+            f"got {types or 'no such file'}."
+        )
+    return SentenceTransformer(modules=[TriEncoder.load(path)], similarity_fn_name="cosine")

@@ -2,215 +2,424 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import re
+import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import HfApi, try_to_load_from_cache
 from torch import Tensor
-
-from condsim.errors import BackendError, InputError
-from condsim.prompting.backend import Answer
-from condsim.prompting.local_model import (
-    NumberMass,
-    Numbers,
-    PromptTokenizer,
-    device_for,
-    first_line,
-    load_weights,
-    longest_prompt,
-    open_checkpoint,
-    quiet,
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    GenerationConfig,
+    LogitsProcessor,
+    PretrainedConfig,
+    PreTrainedTokenizerBase,
 )
+from transformers.utils import logging
+
+from condsim.errors import BackendError, InputError, ModelError, require
+from condsim.io import expanded, sha256_of
+from condsim.model.precision import uses_bfloat16
+from condsim.prompting.backend import Answer
 from condsim.prompting.settings import PromptSettings
 
-_WINDOW = 4096  # prompts that are read ahead and sorted
-# Most tokens of a batch: prompts padded to the longest of them, and answers. It is halved when a
-# GPU's memory is too small; a longer prompt is a batch of its own.
-_BATCH_TOKENS = 16_384
-_CPU_BATCH_TOKENS = 4096  # as fast as more
+# Prompts that are read ahead and sorted by length.
+_PROMPTS_PER_WINDOW = 4096
+# Maximum tokens of a batch: prompts padded to the longest of them, and answers. Halved when a GPU's
+# memory is too small. Larger batches are no faster on a CPU.
+_GPU_TOKENS_PER_BATCH = 16_384
+_CPU_TOKENS_PER_BATCH = 4096
+# Tokenizers without a limit of their own report 10**30.
+_UNLIMITED_TOKENS = 10**9
+# Without its files, transformers makes a tokenizer of a few special tokens.
+_MIN_ORDINARY_TOKENS = 10
+# Files that decide an answer: weights, config, end tokens, tokenizer, chat template.
+_REVISION_FILES = (
+    *("config.json", "generation_config.json", "*.safetensors", "tokenizer*", "*.jinja"),
+    *("added_tokens.json", "special_tokens_map.json", "vocab*", "merges.txt", "*.model"),
+)
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 class LocalBackend:
     """Answers prompts with a sequence-to-sequence or causal model, greedily (C-STS, A.3).
 
     Prompts are sorted by length and run in batches of about equal size, the longest first, so that
-    too little memory shows at once. The batch a prompt is in changes its answer only by rounding.
+    too little memory shows at once. The batch of a prompt changes its answer only by rounding. The
+    weights must be safetensors or GGUF, and code that comes with a model is not run.
 
     Attributes:
-        name: Name of the model's folder, or its name on the Hub.
+        name: Name of the model's folder or GGUF file, or its name on the Hub.
         max_new_tokens: Longest answer in tokens.
-        longest_prompt: Most tokens of a prompt, the chat template among them; None for no limit.
+        longest_prompt: Maximum tokens of a prompt with its chat template; None for no limit.
         answer_gap: Nothing for an encoder-decoder, a space for a causal model.
-        notes: Nothing: the model is asked greedily.
+        notes: Empty: the model is asked greedily.
     """
 
     def __init__(self, settings: PromptSettings) -> None:
-        """Opens a model; its weights are loaded by ``check`` or with the first prompt.
-
-        The weights must be safetensors or GGUF, and code that comes with a model is not run.
-
-        Raises:
-            InputError: If there is no such device, or a prompt leaves no room for the answer.
-            ModelError: If there is no such model, it generates no text, its tokenizer is missing or
-                its weights are of another format.
-            MissingExtraError: If the weights are GGUF and ``gguf`` is not installed.
-        """
-        self._device = device_for(settings.device)
-        self._checkpoint = open_checkpoint(settings.model)
-        self.name = self._checkpoint.name
-        self.max_new_tokens = settings.max_new_tokens
-        self.answer_gap = "" if self._checkpoint.seq2seq else " "
-        self.notes: tuple[str, ...] = ()
-        self._batch_tokens = _CPU_BATCH_TOKENS if self._device.type == "cpu" else _BATCH_TOKENS
-        with quiet():
-            self._tokenizer = PromptTokenizer(self._checkpoint.tokenizer, name=self.name)
-        self.longest_prompt = longest_prompt(
-            self._checkpoint.config, self._checkpoint.tokenizer, max_new_tokens=self.max_new_tokens
-        )
-        if self.longest_prompt is not None and self.longest_prompt < 1:
-            longest = self.longest_prompt + self.max_new_tokens
+        """Open config and tokenizer; ``check`` or the first prompt loads the weights."""
+        device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            self._device = torch.device(device)
+        except RuntimeError as error:
             raise InputError(
-                f"{self.name!r} takes {longest:,} tokens, prompt and answer together. An answer of "
-                f"{self.max_new_tokens:,} leaves none for the prompt; ask for a shorter one "
-                "(max_new_tokens)."
-            )
+                f"device must be one of torch's, such as 'cpu' or 'cuda'; got {device!r}."
+            ) from error
+        self._source, self._gguf = _locate(settings.model)
+        self._is_folder = Path(self._source).is_dir()
+        folder_name = Path(self._source).resolve().name if self._is_folder else self._source
+        self.name = self._gguf or folder_name
+        with quiet():
+            self._config, self._tokenizer = self._open()
+        self._seq2seq = bool(self._config.is_encoder_decoder)
+        self._chat = bool(self._tokenizer.chat_template)
+        self.max_new_tokens = settings.max_new_tokens
+        self.longest_prompt = longest_prompt(
+            self._config, self._tokenizer.model_max_length, max_new_tokens=self.max_new_tokens
+        )
+        self.answer_gap = "" if self._seq2seq else " "
+        self.notes: tuple[str, ...] = ()
+        on_cpu = self._device.type == "cpu"
+        self._tokens_per_batch = _CPU_TOKENS_PER_BATCH if on_cpu else _GPU_TOKENS_PER_BATCH
+        try:
+            with quiet():
+                self.count_tokens("Output:")
+        # Templates raise errors of any kind.
+        except Exception as error:
+            raise ModelError(
+                f"The chat template of {self.name!r} must take one message of a user: "
+                f"{_first_line(error)}"
+            ) from error
 
     @cached_property
     def identity(self) -> Mapping[str, str]:
-        """What decides an answer beside the prompt; reads a folder's weights once through."""
-        dtype = str(self._checkpoint.dtype_on(self._device)).removeprefix("torch.")
+        """Everything except the prompt that decides an answer; reads a folder's weights once."""
+        revision = self._commit
+        if revision is None:
+            digest = hashlib.sha256()
+            patterns = [self._gguf] if self._gguf else _REVISION_FILES
+            for path in _matching_files(Path(self._source), *patterns):
+                line = f"{path.name} {path.stat().st_size} {sha256_of(path)}\n"
+                digest.update(line.encode())
+            revision = digest.hexdigest()[:12]
         return {
             "backend": "local",
             "model": self.name,
-            "revision": self._checkpoint.revision(),
+            "revision": revision,
             "max_new_tokens": str(self.max_new_tokens),
-            "chat": "yes" if self._tokenizer.chat else "no",
-            "dtype": dtype,
+            "chat": "yes" if self._chat else "no",
+            "dtype": str(self._dtype).removeprefix("torch."),
         }
 
     def check(self) -> None:
-        """Loads the weights.
-
-        Raises:
-            ModelError: If they cannot be loaded or are not all there.
-        """
+        """Load the weights."""
         _ = self._model
 
     def count_tokens(self, prompt: str) -> int:
-        """Exact tokens of a prompt, with special tokens and chat template; needs no weights."""
-        return len(self._tokenizer.encode([prompt])[0])
+        """Count the tokens of a prompt, with special tokens and chat template."""
+        return len(self._encode([prompt])[0])
 
     def answers(
         self, prompts: Iterable[str], *, probabilities: bool = False
     ) -> Generator[tuple[int, Answer], None, None]:
-        """Answers prompts.
-
-        Args:
-            prompts: The prompts; read a window ahead.
-            probabilities: See `Backend.answers`.
-
-        Yields:
-            Place and answer, after each batch; longer prompts of a window come first.
-
-        Raises:
-            InputError: If a prompt is longer than the model takes; nothing of its window is asked.
-            ModelError: If the weights cannot be loaded.
-            BackendError: If the model fails, or the memory is too small for a single prompt.
-        """
-        remaining = iter(prompts)
+        """Yield indices and answers after each batch; longer prompts of a window come first."""
+        unread = iter(prompts)
         start = 0
-        while window := list(islice(remaining, _WINDOW)):
-            rows = self._tokenizer.encode(window)
-            self._check_lengths(rows, start)
-            for number, answer in self._answer_window(rows, probabilities=probabilities):
-                yield start + number, answer
+        while window := list(islice(unread, _PROMPTS_PER_WINDOW)):
+            for index, answer in self._answer_window(self._encode(window), probabilities):
+                yield start + index, answer
             start += len(window)
 
-    @cached_property
-    def _model(self) -> Any:  # noqa: ANN401 - transformers types no generating model
-        return load_weights(
-            self._checkpoint, device=self._device, max_new_tokens=self.max_new_tokens
-        )
+    @property
+    def _commit(self) -> str | None:
+        """Commit on the Hub; None for a folder."""
+        return None if self._is_folder else getattr(self._config, "_commit_hash", None) or "main"
 
     @cached_property
-    def _numbers(self) -> Numbers:
-        text_config = self._checkpoint.config.get_text_config(decoder=True)
-        return Numbers(self._checkpoint.tokenizer, vocabulary=text_config.vocab_size)
+    def _dtype(self) -> torch.dtype:
+        """Number format to compute in; GGUF weights have fewer bits than any."""
+        dtype = self._config.dtype or self._config.get_text_config(decoder=True).dtype
+        if self._gguf:
+            dtype = torch.bfloat16
+        elif not isinstance(dtype, torch.dtype):
+            dtype = torch.float32
+        if self._device.type != "cpu" or (dtype == torch.bfloat16 and uses_bfloat16("auto")):
+            return dtype
+        return torch.float32
 
-    def _check_lengths(self, rows: Sequence[Sequence[int]], start: int) -> None:
-        for number, row in enumerate(rows):
-            if self.longest_prompt is not None and len(row) > self.longest_prompt:
-                raise InputError(
-                    f"A prompt for {self.name!r} must have at most {self.longest_prompt:,} tokens. "
-                    f"Prompt {start + number} (counted from 0) has {len(row):,}; give fewer shots "
-                    "or a shorter instruction."
+    def _open(self) -> tuple[PretrainedConfig, Any]:
+        """Open config and tokenizer."""
+        source, gguf = self._source, self._gguf
+        try:
+            if not self._is_folder and not try_to_load_from_cache(source, "config.json"):
+                # One question with a time limit: from_pretrained would retry each file for long.
+                HfApi().model_info(source, timeout=10)
+            config = AutoConfig.from_pretrained(source, gguf_file=gguf, trust_remote_code=False)
+            tokenizer: Any = AutoTokenizer.from_pretrained(
+                source,
+                revision=getattr(config, "_commit_hash", None) or "main",
+                gguf_file=gguf,
+                trust_remote_code=False,
+            )
+        # Errors of the Hub, the network, files and configs have no base class in common.
+        except Exception as error:
+            raise ModelError(
+                f"Could not open the model {self.name!r}: {_first_line(error)}"
+            ) from error
+        if len(tokenizer) - len(set(tokenizer.all_special_ids)) < _MIN_ORDINARY_TOKENS:
+            raise ModelError(
+                f"{self.name!r} has no tokenizer: tokenizer.json or the like is missing."
+            )
+        if tokenizer.pad_token_id is None:
+            # Padding is masked, so any token can stand for it.
+            tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
+        return config, tokenizer
+
+    @cached_property
+    def _model(self) -> Any:  # noqa: ANN401
+        """The weights, prepared for greedy generation whatever generation_config.json says."""
+        loader: Any = AutoModelForSeq2SeqLM if self._seq2seq else AutoModelForCausalLM
+        # transformers has no switch for the progress bar of GGUF.
+        with quiet(), redirect_stderr(io.StringIO()):
+            try:
+                model, info = loader.from_pretrained(
+                    self._source,
+                    revision=self._commit or "main",
+                    dtype=self._dtype,
+                    use_safetensors=True,
+                    gguf_file=self._gguf,
+                    trust_remote_code=False,
+                    output_loading_info=True,
                 )
+                model = model.eval().to(self._device)
+            except Exception as error:
+                raise ModelError(
+                    f"Could not load the weights of {self.name!r} on {self._device}, which must be "
+                    "of a generating model, in the safetensors or GGUF format, and fit into "
+                    f"memory: {_first_line(error)}"
+                ) from error
+        if missing := sorted(info["missing_keys"]):
+            raise ModelError(
+                f"{self.name!r} lacks {len(missing)} weights of a generating model, such as "
+                f"{missing[0]}; download it again."
+            )
+        original = model.generation_config
+        ends = original.eos_token_id
+        ends = {*(ends if isinstance(ends, list) else [ends]), self._tokenizer.eos_token_id}
+        # Without penalties, beams, sampling or forced tokens.
+        model.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
+            max_new_tokens=self.max_new_tokens,
+            do_sample=False,
+            num_beams=1,
+            use_cache=True,
+            bos_token_id=original.bos_token_id,
+            eos_token_id=sorted(ends - {None}) or None,
+            pad_token_id=self._tokenizer.pad_token_id,
+            decoder_start_token_id=original.decoder_start_token_id,
+        )
+        return model
+
+    @cached_property
+    def _value_of_token(self) -> dict[int, float]:
+        text_config = self._config.get_text_config(decoder=True)
+        return number_tokens(self._tokenizer, text_config.vocab_size)
+
+    def _encode(self, prompts: list[str]) -> list[list[int]]:
+        tokenizer = self._tokenizer
+        if self._chat:
+            # A template that can leave out a model's thinking does: 20 tokens are too few for it.
+            prompts = [
+                tokenizer.apply_chat_template(
+                    [{"role": "user", "content": prompt}],
+                    tokenize=False,
+                    add_generation_prompt=True,
+                    enable_thinking=False,
+                )
+                for prompt in prompts
+            ]
+        # A template has written the special tokens already.
+        encoded = tokenizer(prompts, add_special_tokens=not self._chat, verbose=False)
+        # A model needs at least one token to start from.
+        starts = [tokenizer.bos_token_id, tokenizer.eos_token_id, 0]
+        start = next(token for token in starts if token is not None)
+        return [tokens or [start] for tokens in encoded["input_ids"]]
 
     def _answer_window(
-        self, rows: Sequence[Sequence[int]], *, probabilities: bool
+        self, rows: Sequence[Sequence[int]], probabilities: bool
     ) -> Iterator[tuple[int, Answer]]:
-        """Answers tokenised prompts in batches, the longest first."""
-        order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
+        """Answer tokenized prompts in batches, the longest first."""
+        order = sorted(range(len(rows)), key=lambda index: -len(rows[index]))
         done = 0
         while done < len(order):
-            tokens = len(rows[order[done]]) + self.max_new_tokens  # of the longest one left
-            batch = order[done : done + max(1, self._batch_tokens // tokens)]
-            answers = self._answer_batch([rows[number] for number in batch], probabilities)
+            row_tokens = len(rows[order[done]]) + self.max_new_tokens
+            batch = order[done : done + max(1, self._tokens_per_batch // row_tokens)]
+            answers = self._answer_batch([rows[index] for index in batch], probabilities)
             if answers is not None:
                 yield from zip(batch, answers, strict=True)
                 done += len(batch)
             elif len(batch) == 1:
                 raise BackendError(
                     f"{self.name!r} has too little memory on {self._device} for one prompt of "
-                    f"{tokens - self.max_new_tokens:,} tokens. Give fewer shots, a smaller model "
-                    "or the processor (cpu)."
+                    f"{len(rows[batch[0]]):,} tokens. Give fewer shots, a smaller model or the "
+                    "processor (cpu)."
                 )
             else:
-                self._batch_tokens = max(1, len(batch) * tokens // 2)
+                self._tokens_per_batch = max(1, len(batch) * row_tokens // 2)
 
     def _answer_batch(
         self, rows: Sequence[Sequence[int]], probabilities: bool
     ) -> list[Answer] | None:
-        """Answers one batch; None if the device's memory is too small for it."""
-        mass = NumberMass(self._numbers, device=self._device) if probabilities else None
+        """Answer one batch; None if the device's memory is too small for it."""
+        recorder = NumberRecorder(self._value_of_token, self._device) if probabilities else None
         try:
-            generated = self._generate(rows, mass)  # (n, steps)
+            generated: Tensor | None = self._generate(rows, recorder)  # (n, steps)
         except torch.OutOfMemoryError:
             generated = None
         except (RuntimeError, ValueError, IndexError) as error:
-            reason = first_line(error)
+            reason = _first_line(error)
             raise BackendError(f"{self.name!r} failed on {self._device}: {reason}") from error
         if generated is None:
-            torch.cuda.empty_cache()  # here, where no frame of the failed run holds tensors
+            # No frame of the failed run holds tensors here, so their memory can be freed.
+            torch.cuda.empty_cache()
             return None
-        steps = None if mass is None else torch.stack(mass.steps, dim=1).cpu()  # (n, steps, values)
         ends = set(self._model.generation_config.eos_token_id or ())
         answers = []
-        for number, (row, new) in enumerate(zip(rows, generated.tolist(), strict=True)):
-            length = next((place + 1 for place, id_ in enumerate(new) if id_ in ends), len(new))
-            ids = new[:length]
-            shares = None if steps is None else self._number_shares(ids, steps[number])
-            answers.append(Answer(self._tokenizer.decode(ids), shares, len(row), length))
+        for index, (row, tokens) in enumerate(zip(rows, generated.tolist(), strict=True)):
+            length = next((n for n, token in enumerate(tokens, 1) if token in ends), len(tokens))
+            tokens = tokens[:length]
+            text = str(self._tokenizer.decode(tokens, skip_special_tokens=True))
+            shares = None if recorder is None else recorder.at_first_number(index, tokens)
+            answers.append(Answer(text, shares, len(row), length))
         return answers
 
-    def _generate(self, rows: Sequence[Sequence[int]], mass: NumberMass | None) -> Tensor:
-        """New tokens of a batch, (n, steps), padded behind the end."""
-        seq2seq = self._checkpoint.seq2seq
-        inputs = self._tokenizer.padded(rows, left=not seq2seq).to(self._device)
+    def _generate(self, rows: Sequence[Sequence[int]], recorder: NumberRecorder | None) -> Tensor:
+        """Generate the new tokens of a batch, (n, steps), padded behind the end."""
+        inputs = self._tokenizer.pad(
+            {"input_ids": rows},
+            padding_side="right" if self._seq2seq else "left",
+            return_attention_mask=True,
+            return_tensors="pt",
+            verbose=False,
+        ).to(self._device)
         with quiet(), torch.inference_mode():
             output: Tensor = self._model.generate(
-                **inputs, logits_processor=[] if mass is None else [mass]
+                **inputs, logits_processor=[] if recorder is None else [recorder]
             )
-        return output[:, 1 if seq2seq else inputs["input_ids"].shape[1] :].cpu()
+        return output[:, 1 if self._seq2seq else inputs["input_ids"].shape[1] :].cpu()
 
-    def _number_shares(self, new: Sequence[int], steps: Tensor) -> dict[float, float]:
-        """Probabilities of the numbers where the first one stands; steps: (steps, values)."""
-        for id_, probabilities in zip(new, steps, strict=False):
-            if id_ in self._numbers.value_of:
-                pairs = zip(self._numbers.values, probabilities.tolist(), strict=True)
-                return {
-                    value: min(probability, 1.0) for value, probability in pairs if probability > 0
-                }
+
+def number_tokens(tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> dict[int, float]:
+    """Map tokens that are a number by themselves to it: ``4``, `` 4`` and ``4.0`` are all 4."""
+    special = set(tokenizer.all_special_ids)
+    value_of_token: dict[int, float] = {}
+    for text, token in tokenizer.get_vocab().items():
+        if token < vocabulary and token not in special and re.search("[0-9]", text):
+            decoded = str(tokenizer.decode([token])).strip()
+            if _NUMBER.fullmatch(decoded):
+                value_of_token[token] = float(decoded)
+    return value_of_token
+
+
+class NumberRecorder(LogitsProcessor):
+    """Records the probability of each number at each step of a batch, and changes nothing.
+
+    All scores of a batch would be gigabytes: 20 steps of 150,000 tokens for every prompt.
+    """
+
+    def __init__(self, value_of_token: Mapping[int, float], device: torch.device) -> None:
+        self.values = sorted(set(value_of_token.values()))
+        self.steps: list[Tensor] = []  # (batch, values) each
+        self._value_of_token = value_of_token
+        column = {value: number for number, value in enumerate(self.values)}
+        columns = [column[value] for value in value_of_token.values()]
+        self._tokens = torch.tensor(list(value_of_token), dtype=torch.long, device=device)
+        self._columns = torch.tensor(columns, dtype=torch.long, device=device)
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Record one step."""
+        total = scores.logsumexp(dim=-1, keepdim=True)  # (batch, 1)
+        shares = (scores[:, self._tokens] - total).exp()  # (batch, tokens)
+        by_value = shares.new_zeros(len(shares), len(self.values))  # (batch, values)
+        self.steps.append(by_value.index_add_(1, self._columns, shares))
+        return scores
+
+    def at_first_number(self, row: int, tokens: Sequence[int]) -> dict[float, float]:
+        """Return the probabilities at the first token of a row that is a number."""
+        for token, step in zip(tokens, self.steps, strict=False):
+            if token in self._value_of_token:
+                pairs = zip(self.values, step[row].tolist(), strict=True)
+                return {value: min(share, 1.0) for value, share in pairs if share > 0}
         return {}
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Hide progress bars, log lines and Python warnings of transformers."""
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def longest_prompt(
+    config: PretrainedConfig, tokenizer_limit: float, *, max_new_tokens: int
+) -> int | None:
+    """Return the maximum tokens of a prompt; None for no limit."""
+    # T5 and its kin have relative positions and no last one. The 512 of their tokenizers is the
+    # length they were first trained at; few-shot prompts are longer, and FLAN was trained on those.
+    if getattr(config, "relative_attention_num_buckets", None):
+        return None
+    text_config = config.get_text_config(decoder=not config.is_encoder_decoder)
+    positions = getattr(text_config, "max_position_embeddings", None) or _UNLIMITED_TOKENS
+    longest = int(min(positions, tokenizer_limit))
+    if longest >= _UNLIMITED_TOKENS:
+        return None
+    return longest if config.is_encoder_decoder else longest - max_new_tokens
+
+
+def _locate(model: str) -> tuple[str, str | None]:
+    """Return the folder or Hub name of a model, and the name of a GGUF file in the folder."""
+    path = expanded(model)
+    gguf_files = [path] if path.is_file() and path.suffix == ".gguf" else []
+    folder = path.parent if gguf_files else path
+    if model.strip() and folder.is_dir():
+        if not gguf_files and not _matching_files(folder, "*.safetensors"):
+            gguf_files = _matching_files(folder, "*.gguf")
+        if len(gguf_files) > 1:
+            names = ", ".join(file.name for file in gguf_files)
+            raise ModelError(f"{model!r} has several GGUF files; name one of them: {names}.")
+        if gguf_files:
+            require("gguf", extra="llm")
+        return str(folder), gguf_files[0].name if gguf_files else None
+    if not model.strip() or model.startswith((".", "/", "~")) or model.count("/") > 1:
+        raise ModelError(
+            f"There is no model folder {model!r}. Give a folder with a transformers model, a GGUF "
+            "file, or a name on the Hub (owner/name)."
+        )
+    return model, None
+
+
+def _matching_files(folder: Path, *patterns: str) -> list[Path]:
+    return sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0] or type(error).__name__

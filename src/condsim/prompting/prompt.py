@@ -1,7 +1,4 @@
-"""What a language model is asked, and how a number is read out of its answer (C-STS, A.3)."""
-
-# The two rows of a sentence pair are shown together, the more similar one first as in Figure 5, so
-# that the model sees what the condition changes. The pair that is asked about is never among them.
+"""Prompts for similarity, and the number read out of an answer (C-STS, A.3)."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal, get_args
 
 import numpy as np
@@ -20,7 +16,11 @@ from condsim.errors import InputError, unknown_name
 from condsim.types import Task
 
 Instruction = Literal["none", "short", "long"]
-"""``none``; ``short``: what is asked, in two sentences; ``long``: what each score means."""
+"""``none``; ``short``: the question in two sentences; ``long``: the meaning of each score."""
+
+Parsing = Literal["strict", "first-number"]
+"""``strict``: the paper's rule, one number on its line, with any text around it.
+``first-number``: the first number of the text, as in the released script."""
 
 _CONDITIONAL_SHORT = (
     "On a scale between 1 and 5, how similar are the following two sentences with respect to the "
@@ -58,7 +58,7 @@ INSTRUCTIONS: dict[bool, dict[Instruction, str]] = {
 
 
 def instruction_text(name: Instruction, *, conditional: bool) -> str:
-    """Gives the text of an instruction.
+    """Return the text of an instruction.
 
     Args:
         name: ``none``, ``short`` or ``long``.
@@ -68,7 +68,7 @@ def instruction_text(name: Instruction, *, conditional: bool) -> str:
         The text, without a line break at its end; empty for ``none``.
 
     Raises:
-        InputError: If there is no such instruction.
+        InputError: If the name is unknown.
     """
     if name not in get_args(Instruction):
         raise unknown_name("instruction", str(name), get_args(Instruction))
@@ -77,12 +77,19 @@ def instruction_text(name: Instruction, *, conditional: bool) -> str:
 
 @dataclass(frozen=True)
 class Example:
-    """A row whose answer is shown."""
+    """A row whose answer is part of the prompt.
+
+    Attributes:
+        sentence1: First sentence.
+        sentence2: Second sentence.
+        condition: Condition, or None.
+        label: Gold similarity on the task's own scale.
+    """
 
     sentence1: str
     sentence2: str
     condition: str | None
-    label: float  # gold similarity on the task's own scale
+    label: float
 
 
 def render(
@@ -94,18 +101,19 @@ def render(
     examples: Sequence[Example] = (),
     gap: str = " ",
 ) -> str:
-    r"""Writes a prompt as in Figures 5 and 6, without their section titles.
+    r"""Write a prompt as in Figures 5 and 6, without their section titles.
 
     Every field has a line of its own. Figure 5 breaks this once, and the authors' script joins the
-    fields with spaces; to a T5 tokenizer, which reads a line break as a space, all are the same.
+    fields with spaces; a T5 tokenizer reads a line break as a space, so it sees no difference.
 
     Args:
-        sentence1: First sentence; white space around it is dropped, here and below.
+        sentence1: First sentence; white space around this and the other fields is dropped.
+        sentence2: Second sentence.
         condition: Condition, or None for a prompt without one.
         instruction: Text of the instruction; left out if empty.
-        examples: Rows with their answers, in the order they are shown.
-        gap: What stands between ``Output:`` and a shown answer; nothing for T5 and its kin, as in
-            the released code.
+        examples: Rows with their answers, in the order of the prompt.
+        gap: Text between ``Output:`` and the answer of an example; empty for T5 and other
+            encoder-decoders, as in the released code.
 
     Returns:
         The prompt, which ends in ``Output:``.
@@ -117,51 +125,37 @@ def render(
         Condition: The animal.
         Output:
     """
-    shown = [
-        _query(one.sentence1, one.sentence2, one.condition) + gap + _label(one.label)
-        for one in examples
-    ]
-    return "\n".join(
-        [*([instruction] if instruction else []), *shown, _query(sentence1, sentence2, condition)]
-    )
+    blocks = [instruction] if instruction else []
+    for example in examples:
+        query = _query(example.sentence1, example.sentence2, example.condition)
+        # Float32 has no 3.8; the shortest text that rounds to the same number is "3.8".
+        label = np.format_float_positional(np.float32(example.label), trim="0")
+        blocks.append(query + gap + label)
+    return "\n".join([*blocks, _query(sentence1, sentence2, condition)])
 
 
 def _query(sentence1: str, sentence2: str, condition: str | None) -> str:
-    fields = [f"Input: Sentence 1: {sentence1.strip()}", f"Sentence 2: {sentence2.strip()}"]
+    lines = [f"Input: Sentence 1: {sentence1.strip()}", f"Sentence 2: {sentence2.strip()}"]
     if condition is not None:
-        fields.append(f"Condition: {condition.strip()}")
-    return "\n".join([*fields, "Output:"])
+        lines.append(f"Condition: {condition.strip()}")
+    return "\n".join([*lines, "Output:"])
 
-
-def _label(label: float) -> str:
-    """Writes 4 as ``4.0``, and 3.8 as ``3.8`` though float32 has no such number."""
-    return np.format_float_positional(np.float32(label), trim="0")
-
-
-Parsing = Literal["strict", "first-number"]
-"""``strict``: as the paper says, the text around the number is stripped and the rest of its line
-must be one number; ``first-number``: the first number of the text, as in the released script."""
 
 # A sign or a leading point counts where a word could begin: "Output:-1" is -1, "Score-3" is 3.
-_NUMBER = r"(?<![\w.)])[-+\u2212]?\.\d+|(?<![\w.)])[-+\u2212]?\d+(?:\.\d+)?|\d+(?:\.\d+)?"
-_FIRST = re.compile(_NUMBER)
-_MORE = re.compile(r"[^\r\n]*\d")
-_LIMIT = 1e9  # a longer row of digits is no score, and one in float32 would be infinite
+_NUMBER = re.compile(
+    r"(?<![\w.)])[-+\u2212]?\.\d+|(?<![\w.)])[-+\u2212]?\d+(?:\.\d+)?|\d+(?:\.\d+)?"
+)
+_DIGIT_ON_SAME_LINE = re.compile(r"[^\r\n]*\d")
+# A longer row of digits is not a score, and would be infinite in float32.
+_MAX_SCORE = 1e9
 
 
 def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
-    r"""Reads a score.
+    r"""Read a score out of an answer; None if there is none below 10^9.
 
-    Under ``strict`` everything around the number is stripped; a line with two numbers ("3 out of
-    5", "0..0") is no answer. What follows on other lines is not read: it is mostly a next input
-    that the model made up. Decimal digits of all scripts count. The number need not lie on the
-    scale.
-
-    Args:
-        parsing: See `Parsing`.
-
-    Returns:
-        The number, or None if there is none below 10^9.
+    Under ``strict`` a line with two numbers ("3 out of 5", "0..0") is invalid. Later lines are
+    ignored, since they are mostly a next input that the model made up. Decimal digits of all
+    scripts count. The number may lie outside the scale.
 
     Examples:
         >>> parse_score("The Answer is 2.0.")
@@ -173,111 +167,94 @@ def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
         >>> parse_score("3 out of 5", parsing="first-number")
         3.0
     """
-    match = _FIRST.search(text)
+    match = _NUMBER.search(text)
     if match is None:
         return None
-    if parsing == "strict" and _MORE.match(text, match.end()):
+    if parsing == "strict" and _DIGIT_ON_SAME_LINE.match(text, match.end()):
         return None
     value = float(match.group().replace("\u2212", "-"))
-    return value if abs(value) < _LIMIT else None
+    return value if abs(value) < _MAX_SCORE else None
 
 
-Key = frozenset[str]
+PairKey = frozenset[str]
 _WORD = re.compile(r"\w+")
 
 
 class Shots:
-    """Draws the examples of every prompt from a training file.
+    """Examples for prompts, drawn from a labelled training file.
 
-    Each query has examples of its own, as in the code the paper's authors released. They are drawn
-    with the seed and the query's texts, so a prompt depends on neither other rows nor their order.
+    With conditions, the two rows of a sentence pair come together, the more similar one first as in
+    Figure 5, so that the model sees the effect of the condition; pairs with other than two labelled
+    rows are left out. Without conditions, every row is an example. Each query has its own examples,
+    as in the released code. The draw depends on the seed and the query's texts alone.
 
     Attributes:
-        count: Number of examples k.
+        count: Number of examples k. If it is odd, the last pair shows only its more similar row.
         conditional: Whether the examples have conditions.
     """
 
     def __init__(self, train: Task, count: int, *, seed: int = 0) -> None:
-        """Finds the rows that may be drawn.
-
-        Args:
-            train: Labelled rows. With conditions, a sentence pair with two of them makes a pair of
-                examples, the higher label first; without, every row is an example.
-            count: Number of examples k. If it is odd and there are conditions, the last pair shows
-                its more similar row alone.
-            seed: Seed of the draws, not negative.
-
-        Raises:
-            InputError: If k is negative, or the file has no labels or too few pairs. One pair more
-                than is shown is needed, since a query's own pair may be in the file.
-        """
-        if count < 0:
-            raise InputError(f"The number of examples must not be negative. Got {count} instead.")
-        groups = _groups(train) if count else {}
-        per_group = 1 if train.conditions is None else 2
-        needed = -(-count // per_group) + 1 if count else 0
-        if len(groups) < needed:
-            what = "labelled rows" if per_group == 1 else "sentence pairs with two labelled rows"
-            raise InputError(
-                f"{train.name}: {count} examples need {needed} {what}, one of them in reserve for "
-                f"a query whose own pair is drawn. Got {len(groups)}. Ask for fewer examples or "
-                "give a larger training file."
-            )
         self.count = count
-        self.seed = seed
         self.conditional = train.conditions is not None
-        self._groups = list(groups.items())
-        self._needed = needed
+        self._seed = seed
         self._task = train
+        self._groups = list(_example_groups(train).items()) if count else []
+        rows_per_group = 2 if self.conditional else 1
+        # One more than needed, since the query's own pair may be among those drawn.
+        self._groups_per_query = -(-count // rows_per_group) + 1 if count else 0
+        if len(self._groups) < self._groups_per_query:
+            unit = "sentence pairs with two labelled rows" if self.conditional else "labelled rows"
+            raise InputError(
+                f"{train.name}: {count} examples need {self._groups_per_query} {unit}, one in "
+                f"reserve; got {len(self._groups)}. Ask for fewer examples or give a larger file."
+            )
 
     def for_query(
         self, sentence1: str, sentence2: str, condition: str | None = None
     ) -> list[Example]:
-        """Draws the examples of a query; the same for the same texts.
+        """Draw ``count`` examples, none with the query's two sentences in either order."""
+        own_key = _sentences_key(sentence1, sentence2)
+        generator = seeded(self._seed, sentence1, sentence2, condition)
+        indices = generator.choice(len(self._groups), self._groups_per_query, replace=False)
+        rows: list[int] = []
+        for index in indices.tolist():
+            key, group = self._groups[index]
+            if key != own_key:
+                rows.extend(group)
+        return [self._example(row) for row in rows[: self.count]]
 
-        Returns:
-            The examples, none of which has these two sentences in either order, ``count`` of them.
-        """
-        own = _key(sentence1, sentence2)
-        draw = seeded(self.seed, sentence1, sentence2, condition)
-        places = draw.choice(len(self._groups), self._needed, replace=False).tolist()
-        drawn = (self._groups[place] for place in places)
-        rows = (row for key, group in drawn if key != own for row in group)
-        task, labels, under = self._task, self._task.labels, self._task.conditions
-        pairs = ((row, task.sentences1[row], task.sentences2[row]) for row in rows)
-        return [
-            Example(text1, text2, None if under is None else under[row], float(labels[row]))
-            for row, text1, text2 in islice(pairs, self.count)
-        ]
+    def _example(self, row: int) -> Example:
+        task = self._task
+        condition = None if task.conditions is None else task.conditions[row]
+        return Example(
+            task.sentences1[row], task.sentences2[row], condition, float(task.labels[row])
+        )
 
 
 def seeded(seed: int, *texts: str | None) -> np.random.Generator:
-    """Makes a generator of a seed and texts: what it draws does not depend on other rows."""
+    """Make a generator from a seed and texts, so that its draws do not depend on other rows."""
     digest = hashlib.sha256(json.dumps(texts).encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8], "big")])
 
 
-def _groups(train: Task) -> dict[Key, list[int]]:
-    """Rows that are shown together, by sentence pair, in an order that is not that of the file."""
+def _example_groups(train: Task) -> dict[PairKey, list[int]]:
+    """Group the rows that come together by sentence pair, independent of the file's order."""
     if not train.valid.any():
-        raise InputError(
-            f"{train.name}: examples are shown with their labels, and no row has one. Give a "
-            "labelled training file."
-        )
+        raise InputError(f"{train.name}: examples need labels, and no row has one.")
     conditions = train.conditions or ("",) * len(train)
-    by_pair: dict[tuple[str, str], list[int]] = defaultdict(list)
+    rows_of_pair: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row in np.flatnonzero(train.valid).tolist():
-        by_pair[train.sentences1[row], train.sentences2[row]].append(row)
-    groups: dict[Key, list[int]] = {}
-    for pair in sorted(by_pair):
-        rows = sorted(by_pair[pair], key=lambda row: (-train.labels[row], conditions[row]))
+        rows_of_pair[train.sentences1[row], train.sentences2[row]].append(row)
+    groups: dict[PairKey, list[int]] = {}
+    for pair in sorted(rows_of_pair):
+        rows = sorted(rows_of_pair[pair], key=lambda row: (-train.labels[row], conditions[row]))
         if train.conditions is None:
-            groups.setdefault(_key(*pair), rows[:1])
+            groups.setdefault(_sentences_key(*pair), rows[:1])
         elif len(rows) == 2:
-            groups.setdefault(_key(*pair), rows)
+            groups.setdefault(_sentences_key(*pair), rows)
     return groups
 
 
-def _key(sentence1: str, sentence2: str) -> Key:
-    """Identifies a pair: the words of its sentences in either order, in any case."""
+def _sentences_key(sentence1: str, sentence2: str) -> PairKey:
+    """Identify a pair by the words of its sentences, in either order and any case."""
     return frozenset(" ".join(_WORD.findall(text.casefold())) for text in (sentence1, sentence2))

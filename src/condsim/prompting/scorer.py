@@ -1,4 +1,4 @@
-"""A prompted model as a scorer, opened from its settings."""
+"""A prompted language model as a scorer."""
 
 from __future__ import annotations
 
@@ -17,24 +17,31 @@ from condsim.prompting.prompt import Shots, instruction_text, parse_score, rende
 from condsim.prompting.settings import PromptSettings, load_settings
 from condsim.types import BoolArray, FloatArray
 
+Progress = Callable[[int, int], None]
+"""Called with the number of rows answered and of all rows."""
+
 
 def likert_range(*, conditional: bool) -> tuple[float, float]:
-    """Gives the scale that the instructions name.
-
-    Returns:
-        Lowest and highest score: (1, 5) with conditions, (0, 5) without.
-    """
+    """Return the lowest and highest score that the instructions name."""
     return (1.0, 5.0) if conditional else (0.0, 5.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What was read out of the answers, each ``(n,)``."""
+    """Scores read out of answers, each array ``(n,)``.
 
-    values: FloatArray  # on the scale of the instruction; random where the answer is invalid
-    valid: BoolArray  # whether the answer is a number
-    in_range: BoolArray  # whether that number lies on the scale
-    expected: BoolArray  # whether the value is an expected value, not that of the text
+    Attributes:
+        values: Scores on the scale of the instruction; random where the answer is invalid.
+        valid: Whether the answer is a number.
+        in_range: Whether that number is on the scale.
+        expected: Whether the score is an expected value.
+        label_range: Lowest and highest score of the scale.
+    """
+
+    values: FloatArray
+    valid: BoolArray
+    in_range: BoolArray
+    expected: BoolArray
     label_range: tuple[float, float]
 
     @property
@@ -47,8 +54,8 @@ class Predictions:
 class PromptScorer(PairScorer):
     """Scores rows by asking a language model.
 
-    The raw score is the number as the model gave it. A number that is not on the instruction's
-    scale stays out of [0, 1] too, and an invalid answer is a random number on it.
+    The raw score is the number as the model gave it. A number outside the instruction's scale stays
+    outside [0, 1] too, and an invalid answer becomes a random number on the scale.
 
     Attributes:
         name: Model, instruction and number of examples.
@@ -61,15 +68,8 @@ class PromptScorer(PairScorer):
         backend: Backend,
         *,
         shots: Shots | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
-        """Prepares; nothing is asked.
-
-        Args:
-            settings: How to ask and how to read the answers, and the limits over all calls.
-            shots: Draws the examples; none are shown without it, whatever the settings say.
-            progress: Called with rows answered and rows in all.
-        """
         count = 0 if shots is None else shots.count
         self.name = f"{backend.name}, {settings.instruction} instruction, {count}-shot"
         self.asker = Asker(
@@ -85,34 +85,21 @@ class PromptScorer(PairScorer):
     def prompts(
         self, sentences1: Texts, sentences2: Texts, conditions: Texts | None
     ) -> Callable[[int], str]:
-        """Gives the function from a row to its prompt.
-
-        Args:
-            sentences1: First sentences, length n, or one for every row.
-            sentences2: Second sentences, length n, or one for every row.
-            conditions: Conditions, length n, or one for every row, or None.
-
-        Returns:
-            The prompt of the row of that number; it does not depend on other rows.
-
-        Raises:
-            InputError: If a text is empty, the lengths differ, or the examples have conditions
-                and the rows have none, or the other way round.
-        """
+        """Return the function from a row's number to its prompt."""
         rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
-        first, second = rows.sentences
-        under = rows.conditions
-        instruction = instruction_text(self._settings.instruction, conditional=under is not None)
+        conditional = rows.conditions is not None
+        instruction = instruction_text(self._settings.instruction, conditional=conditional)
         shots, gap = self._shots, self.asker.backend.answer_gap
-        if shots is not None and shots.count and shots.conditional != (under is not None):
-            has = ("conditions", "none") if shots.conditional else ("no conditions", "some")
+        if shots is not None and shots.count and shots.conditional != conditional:
+            lacking = "rows" if shots.conditional else "examples"
             raise InputError(
-                f"The examples have {has[0]} and the rows have {has[1]}. Give a training file of "
-                "the same kind as the data."
+                f"The {lacking} have no conditions. Give a training file of the same kind as the "
+                "data."
             )
 
         def prompt(row: int) -> str:
-            query = first[row], second[row], None if under is None else under[row]
+            condition = None if rows.conditions is None else rows.conditions[row]
+            query = rows.sentences[0][row], rows.sentences[1][row], condition
             examples = () if shots is None else shots.for_query(*query)
             return render(*query, instruction=instruction, examples=examples, gap=gap)
 
@@ -121,30 +108,31 @@ class PromptScorer(PairScorer):
     def predict(
         self, sentences1: Texts, sentences2: Texts, conditions: Texts | None
     ) -> Predictions:
-        """Asks for every row that is not stored, and reads the answers; columns as in `prompts`.
+        """Ask for every row that is not stored, and read the answers.
 
-        Returns:
-            The scores on the scale of the instruction.
-
-        Raises:
-            InputError: If the rows break a rule; see `prompts`.
-            BackendError: If the model does not answer, or the budget is used up. What was answered
-                is stored, and the same call goes on from there.
+        If the model fails or the budget is used up, the answers so far are stored, and the same
+        call continues from there.
         """
         rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
         prompt = self.prompts(sentences1, sentences2, conditions)
-        label_range = likert_range(conditional=rows.conditions is not None)
+        low, high = likert_range(conditional=rows.conditions is not None)
         values = np.full(len(rows), np.nan, np.float32)
         expected = np.zeros(len(rows), np.bool_)
         for row, answer in self.asker.answers(prompt, len(rows)):
-            value, expected[row] = self._read(answer, label_range)
-            values[row] = np.nan if value is None else value
+            value = parse_score(answer.text, parsing=self._settings.parsing)
+            if value is None:
+                continue
+            values[row] = value
+            # A text outside the scale is not one of the possible answers, and counts as such.
+            if low <= value <= high and self._settings.scoring == "expected":
+                mean = _expected_score(answer, low, high)
+                if mean is not None:
+                    values[row], expected[row] = mean, True
         valid = ~np.isnan(values)
-        low, high = label_range
         in_range = valid & (values >= low) & (values <= high)
         for row in np.flatnonzero(~valid).tolist():
             values[row] = seeded(self._settings.seed, prompt(row)).uniform(low, high)
-        return Predictions(values, valid, in_range, expected, label_range)
+        return Predictions(values, valid, in_range, expected, (low, high))
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         sentences1, sentences2 = rows.sentences
@@ -152,22 +140,19 @@ class PromptScorer(PairScorer):
         raw = predictions.values if scale == "raw" else predictions.unit
         return rescaled(raw, None, scale)
 
-    def _read(self, answer: Answer, label_range: tuple[float, float]) -> tuple[float | None, bool]:
-        """The value of an answer, and whether it is an expected value."""
-        value = parse_score(answer.text, parsing=self._settings.parsing)
-        low, high = label_range
-        if value is None or not low <= value <= high:
-            return value, False  # no answer, or not one of those there are: counted as such
-        if self._settings.scoring == "expected" and answer.probabilities:
-            shares = answer.probabilities.items()
-            on_scale = {number: share for number, share in shares if low <= number <= high}
-            if mass := sum(on_scale.values()):
-                return sum(number * share for number, share in on_scale.items()) / mass, True
-        return value, False
+
+def _expected_score(answer: Answer, low: float, high: float) -> float | None:
+    """Return the mean of the numbers on the scale; None without probabilities."""
+    total = mass = 0.0
+    for number, probability in (answer.probabilities or {}).items():
+        if low <= number <= high:
+            total += number * probability
+            mass += probability
+    return total / mass if mass else None
 
 
 def open_backend(settings: PromptSettings) -> Backend:
-    """Makes the back end that settings name; nothing is sent."""
+    """Open the model that settings name; nothing is sent to a server."""
     if settings.backend == "server":
         from condsim.prompting.server import ServerBackend
 
@@ -178,26 +163,19 @@ def open_backend(settings: PromptSettings) -> Backend:
 
 
 def open_asker(
-    file: Path, *, new_tokens: int, progress: Callable[[int, int], None] | None = None
+    file: Path, *, new_tokens: int, progress: Progress | None = None
 ) -> tuple[Asker, str]:
-    """Makes what asks a language model for other things than scores; nothing is asked.
+    """Open a language model for other questions than similarity, and return its name too.
 
     Args:
-        file: Settings of a prompted model; those about scoring do not count.
-        new_tokens: Tokens that an answer may need; the settings may have more.
-        progress: Called with questions answered and questions in all.
-
-    Returns:
-        The asker and the name of the model.
-
-    Raises:
-        InputError: If the file is no YAML file or breaks a rule.
-        CondSimError: If the model cannot be opened; see `LocalBackend` and `ServerBackend`.
+        file: Settings of a prompted model; those about scoring have no effect.
+        new_tokens: Tokens that an answer may need; the settings may allow more.
+        progress: Called with the number of questions answered and of all questions.
     """
     if file.suffix not in (".yaml", ".yml"):
         raise InputError(
             "Only a language model answers in words: give the YAML file that 'condsim prompt "
-            f"--save' writes. Got {str(file)!r}."
+            f"--save' writes; got {str(file)!r}."
         )
     settings = load_settings(file)
     settings = settings.replaced(max_new_tokens=max(settings.max_new_tokens, new_tokens))
@@ -207,17 +185,9 @@ def open_asker(
 
 
 def open_prompt_scorer(
-    settings: PromptSettings, *, progress: Callable[[int, int], None] | None = None
+    settings: PromptSettings, *, progress: Progress | None = None
 ) -> PromptScorer:
-    """Makes a scorer of settings, the likely mistakes first; nothing is asked.
-
-    Args:
-        progress: Called with rows answered and rows in all.
-
-    Raises:
-        InputError: If the training file breaks a rule.
-        CondSimError: If the model cannot be opened; see `LocalBackend` and `ServerBackend`.
-    """
+    """Open a scorer from settings; nothing is asked."""
     shots = None
     if settings.shots and settings.train is not None:
         train = load_task(Path(settings.train), require_labels=True)

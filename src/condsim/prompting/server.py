@@ -1,64 +1,113 @@
-"""A model behind any server that speaks OpenAI's chat completions."""
+"""A language model behind any server that speaks OpenAI's chat completions."""
 
 from __future__ import annotations
 
 import asyncio
 import difflib
+import json
+import logging
 import math
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import CancelledError, Future
+import re
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from itertools import islice
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import Thread
+from typing import Any
 
 from tokenizers import Tokenizer
 
-from condsim.errors import BackendError, InputError, require, unknown_name
+from condsim.errors import BackendError, InputError, requires_extra, unknown_name
 from condsim.model.onnx import TOKENIZER_FILE
 from condsim.model.settings import DEFAULT_FOLDER
-from condsim.prompting.backend import Address, Answer, Dialect, base_address, environment_key
+from condsim.prompting.backend import (
+    SECRET_CHARACTERS,
+    Address,
+    Answer,
+    base_address,
+    environment_key,
+)
 from condsim.prompting.settings import PromptSettings
 
+with requires_extra("llm"):
+    import httpx2
+    import openai
+
+_LOGGER = logging.getLogger(__name__)
+_CONNECT_S = 10.0
 _CLOSE_S = 10.0
-_SHOWN = 8
+_LISTED_MODELS = 8
+# Alternatives to each token: the most that OpenAI gives, and the most that some servers give.
+_TOP_LOGPROBS = 20
+_FEWER_TOP_LOGPROBS = 5
+# Key of ``Response.extensions`` under which the answer is.
+_ANSWER = "condsim.answer"
+
+_URL_HINT = "Is the base URL right, and does the server run?"
+_KEY_HINT = "Set OPENAI_API_KEY to a key that this server and model accept."
+_SERVER_HINT = "See the server's log, and run again: answers so far are stored."
+_HINTS = {
+    400: "If the prompt is too long, give fewer shots or a shorter instruction.",
+    401: _KEY_HINT,
+    403: _KEY_HINT,
+    404: "Is that the model's name, and the base URL right? It often ends in /v1.",
+    429: "Ask less at once, or check the quota of the key.",
+}
+
+
+class _HttpClient(openai.DefaultAsyncHttpxClient):
+    """Limits the time for a whole answer, since servers may send blanks while a request waits."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401
+        try:
+            async with asyncio.timeout(request.extensions["timeout"]["read"]):
+                return await super().send(request, **options)
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout("the answer is incomplete", request=request) from error
 
 
 class ServerBackend:
     """Asks a model behind an OpenAI-compatible server, several prompts at once.
 
-    The key is read from ``OPENAI_API_KEY`` when it is needed and is never shown. A request that
-    meets a rate limit (429), a server error, a lost or hung connection or a broken answer is tried
-    again, later each time and as ``Retry-After`` says. An answer that the server withholds because
-    of its content is an empty text.
+    The key is read from ``OPENAI_API_KEY`` when it is needed and is never shown. The ``openai``
+    client retries a rate limit (429), a server error, a lost connection or a broken answer, later
+    each time and as ``Retry-After`` says. An answer that the server withholds because of its
+    content is an empty text.
+
+    Attributes:
+        name: Name of the model.
+        max_new_tokens: Longest answer in tokens.
+        longest_prompt: None, since a server does not report it.
+        answer_gap: A space.
+        notes: Fields of a request that the server refused, and their replacement.
     """
 
     def __init__(self, settings: PromptSettings) -> None:
-        """Takes the settings; nothing is sent and no key needed yet.
-
-        Raises:
-            InputError: If the model has no name, or the base URL is no address or holds a secret.
-        """
         self.name = settings.model.strip()
         if not self.name:
-            raise InputError("The model must have a name. Got an empty text.")
+            raise InputError("The model must have a name.")
         self.max_new_tokens = settings.max_new_tokens
-        self.longest_prompt: int | None = None  # not known of a server
+        self.longest_prompt: int | None = None
         self.answer_gap = " "
+        self.notes: tuple[str, ...] = ()
         self._address = base_address(settings.base_url)
         self._settings = settings
-        self._dialect = Dialect()
-
-    def __repr__(self) -> str:
-        return f"ServerBackend({self.name!r}, base_url={self._address.url!r})"
+        # Fields in which servers differ; `_adapt` changes them after a refusal.
+        self._fields: dict[str, object] = {
+            "max_tokens": settings.max_new_tokens,
+            "temperature": 0,
+            "logprobs": True,
+            "top_logprobs": _TOP_LOGPROBS,
+        }
 
     @property
     def identity(self) -> Mapping[str, str]:
         """Kind, address, model and longest answer; no key.
 
-        The address is part of it, since another server may serve other weights under the same name.
+        The address is part of it, since another server may have other weights of the same name.
         """
         return {
             "backend": "server",
@@ -67,135 +116,318 @@ class ServerBackend:
             "max_new_tokens": str(self.max_new_tokens),
         }
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the server refused, and how it is asked instead."""
-        return self._dialect.notes
-
     def check(self) -> None:
-        """Asks the server for its list of models; it need not have one.
+        """Look for the model in the server's list of models, if it has a list."""
+        address = environment_key(self._address)
 
-        Raises:
-            InputError: If the server lists its models and this one is not among them, or no key is
-                set for another machine.
-            BackendError: If no server answers at the URL, or it refuses the key.
-            MissingExtraError: If ``openai`` is not installed.
-        """
-        require("openai", extra="llm")
-        from condsim.prompting.client import listed_models
+        async def models() -> bytes:
+            async with self._client(address, timeout=_CONNECT_S, retries=1) as client:
+                response = await client.get("/models", cast_to=httpx2.Response)
+            return response.content
 
-        listed = listed_models(environment_key(self._address), model=self.name)
-        # Some servers list more than the name that they answer to.
-        names = {self.name, f"models/{self.name}", f"{self.name}:latest"}
-        if listed is not None and not self._settings.unlisted and names.isdisjoint(listed):
-            raise self._not_listed(listed)
+        try:
+            # In a thread of its own, since the caller may be in an event loop.
+            with ThreadPoolExecutor(1) as pool:
+                content = pool.submit(lambda: asyncio.run(models())).result()
+        except openai.OpenAIError as error:
+            if isinstance(error, openai.APIStatusError) and error.status_code not in (401, 403):
+                return
+            problem = error
+        else:
+            self._check_listed(content)
+            return
+        # Raised here, without the client's error as its context, since that may contain the key.
+        raise self._failure(problem, address, timeout=_CONNECT_S)
 
     def answers(
         self, prompts: Iterable[str], *, probabilities: bool = False
     ) -> Generator[tuple[int, Answer], None, None]:
-        """Answers prompts, ``concurrency`` at once; works inside a running event loop, too.
+        """Yield indices and answers, as `Backend.answers`; also inside a running event loop.
 
-        Args:
-            prompts: The prompts; read lazily in the caller's thread, at most ``2 * concurrency``
-                ahead of the answers.
-            probabilities: Whether to ask for log-probabilities; a server may give none.
-
-        Returns:
-            The place of each prompt and its answer, as they arrive. Close the generator to stop
-            early: what is under way is cancelled.
-
-        Raises:
-            InputError: If no key is set for a server on another machine.
-            BackendError: If a request fails for good; no more are sent, and the answers that were
-                under way come first.
-            MissingExtraError: If ``openai`` is not installed.
+        At most ``2 * concurrency`` prompts are read ahead. After a failure, answers under way are
+        awaited for at most ``timeout`` seconds.
         """
-        require("openai", extra="llm")
-        return self._answers(environment_key(self._address), prompts, probabilities=probabilities)
+        return self._answers(environment_key(self._address), prompts, probabilities)
 
     def count_tokens(self, prompt: str) -> int:
-        """Estimates the tokens of a prompt with the tokenizer of condsim's default model.
+        """Estimate the tokens of a prompt with the tokenizer of condsim's default model.
 
-        The server's own tokenizer is not known; most need about as many tokens for English.
+        The server's own tokenizer is unknown; most need about as many tokens for English.
         """
         return len(_tokenizer().encode(prompt, add_special_tokens=False).ids)
 
     def _answers(
-        self, address: Address, prompts: Iterable[str], *, probabilities: bool
+        self, address: Address, prompts: Iterable[str], probabilities: bool
     ) -> Generator[tuple[int, Answer], None, None]:
-        source = enumerate(prompts)
-        concurrency = self._settings.concurrency
-        ahead = 2 * concurrency
-        low = ahead - max(1, concurrency // 2)  # several at once: each hand-over costs
-        waiting: dict[Future[Answer], int] = {}
+        numbered = enumerate(prompts)
+        # As many again wait for a free slot, since a hand-over to the loop's thread takes a while.
+        prompts_ahead = 2 * self._settings.concurrency
+        pending: dict[Future[Answer], int] = {}
         arrived: SimpleQueue[Future[Answer]] = SimpleQueue()
-        failures: list[BackendError] = []
-        until = math.inf  # then what is still under way is given up
-        with self._asking(address, probabilities=probabilities) as ask:
+        with self._sender(address, probabilities) as send:
             while True:
-                if not failures and len(waiting) <= low:
-                    for place, prompt in islice(source, ahead - len(waiting)):
-                        future = ask(prompt)
-                        waiting[future] = place
-                        future.add_done_callback(arrived.put)
-                if not waiting:
-                    break
-                left = max(0.0, until - time.monotonic()) if failures else None
-                try:
-                    future = arrived.get(timeout=left)
-                except Empty:
-                    break
-                place = waiting.pop(future)
+                for index, prompt in islice(numbered, prompts_ahead - len(pending)):
+                    future = send(prompt)
+                    pending[future] = index
+                    future.add_done_callback(arrived.put)
+                if not pending:
+                    return
+                future = arrived.get()
+                index = pending.pop(future)
                 try:
                     answer = future.result()
-                except CancelledError:  # it was not sent: another had failed
-                    continue
                 except BackendError as error:
-                    error.place = place
-                    failures.append(error)
-                    until = min(until, time.monotonic() + self._settings.timeout)
-                else:
-                    yield place, answer
-        if failures:
-            raise failures[0]
+                    error.place = index
+                    for late in wait(pending, timeout=self._settings.timeout).done:
+                        if not late.cancelled() and late.exception() is None:
+                            yield pending[late], late.result()
+                    raise
+                yield index, answer
 
     @contextmanager
-    def _asking(
-        self, address: Address, *, probabilities: bool
+    def _sender(
+        self, address: Address, probabilities: bool
     ) -> Iterator[Callable[[str], Future[Answer]]]:
-        """Opens the client on an event loop in a thread of its own, and closes both."""
-        from condsim.prompting.client import Client
-
-        client = Client(  # first: it takes a while, and Ctrl-C must not leave a loop open
-            self.name,
+        """Open a client on an event loop in a thread of its own, and close both."""
+        client = self._client(
             address,
-            self._settings,
-            dialect=self._dialect,
-            probabilities=probabilities,
+            partial(_read, address=address),
+            timeout=self._settings.timeout,
+            retries=self._settings.retries,
         )
+        slots = asyncio.Semaphore(self._settings.concurrency)
+        failures: list[BaseException] = []
+
+        async def answer(prompt: str) -> Answer:
+            async with slots:
+                if failures:
+                    raise asyncio.CancelledError
+                try:
+                    return await self._answer(client, address, prompt, probabilities)
+                except BaseException as error:
+                    # Noted here, since another prompt takes the slot at once.
+                    failures.append(error)
+                    raise
+
         loop = asyncio.new_event_loop()
         thread = Thread(target=loop.run_forever, name="condsim-server", daemon=True)
         thread.start()
+
+        def send(prompt: str) -> Future[Answer]:
+            return asyncio.run_coroutine_threadsafe(answer(prompt), loop)
+
         try:
-            yield lambda prompt: asyncio.run_coroutine_threadsafe(client.ask(prompt), loop)
+            yield send
         finally:
-            self._dialect = client.dialect
             with suppress(TimeoutError):
-                asyncio.run_coroutine_threadsafe(client.close(), loop).result(_CLOSE_S)
+                asyncio.run_coroutine_threadsafe(_close(client), loop).result(_CLOSE_S)
             loop.call_soon_threadsafe(loop.stop)
             thread.join(_CLOSE_S)
             if not thread.is_alive():
                 loop.close()
 
-    def _not_listed(self, listed: list[str]) -> InputError:
-        near = difflib.get_close_matches(self.name, listed, n=3)
-        shown = near or sorted(listed)[:_SHOWN]
-        error = unknown_name("model", self.name, shown)
-        more = "" if near or len(listed) <= _SHOWN else f" There are {len(listed) - _SHOWN} more."
-        return InputError(
-            f"{error}{more} That is what {self._address.url} lists. If the server has the "
-            "model and does not list it, give --unlisted (unlisted=True)."
+    async def _answer(
+        self, client: openai.AsyncOpenAI, address: Address, prompt: str, probabilities: bool
+    ) -> Answer:
+        """Answer a prompt, with the fields that the server turns out to accept."""
+        while True:
+            fields = {
+                name: value
+                for name, value in self._fields.items()
+                if probabilities or "logprobs" not in name
+            }
+            messages = [{"role": "user", "content": prompt}]
+            try:
+                # The plain response: building the library's typed one takes half as long again.
+                response = await client.post(
+                    "/chat/completions",
+                    body={"model": self.name, "messages": messages, **fields},
+                    cast_to=httpx2.Response,
+                )
+            except openai.OpenAIError as error:
+                problem = error
+            else:
+                answer: Answer = response.extensions[_ANSWER]
+                text = answer.text
+                if len(address.key) >= SECRET_CHARACTERS:
+                    text = address.masked(text)
+                shares = answer.probabilities if probabilities else None
+                return replace(answer, text=text, probabilities=shares)
+            body = getattr(problem, "body", None)
+            if _is_content_refusal(body):
+                return Answer("", probabilities={} if probabilities else None)
+            if isinstance(problem, openai.BadRequestError | openai.UnprocessableEntityError):
+                if self._adapt(fields, f"{problem.param or ''} {_message(body)}"):
+                    continue
+            raise self._failure(problem, address, timeout=self._settings.timeout)
+
+    def _adapt(self, sent: Mapping[str, object], refusal: str) -> bool:
+        """Change the fields of a request after a refusal that names one of them."""
+        refusal = refusal.lower()
+        fields = dict(self._fields)
+        if not sent.items() <= fields.items():
+            # An answer to another request has changed the fields in the meantime.
+            return True
+        if "max_tokens" in sent and "max_completion_tokens" in refusal:
+            fields["max_completion_tokens"] = fields.pop("max_tokens")
+            change = "max_completion_tokens for max_tokens"
+        elif "temperature" in sent and "temperature" in refusal:
+            del fields["temperature"]
+            change = "its own temperature, so answers may differ between runs"
+            _LOGGER.warning("The server refused temperature 0; it is asked with %s.", change)
+        elif "logprobs" in sent and ("logprobs" in refusal or "log prob" in refusal):
+            if fields["top_logprobs"] == _TOP_LOGPROBS:
+                fields["top_logprobs"] = _FEWER_TOP_LOGPROBS
+                change = f"top_logprobs {_FEWER_TOP_LOGPROBS}"
+            else:
+                del fields["logprobs"], fields["top_logprobs"]
+                change = "no log-probabilities"
+        else:
+            return False
+        self._fields = fields
+        self.notes += (f"asked with {change}",)
+        return True
+
+    def _client(
+        self,
+        address: Address,
+        *on_response: Callable[[httpx2.Response], Awaitable[None]],
+        timeout: float,
+        retries: int,
+    ) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(
+            api_key=address.key,
+            base_url=address.url,
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_S)),
+            max_retries=retries,
+            # Without proxies to this machine.
+            http_client=_HttpClient(
+                trust_env=not address.local, event_hooks={"response": list(on_response)}
+            ),
         )
+
+    def _check_listed(self, content: bytes) -> None:
+        try:
+            models = json.loads(content)
+            names = [] if models.get("has_more") else [entry["id"] for entry in models["data"]]
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            # Not every server has a list.
+            return
+        # Some servers list more than the name that they answer to.
+        aliases = {self.name, f"models/{self.name}", f"{self.name}:latest"}
+        if not names or self._settings.unlisted or not aliases.isdisjoint(names):
+            return
+        near_names = difflib.get_close_matches(self.name, names, n=3)
+        error = unknown_name("model", self.name, near_names or sorted(names)[:_LISTED_MODELS])
+        raise InputError(
+            f"{error} {self._address.url} lists {len(names)} models. If it has the model and does "
+            "not list it, give --unlisted (unlisted=True)."
+        )
+
+    def _failure(
+        self, error: openai.OpenAIError, address: Address, *, timeout: float
+    ) -> BackendError:
+        """Describe an error of the client in one line, with the number of tries and a hint."""
+        request = getattr(error, "request", None)
+        retries = request.headers.get("x-stainless-retry-count", "0") if request else "0"
+        tries = "1 try" if retries == "0" else f"{int(retries) + 1} tries"
+        cause = error.__cause__
+        hint = _URL_HINT
+        if isinstance(error, openai.APIStatusError):
+            reason = f"HTTP {error.status_code} after {tries}: {_message(error.body)}"
+            hint = _HINTS.get(error.status_code, _SERVER_HINT if error.status_code >= 500 else "")
+        elif isinstance(error, openai.APITimeoutError):
+            reason = f"no answer within {timeout:g} s after {tries}"
+            hint = "Is the server overloaded? Give it more time or ask less at once."
+        else:
+            reason = f"{str(cause or error) or type(cause or error).__name__} after {tries}"
+            if isinstance(cause, httpx2.DecodingError | httpx2.RemoteProtocolError):
+                hint = _SERVER_HINT
+        text = address.clean(reason).rstrip(".")
+        return BackendError(f"{self.name} at {address.url}: {text}. {hint}".rstrip())
+
+
+async def _close(client: openai.AsyncOpenAI) -> None:
+    """Cancel the requests under way and close the connections."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await client.close()
+    await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+async def _read(response: httpx2.Response, address: Address) -> None:
+    """Read an answer while the client still retries if that is not possible."""
+    if not response.is_success:
+        return
+    await response.aread()
+    try:
+        response.extensions[_ANSWER] = parse_completion(json.loads(response.content))
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        # Clean the whole text first: the key could be cut in two.
+        start = address.clean(response.text)[:200]
+        message = f"the body is not a chat completion: {start!r}"
+        raise httpx2.DecodingError(message) from error
+
+
+def parse_completion(completion: Mapping[str, Any]) -> Answer:
+    """Read an answer out of a decoded chat completion."""
+    choice = completion["choices"][0]
+    text = choice["message"].get("content") or ""
+    if isinstance(text, list):
+        text = "".join(part.get("text", "") for part in text)
+    if choice.get("finish_reason") == "content_filter":
+        text = ""
+    usage = completion.get("usage") or {}
+    return Answer(
+        # Half of an emoji cannot be stored.
+        text=text.encode("utf-8", "replace").decode("utf-8"),
+        probabilities=_probabilities(choice.get("logprobs") or {}),
+        prompt_tokens=usage.get("prompt_tokens"),
+        new_tokens=usage.get("completion_tokens"),
+    )
+
+
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
+def _probabilities(logprobs: Mapping[str, Any]) -> dict[float, float]:
+    """Read the probabilities of numbers at the first token of an answer that is a number."""
+    for token in logprobs.get("content") or ():
+        if _NUMBER.fullmatch(token["token"].strip()):
+            # Some servers leave the chosen token out of its alternatives.
+            alternatives = {token["token"]: token["logprob"]}
+            for entry in token.get("top_logprobs") or ():
+                alternatives[entry["token"]] = entry["logprob"]
+            shares: dict[float, float] = {}
+            for text, logprob in alternatives.items():
+                probability = math.exp(min(logprob, 0))
+                if probability and _NUMBER.fullmatch(text.strip()):
+                    value = float(text)
+                    shares[value] = min(1.0, shares.get(value, 0.0) + probability)
+            return shares
+    return {}
+
+
+def _is_content_refusal(error: object) -> bool:
+    """Check for a refusal because of the prompt's content, which counts as an empty answer."""
+    match error:
+        case {"code": "content_filter"} | {"innererror": {"code": "content_filter"}}:
+            return True
+        case {"innererror": {"code": "ResponsibleAIPolicyViolation"}}:
+            return True
+    return False
+
+
+def _message(body: object) -> str:
+    """Find the reason in the body of a refusal."""
+    if isinstance(body, dict):
+        for key in ("message", "detail", "error"):
+            if isinstance(reason := body.get(key), str):
+                return reason
+        return json.dumps(body)
+    return str(body or "no reason given")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Labels and answers by models, for a smaller student to learn."""
+"""Labels and answers by models, for a smaller model to learn (distillation)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from condsim.console import Progress
 from condsim.data.csts import CstsRow, iter_csts
-from condsim.data.reading import column_names, iter_rows
+from condsim.data.files import column_names, iter_rows
 from condsim.errors import InputError
 from condsim.io import check_not_input
 from condsim.model.base import PairScorer
@@ -31,7 +31,30 @@ from condsim.rows.records import (
 from condsim.rows.weak.language import cut_sentence
 from condsim.rows.weak.registry import REGISTRY, Registry
 
-_HIGHEST = 1.001  # a cosine, rounded
+# Cosines may be rounded above 1.
+_MAX_COSINE = 1.001
+_MAX_ANSWER_WORDS = 8
+
+ANSWER_TOKENS = 20
+"""Maximum length of a language model's answer in tokens."""
+
+_PROMPT = """\
+Answer from the sentence alone, in at most five words, and with no sentence of your own. If the \
+sentence does not tell, answer: not said
+
+Sentence: {1}
+Question: {0}
+Answer:"""
+
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_AROUND = re.compile(
+    r"^(?:[-*•]\s+)?(?:answer:\s*)?[\"'“”*\s]*|[\"'“”*\s]*[.!]?[\"'“”*\s]*$", re.IGNORECASE
+)
+_REFUSAL = re.compile(
+    r"(?:not (?:said|mentioned|told|stated|specified|given|clear|applicable)|unknown|unclear|n/?a\b"
+    r"|(?:the|this) sentence\b)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +70,10 @@ class TaughtPair(TableRow):
 def teach(
     rows: Iterable[CstsRow], teachers: Sequence[PairScorer], *, given: float = 0.0
 ) -> Iterator[TrainingRow]:
-    """Labels rows by the mean score of teachers, in bounded memory; see `teach_file`."""
+    """Label rows by the mean score of teachers, in bounded memory; see `teach_file`."""
     if not 0 <= given < 1:
-        raise InputError(f"The share of given labels must be from 0 to below 1. Got {given:g}.")
-    origin = _origin(teachers)
+        raise InputError(f"The share of given labels must be from 0 to below 1, got {given:g}.")
+    origin = _origin_of_models(teachers)
     for block in in_blocks(rows):
         sentences1, sentences2, conditions, labels = map(list, zip(*block, strict=True))
         scores = [t.score(sentences1, sentences2, conditions, scale="likert") for t in teachers]
@@ -64,23 +87,24 @@ def teach(
 def teach_pairs(
     pairs: Iterable[tuple[str, str]], teachers: Sequence[PairScorer]
 ) -> Iterator[TaughtPair]:
-    """Scores pairs without a condition by the mean of teachers, in bounded memory."""
-    origin = _origin(teachers)
+    """Score pairs without a condition by the mean of teachers, in bounded memory."""
+    origin = _origin_of_models(teachers)
     for block in in_blocks(pairs):
-        first, second = (list(column) for column in zip(*block, strict=True))
-        scores = [teacher.score(first, second, None, scale="raw") for teacher in teachers]
-        for teacher, found in zip(teachers, scores, strict=True):
-            if found.max() > _HIGHEST:
+        sentences1, sentences2 = (list(column) for column in zip(*block, strict=True))
+        scores = []
+        for teacher in teachers:
+            scores.append(teacher.score(sentences1, sentences2, None, scale="raw"))
+            if scores[-1].max() > _MAX_COSINE:
                 raise InputError(
-                    f"{teacher.name} gives scores up to {found.max():.3g}, and pairs without a "
-                    "condition need cosines, at most 1. Name an encoder."
+                    f"{teacher.name} gives scores up to {scores[-1].max():.3g}, and pairs without "
+                    "a condition need cosines, at most 1; name an encoder."
                 )
-        mean = np.clip(np.mean(scores, axis=0, dtype=np.float64), 0, 1)
-        for one, two, score in zip(first, second, np.round(mean, 4).tolist(), strict=True):
-            yield TaughtPair(one, two, score, origin)
+        mean = np.round(np.clip(np.mean(scores, axis=0, dtype=np.float64), 0, 1), 4)
+        for (sentence1, sentence2), score in zip(block, mean.tolist(), strict=True):
+            yield TaughtPair(sentence1, sentence2, score, origin)
 
 
-def _origin(teachers: Sequence[PairScorer]) -> str:
+def _origin_of_models(teachers: Sequence[PairScorer]) -> str:
     if not teachers:
         raise InputError("Labels come from models: name at least one teacher.")
     return f"model:{'+'.join(teacher.name for teacher in teachers)}"
@@ -89,7 +113,7 @@ def _origin(teachers: Sequence[PairScorer]) -> str:
 def teach_file(
     file: Path, output: Path, teachers: Sequence[PairScorer], *, given: float, progress: Progress
 ) -> int:
-    """Labels the rows of a file into another, with a manifest beside it.
+    """Label the rows of a file into another, with a manifest next to it.
 
     Args:
         file: Rows in the columns of C-STS, or pairs without the column ``condition``, which are
@@ -111,50 +135,26 @@ def teach_file(
     if columns and columns.isdisjoint(("condition", "label")):
         if given:
             raise InputError(f"{file} has no column 'condition', so no label can be --given.")
-        total = sum(1 for _ in _pairs(file))
-        scored = teach_pairs(_pairs(file), teachers)
+        total = sum(1 for _ in _read_plain_pairs(file))
+        scored = teach_pairs(_read_plain_pairs(file), teachers)
         written = write_rows(counted(scored, total, progress), output, kind=TaughtPair)
     else:
         total = sum(1 for _ in iter_csts(file))
-        taught = teach(iter_csts(file), teachers, given=given)
-        written = write_rows(counted(taught, total, progress), output, kind=TrainingRow)
+        labelled = teach(iter_csts(file), teachers, given=given)
+        written = write_rows(counted(labelled, total, progress), output, kind=TrainingRow)
     names = [teacher.name for teacher in teachers]
     facts = {"teachers": names, "given": given, "rows": written}
     write_provenance(output, kind="taught labels", made_from=[file], facts=facts)
     return written
 
 
-def _pairs(file: Path) -> Iterator[tuple[str, str]]:
+def _read_plain_pairs(file: Path) -> Iterator[tuple[str, str]]:
     for row in iter_rows(file, columns=("sentence1", "sentence2")):
         yield row.text("sentence1"), row.text("sentence2")
 
 
-ANSWER_TOKENS = 20
-"""Longest answer of a language model in tokens."""
-
-_MOST_WORDS = 8  # of an answer; more is talk
-
-_PROMPT = """\
-Answer from the sentence alone, in at most five words, and with no sentence of your own. If the \
-sentence does not tell, answer: not said
-
-Sentence: {1}
-Question: {0}
-Answer:"""
-
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
-_AROUND = re.compile(
-    r"^(?:[-*•]\s+)?(?:answer:\s*)?[\"'“”*\s]*|[\"'“”*\s]*[.!]?[\"'“”*\s]*$", re.IGNORECASE
-)
-_REFUSAL = re.compile(
-    r"(?:not (?:said|mentioned|told|stated|specified|given|clear|applicable)|unknown|unclear|n/?a\b"
-    r"|(?:the|this) sentence\b)",
-    re.IGNORECASE,
-)
-
-
 def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> str | None:
-    """Answers a condition from a sentence by the function that understands it.
+    """Answer a condition from a sentence by the labelling function that understands it.
 
     Example:
         >>> answers("The number of people.", "Two men talk to a girl.")
@@ -167,39 +167,40 @@ def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> 
 def function_answers(
     questions: Sequence[tuple[str, str]], *, registry: Registry = REGISTRY
 ) -> list[str | None]:
-    """Answers conditions, each from a sentence, by labelling functions; see `answers`."""
+    """Answer conditions, each from a sentence, by labelling functions; see `answers`."""
     return [answers(*question, registry=registry) for question in questions]
 
 
 def model_answers(
     questions: Sequence[tuple[str, str]], *, asker: Asker, name: str
 ) -> list[str | None]:
-    """Answers conditions, each from a sentence, by a language model, called ``name`` in errors.
+    """Answer conditions, each from a sentence, by a language model, called ``name`` in errors.
 
     Raises:
         InputError: If a sentence is too long for the model.
-        BackendError: If the model does not answer; what was answered is stored.
+        BackendError: If the model does not answer; the answers so far are stored.
     """
     prompts = [_PROMPT.format(condition, sentence) for condition, sentence in questions]
-    read: list[str | None] = [None] * len(questions)
+    results: list[str | None] = [None] * len(questions)
     try:
         for row, answer in asker.answers(prompts.__getitem__, len(questions)):
-            read[row] = read_answer(answer.text)
+            results[row] = read_answer(answer.text)
     except InputError:
+        # Find the sentence that is too long.
         for row, (condition, sentence) in enumerate(questions):
             try:
                 asker.check_lengths(prompts.__getitem__, [row])
             except InputError:
                 raise InputError(
                     f"{name} cannot take a sentence as long as {sentence[:60]!r}... under the "
-                    f"condition {condition!r}. Leave the row out, or name a model that can."
+                    f"condition {condition!r}."
                 ) from None
         raise
-    return read
+    return results
 
 
 def read_answer(text: str) -> str | None:
-    """Reads a short answer out of what a model wrote.
+    """Extract a short answer from the output of a model.
 
     Example:
         >>> read_answer(' "Two people."')
@@ -208,33 +209,36 @@ def read_answer(text: str) -> str | None:
     """
     lines = _THOUGHT.sub("", text).strip().splitlines()
     answer = _AROUND.sub("", lines[0]) if lines else ""
-    said = _REFUSAL.match(answer) is None and len(answer.split()) <= _MOST_WORDS
-    return answer if said and any(map(str.isalnum, answer)) else None
+    if _REFUSAL.match(answer) or len(answer.split()) > _MAX_ANSWER_WORDS:
+        return None
+    return answer if any(map(str.isalnum, answer)) else None
 
 
 def with_answers(
     rows: Iterable[CstsRow], answer: Reader, *, name: str, seed: int = 0
 ) -> Iterator[TrainingRow]:
-    """Adds to each labelled row what its answers tell, in bounded memory."""
-    # After the row as it was come, where both sentences answer: the row with one sentence, drawn at
-    # random, replaced by its answer, with the same label; and the other sentence beside its own
-    # answer, in either order, with the label 5. So half of the rows that are added have a 5.
+    """Return each labelled row, and rows with an answer for a sentence, in bounded memory.
+
+    If both sentences yield an answer, two rows are added: the row with one random sentence
+    replaced by its answer, with the same label; and the other sentence with its own answer, in
+    either order, with the label 5. So half of the added rows have a 5.
+    """
     draw = random.Random(seed)
     origin = f"answers:{name}"
     for block in in_blocks((row, row.label) for row in rows if row.label is not None):
-        asked = ((row.condition, text) for row, _ in block for text in (row[0], row[1]))
-        questions = list(dict.fromkeys(asked))
-        known = dict(zip(questions, answer(questions), strict=True))
-        for (one, two, condition, _), label in block:
-            yield TrainingRow(one, two, condition, label, "given")
-            answer1, answer2 = known[condition, one], known[condition, two]
-            if answer1 is None or answer2 is None or answer1 == one or answer2 == two:
+        all_questions = ((row.condition, text) for row, _ in block for text in row[:2])
+        questions = list(dict.fromkeys(all_questions))
+        answer_of = dict(zip(questions, answer(questions), strict=True))
+        for (sentence1, sentence2, condition, _), label in block:
+            yield TrainingRow(sentence1, sentence2, condition, label, "given")
+            answer1, answer2 = answer_of[condition, sentence1], answer_of[condition, sentence2]
+            if answer1 in (None, sentence1) or answer2 in (None, sentence2):
                 continue
             first = draw.random() < 0.5
-            replaced = (answer1, two) if first else (one, answer2)
-            own = (two, answer2) if first else (one, answer1)
+            replaced = (answer1, sentence2) if first else (sentence1, answer2)
+            own = (sentence2, answer2) if first else (sentence1, answer1)
             if draw.random() < 0.5:
-                own = (own[1], own[0])
+                own = own[::-1]
             yield TrainingRow(*replaced, condition, label, origin)
             yield TrainingRow(*own, condition, 5.0, origin)
 
@@ -249,15 +253,15 @@ def answer_file(
     seed: int = 0,
     functions: Sequence[Path] = (),
 ) -> Counter[str]:
-    """Adds answers to a file of rows, into another with a manifest beside it.
+    """Add answers to a file of rows, into another with a manifest next to it.
 
     Args:
         file: Rows in the columns of C-STS; all are checked before any question is asked.
         output: A ``.csv`` or ``.parquet`` file that ``condsim train`` reads.
         answer: Answers for the sentences of each row, such as `function_answers`.
-        name: What the manifest and the column ``origin`` call it.
+        name: Name of the answerer in the manifest and the column ``origin``.
         progress: Called with the stage, the rows read and their number.
-        seed: Seed of which sentence its answer replaces.
+        seed: Seed of the choice of the sentence that is replaced.
         functions: Files of labelling functions that answer, for the manifest.
 
     Returns:
@@ -265,20 +269,19 @@ def answer_file(
 
     Raises:
         InputError: If a row breaks a rule, no row has a label, or the output is the input.
-        BackendError: If a language model does not answer; what was answered is stored.
+        BackendError: If a language model does not answer; the answers so far are stored.
     """
     check_not_input(output, file)
     labels = Counter(row.label is not None for row in iter_csts(file))
     if not labels[True]:
         raise InputError(
             f"{file}: answers are added to labelled rows, and none of its {labels.total()} rows "
-            "has a label from 1 to 5. Label them first, such as with 'condsim build teach'."
+            "has a label from 1 to 5; label them first, such as with 'condsim build teach'."
         )
-    total = labels.total()
     written = Counter(unlabelled=labels[False])
 
     def rows() -> Iterator[TrainingRow]:
-        source = counted(iter_csts(file), total, progress)
+        source = counted(iter_csts(file), labels.total(), progress)
         for row in with_answers(source, answer, name=name, seed=seed):
             written[row.origin] += 1
             yield row

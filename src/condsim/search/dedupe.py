@@ -457,7 +457,8 @@ class _Deduplication:
                 low, group = middle, candidate
         # The texts least like the one that stands for them make up the number.
         positions = np.arange(count)
-        cosine = np.einsum("nd,nd->n", space.take(positions), space.take(group))
+        leaders = space.take(group.astype(np.int64))
+        cosine = np.einsum("nd,nd->n", space.take(positions), leaders)
         cosine[group == positions] = 2
         lacking = number - len(np.unique(group))
         promoted = np.argsort(cosine, kind="stable")[:lacking]

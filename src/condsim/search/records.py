@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from condsim.data.reading import check_file, iter_rows, suffix_of
+from condsim.data.files import check_file, iter_rows, suffix_of
 from condsim.data.row import Row
 from condsim.errors import InputError, unknown_name
 from condsim.io import sha256_of
@@ -82,7 +82,7 @@ class RowReader:
         """Stream the rows."""
         columns = (self.text,) if self.key is None else (self.text, self.key)
         if isinstance(self.rows, Path):
-            yield from iter_rows(self.rows, columns=columns, others=True)
+            yield from iter_rows(self.rows, columns=columns, whole_record=True)
             return
         for number, record in enumerate(self.rows, start=1):
             if not isinstance(record, Mapping):

@@ -1,4 +1,4 @@
-"""Dynamic batching: what several callers ask for at once is one call of the model."""
+"""Dynamic batching: requests of several callers become one call of the model."""
 
 from __future__ import annotations
 
@@ -17,31 +17,37 @@ from numpy.typing import NDArray
 from condsim.model.base import PairScorer, Rows, Scale
 from condsim.model.embedding import EmbeddingScorer
 from condsim.serving.errors import RequestError
-from condsim.serving.metrics import Metrics
+from condsim.serving.middleware import ServerMetrics
 from condsim.serving.settings import ServingSettings
 from condsim.types import FloatArray
 
 Work = Callable[..., NDArray[Any]]
-"""Takes columns of n texts each, gives an array with n rows."""
-Columns = tuple[Sequence[str], ...]
+"""Takes columns of n texts each, returns an array with n rows."""
 
-_CHARACTERS = 512  # of the texts of a row; one that has more counts as several
+# A row whose texts are longer counts as several.
+_CHARACTERS_PER_ROW = 512
+# Weight of the last batch in the average seconds per row.
+_PACE_WEIGHT = 0.2
 
 
 @dataclass(eq=False)
 class _Job:
-    """What one caller wants, and how far it is."""
+    """The rows of one caller, and the progress on them."""
 
     work: Work
-    columns: Columns
+    columns: tuple[Sequence[str], ...]
     future: asyncio.Future[NDArray[Any]]
     costs: list[int]
     arrived: float = field(default_factory=time.monotonic)
     start: int = 0
-    parts: list[NDArray[Any]] = field(default_factory=list)
+    results: list[NDArray[Any]] = field(default_factory=list)
 
-    def part(self, room: int) -> slice:
-        """The next rows that fit, one at least."""
+    @property
+    def remaining_cost(self) -> int:
+        return sum(self.costs[self.start :])
+
+    def take(self, room: int) -> slice:
+        """Take the next rows that fit, at least one."""
         stop = self.start + 1
         room -= self.costs[self.start]
         while stop < len(self.costs) and room >= self.costs[stop]:
@@ -53,103 +59,110 @@ class _Job:
 
 
 _Part = tuple[_Job, slice]
+_Result = tuple[_Job, NDArray[Any] | Exception]
 
 
 class Batcher:
-    """Runs what is submitted on one thread, in batches and in turns."""
+    """Runs submitted work on one thread, in batches and in turns.
 
-    # A request that is longer than a batch goes to the end of the queue after each part of it, so
-    # that short ones do not wait until it is done.
+    A request that is longer than a batch goes to the end of the queue after each part of it, so
+    that short ones do not wait until it is done.
 
-    def __init__(self, settings: ServingSettings, *, metrics: Metrics) -> None:
+    Attributes:
+        queued: Number of rows that wait.
+    """
+
+    def __init__(self, settings: ServingSettings, *, metrics: ServerMetrics) -> None:
         self.settings = settings
         self.queued = 0
-        """Rows that wait."""
         self._metrics = metrics
-        metrics.queue.set_function(lambda: self.queued)
+        metrics.queue_rows.set_function(lambda: self.queued)
         self._jobs: deque[_Job] = deque()
         self._changed = threading.Condition()
         self._stopping = False
-        self._pace = 0.0  # seconds a row, of late
+        self._seconds_per_row = 0.0
         self._thread = threading.Thread(target=self._run, name="condsim-batches", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def running(self) -> bool:
-        """Whether requests are taken."""
+        """Whether requests are accepted."""
         return self._thread.is_alive() and not self._stopping
 
     def start(self) -> None:
-        """Starts the thread; call it in the event loop whose tasks submit."""
+        """Start the thread; call it in the event loop whose tasks submit."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     async def stop(self) -> None:
-        """Takes no more, finishes what was taken, and ends the thread."""
+        """Accept no more, finish the accepted requests, and end the thread."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
         await asyncio.to_thread(self._thread.join)
 
     async def submit(self, work: Work, *columns: Sequence[str]) -> NDArray[Any]:
-        """Waits for what a call gives or raises; requests with the same ``work`` are joined."""
-        # RequestError: 429 if the queue is full, 503 if the server stops or the time is over.
-        costs = [
-            1 + sum(map(len, texts)) // _CHARACTERS for texts in zip(*columns, strict=True)
-        ]  # (n,)
-        cost = sum(costs)
+        """Return the result of a call; requests with the same ``work`` are joined.
+
+        Raises a RequestError: 429 if the queue is full, 503 if the server stops or the time is up.
+        """
+        costs = []
+        for texts in zip(*columns, strict=True):
+            costs.append(1 + sum(map(len, texts)) // _CHARACTERS_PER_ROW)
         job = _Job(work, columns, asyncio.get_running_loop().create_future(), costs)
         with self._changed:
-            if not self.running:
-                raise RequestError(503, "The server is stopping; ask again later.", retry_after=1)
-            # What would wait past half of the time limit is refused now, not timed out later.
-            pace, most = self._pace, self.settings.queue_rows
-            room = most if pace == 0 else min(most, int(self.settings.time_limit / 2 / pace))
-            if self.queued and self.queued + cost > room:
-                why = "--queue-rows" if room == most else "--time-limit, at the speed of late"
-                raise RequestError(
-                    429,
-                    f"The server is busy: {self.queued} rows wait, and {room} may ({why}). Ask "
-                    "again later.",
-                    retry_after=max(1, math.ceil(self.queued * pace)),
-                )
+            self._check_room(job.remaining_cost)
             self._jobs.append(job)
-            self.queued += cost
+            self.queued += job.remaining_cost
             if len(self._jobs) == 1 or self.queued >= self.settings.batch_rows:
                 self._changed.notify()
+        limit = self.settings.time_limit
         try:
-            return await asyncio.wait_for(job.future, self.settings.time_limit)
+            return await asyncio.wait_for(job.future, limit)
         except TimeoutError:
             raise RequestError(
                 503,
-                f"The answer took longer than {self.settings.time_limit:g} s (--time-limit). Send "
-                "fewer rows, or ask again later.",
+                f"The answer took longer than {limit:g} s (--time-limit). Send fewer rows, or ask "
+                "again later.",
                 retry_after=1,
             ) from None
 
     def wait(self, work: Work, *columns: Sequence[str]) -> NDArray[Any]:
-        """Does the same as `submit` for a thread that is not that of the event loop."""
+        """Do the same as `submit` on another thread than the event loop's."""
         if self._loop is None:
             raise RequestError(503, "The server is starting; ask again.", retry_after=1)
         return asyncio.run_coroutine_threadsafe(self.submit(work, *columns), self._loop).result()
 
+    def _check_room(self, cost: int) -> None:
+        if not self.running:
+            raise RequestError(503, "The server is stopping; ask again later.", retry_after=1)
+        # Reject now what would wait for more than half of the time limit, instead of timing out.
+        pace, room, reason = self._seconds_per_row, self.settings.queue_rows, "--queue-rows"
+        if pace and (rows_in_time := int(self.settings.time_limit / 2 / pace)) < room:
+            room, reason = rows_in_time, "--time-limit, at the present speed"
+        if self.queued and self.queued + cost > room:
+            raise RequestError(
+                429,
+                f"The server is busy: {self.queued} rows wait, and {room} may ({reason}). Ask "
+                "again later.",
+                retry_after=max(1, math.ceil(self.queued * pace)),
+            )
+
     def _run(self) -> None:
         while parts := self._next_batch():
-            began = time.monotonic()
-            together: dict[tuple[Work, int], list[_Part]] = {}
-            for part in parts:
-                together.setdefault((part[0].work, len(part[0].columns)), []).append(part)
-            for some in together.values():
-                self._compute(some)
-            rows = sum(rows.stop - rows.start for _, rows in parts)
+            start = time.monotonic()
+            parts_of_work: dict[tuple[Work, int], list[_Part]] = {}
+            for job, rows in parts:
+                parts_of_work.setdefault((job.work, len(job.columns)), []).append((job, rows))
+            for joined_parts in parts_of_work.values():
+                self._compute(joined_parts)
+            seconds = time.monotonic() - start
             cost = sum(sum(job.costs[rows]) for job, rows in parts)
-            seconds = time.monotonic() - began
-            self._pace += 0.2 * (seconds / cost - self._pace)
-            self._metrics.rows.observe(rows)
-            self._metrics.took.observe(seconds)
+            self._seconds_per_row += _PACE_WEIGHT * (seconds / cost - self._seconds_per_row)
+            self._metrics.batch_rows.observe(sum(rows.stop - rows.start for _, rows in parts))
 
     def _next_batch(self) -> list[_Part]:
-        """Waits for work; nothing at the end."""
+        """Wait for work; empty at the end."""
         with self._changed:
             while True:
                 while not self._jobs:
@@ -158,23 +171,23 @@ class Batcher:
                     self._changed.wait()
                 due = self._jobs[0].arrived + self.settings.batch_wait
                 while self.queued < self.settings.batch_rows and not self._stopping:
-                    if (left := due - time.monotonic()) <= 0:
+                    if (seconds := due - time.monotonic()) <= 0:
                         break
-                    self._changed.wait(left)
-                if parts := self._taken():
+                    self._changed.wait(seconds)
+                if parts := self._take_batch():
                     return parts
 
-    def _taken(self) -> list[_Part]:
-        """Takes a batch out of the queue; nobody waits any more for what timed out."""
+    def _take_batch(self) -> list[_Part]:
+        """Take a batch out of the queue, and drop requests that timed out."""
         parts: list[_Part] = []
         unfinished: list[_Job] = []
         room = self.settings.batch_rows
         while self._jobs and room > 0:
             job = self._jobs.popleft()
             if job.future.done():
-                self.queued -= sum(job.costs[job.start :])
+                self.queued -= job.remaining_cost
                 continue
-            rows = job.part(room)
+            rows = job.take(room)
             cost = sum(job.costs[rows])
             room -= cost
             self.queued -= cost
@@ -185,14 +198,14 @@ class Batcher:
         return parts
 
     def _compute(self, parts: list[_Part]) -> None:
-        """Makes one call for several requests; if it fails, one for each, for others are good."""
-        results: list[tuple[_Job, NDArray[Any] | Exception]] = []
-        columns = [
-            [text for job, rows in parts for text in job.columns[number][rows]]
-            for number in range(len(parts[0][0].columns))
-        ]
+        """Call the model once for several requests; if that fails, once for each."""
+        columns: list[list[str]] = [[] for _ in parts[0][0].columns]
+        for job, rows in parts:
+            for column, texts in zip(columns, job.columns, strict=True):
+                column.extend(texts[rows])
+        results: list[_Result] = []
         try:
-            found = parts[0][0].work(*columns)
+            values = parts[0][0].work(*columns)
         except Exception as error:
             if len(parts) > 1:
                 for part in parts:
@@ -200,19 +213,18 @@ class Batcher:
                 return
             results.append((parts[0][0], error))
         else:
-            begin = 0
+            start = 0
             for job, rows in parts:
-                end = begin + rows.stop - rows.start
-                job.parts.append(found[begin:end])
-                begin = end
+                stop = start + rows.stop - rows.start
+                job.results.append(values[start:stop])
+                start = stop
                 if rows.stop == len(job.costs):
-                    whole = job.parts[0] if len(job.parts) == 1 else np.concatenate(job.parts)
-                    results.append((job, whole))
+                    results.append((job, np.concatenate(job.results)))
         if self._loop is not None and results:
             self._loop.call_soon_threadsafe(_deliver, results)
 
 
-def _deliver(results: list[tuple[_Job, NDArray[Any] | Exception]]) -> None:
+def _deliver(results: list[_Result]) -> None:
     for job, result in results:
         if job.future.done():
             continue
@@ -223,19 +235,19 @@ def _deliver(results: list[tuple[_Job, NDArray[Any] | Exception]]) -> None:
 
 
 class QueuedScores(PairScorer):
-    """A model that gives scores, for other threads than that of the event loop."""
+    """A model that gives scores, for other threads than the event loop's."""
 
-    def __init__(self, name: str, on: Mapping[str, Work], batcher: Batcher) -> None:
+    def __init__(self, name: str, score_on: Mapping[str, Work], batcher: Batcher) -> None:
         self.name = name
-        self._on, self._batcher = on, batcher
+        self._score_on, self._batcher = score_on, batcher
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         conditions = [] if rows.conditions is None else [rows.conditions]
-        return self._batcher.wait(self._on[scale], *rows.sentences, *conditions)
+        return self._batcher.wait(self._score_on[scale], *rows.sentences, *conditions)
 
 
 class QueuedEmbeddings(EmbeddingScorer):
-    """A model that gives embeddings, for other threads than that of the event loop."""
+    """A model that gives embeddings, for other threads than the event loop's."""
 
     def __init__(self, scorer: EmbeddingScorer, batcher: Batcher) -> None:
         super().__init__(

@@ -1,31 +1,34 @@
-"""Answers that are no result: one form of JSON, with the text that the command line would print."""
+"""Error responses: one form of JSON, with the text that the command line would print."""
 
 from __future__ import annotations
 
 import logging
+import reprlib
+from collections.abc import Mapping
+from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
-from starlette.exceptions import HTTPException
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from condsim.errors import CondSimError, InputError, MissingExtraError
 
 _LOGGER = logging.getLogger(__name__)
-_LONGEST = 1000  # characters of a message, which may quote what was given
+_MAX_MESSAGE_CHARACTERS = 1000
 
 
-class RequestError(CondSimError):
-    """A request that is refused with an HTTP status, and seconds after which to try again."""
+class RequestError(HTTPException):
+    """A rejected request: HTTP status, message and seconds after which to try again."""
 
     def __init__(self, status: int, message: str, *, retry_after: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
         if status == 401:
-            self.headers["WWW-Authenticate"] = "Bearer"
+            headers["WWW-Authenticate"] = "Bearer"
         if status == 408:
-            self.headers["Connection"] = "close"
+            headers["Connection"] = "close"
+        super().__init__(status, message, headers)
 
 
 class ErrorDetail(BaseModel):
@@ -46,44 +49,63 @@ _STATUSES = {
     401: ("authentication_error", "The API key is missing or wrong."),
     404: ("not_found_error", "There is no such model, or no index."),
     408: ("timeout_error", "The request did not arrive in time."),
-    413: ("too_large_error", "The request is longer than a limit, which the text names."),
+    413: ("too_large_error", "The request exceeds a limit, which the text names."),
     415: ("invalid_request_error", "The body is not JSON."),
     429: ("rate_limit_error", "The queue is full; `Retry-After` says when to try again."),
     500: ("server_error", "The server failed; its log says why."),
     501: ("server_error", "The server lacks a library, which the text names."),
     503: ("server_error", "The answer took too long, or the server is stopping."),
 }
-RESPONSES: dict[int | str, dict[str, object]] = {
+RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody, "description": text} for status, (_, text) in _STATUSES.items()
 }
-"""What a route that takes a body may answer, apart from 200, for the OpenAPI document."""
+"""Error responses of a route with a body, for the OpenAPI document."""
 
 
-def answer_to(error: Exception, *, what: str = "") -> JSONResponse:
-    """Makes the answer for what was raised; a caller is told nothing of faults of ours."""
-    # ``what``: method and path, for errors that do not say more than a status.
-    status, headers, message = 400, {}, str(error)
-    if isinstance(error, RequestError):
-        status, headers = error.status, error.headers
-    elif isinstance(error, HTTPException):
-        status, headers = error.status_code, dict(error.headers or {})
-        message = f"{what}: {error.detail}."
+def error_response(error: Exception, request: Request | None = None) -> JSONResponse:
+    """Convert an exception to a response; internal errors are logged and hidden."""
+    status, headers, message = 400, None, str(error)
+    if isinstance(error, StarletteHTTPException):
+        status, headers, message = error.status_code, error.headers, str(error.detail)
+        if request is not None and not isinstance(error, RequestError):
+            # The framework's own text, such as "Not Found", says no more than the status.
+            message = f"{request.method} {request.url.path}: {message}."
+    elif isinstance(error, RequestValidationError):
+        message = _validation_message(error.errors()[0])
     elif isinstance(error, MissingExtraError):
         status = 501
     elif not isinstance(error, InputError):
         _LOGGER.error("A request failed.", exc_info=error)
         status, message = 500, "The server failed on this request; its log says why."
-    if len(message) > _LONGEST:
-        message = f"{message[:_LONGEST]} …"
+    if len(message) > _MAX_MESSAGE_CHARACTERS:
+        message = f"{message[:_MAX_MESSAGE_CHARACTERS]} …"
     kind = _STATUSES.get(status, _STATUSES[400])[0]
     return JSONResponse({"error": {"message": message, "type": kind}}, status, headers)
 
 
-def answer_in_one_form(app: FastAPI) -> None:
-    """Lets an app answer all errors in this form."""
+def _validation_message(fault: Mapping[str, Any]) -> str:
+    """Describe the first rule that a body breaks."""
+    _, *path = fault["loc"]
+    rule = fault["msg"]
+    if fault["type"] == "json_invalid":
+        return f"The request is not valid JSON: {fault['ctx']['error']}."
+    if not path:
+        return "The request must be a JSON object."
+    key = path[0] + "".join(f"[{part}]" for part in path[1:])
+    if fault["type"] == "extra_forbidden":
+        return f"Unknown request key {key!r}."
+    if fault["type"] == "missing":
+        return f"The request key {key!r} is missing."
+    if rule.startswith("Input should be "):
+        rule = f"must be {rule.removeprefix('Input should be ')}"
+    return f"Request key {key!r} {rule}; got {reprlib.repr(fault['input'])}."
 
-    async def on_error(request: Request, error: Exception) -> JSONResponse:
-        return answer_to(error, what=f"{request.method} {request.url.path}")
 
-    for kind in (CondSimError, HTTPException, Exception):
-        app.add_exception_handler(kind, on_error)
+def handle_errors(app: FastAPI) -> None:
+    """Give all error responses of an app the same form."""
+
+    async def respond(request: Request, error: Exception) -> JSONResponse:
+        return error_response(error, request)
+
+    for kind in (CondSimError, StarletteHTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(kind, respond)

@@ -1,4 +1,4 @@
-"""The page that tries the model: hand-written files, nothing from elsewhere."""
+"""The page to try the model: hand-written files that load nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from condsim.serving.errors import RequestError
 
-_KINDS = {
+_MEDIA_TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -25,9 +25,9 @@ _HEADERS = {
     "Cache-Control": "no-cache",
 }
 _FILES = {
-    one.name: one.read_bytes()
-    for one in files("condsim.serving").joinpath("page").iterdir()
-    if one.name.partition(".")[2] in _KINDS
+    file.name: file.read_bytes()
+    for file in files("condsim.serving").joinpath("page").iterdir()
+    if file.name.partition(".")[2] in _MEDIA_TYPES
 }
 
 router = APIRouter(include_in_schema=False)
@@ -35,14 +35,14 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/")
 async def playground() -> Response:
-    """Gives the page."""
-    return await part("index.html")
+    """Return the page."""
+    return await page_file("index.html")
 
 
 @router.get("/page/{name}")
-async def part(name: str) -> Response:
-    """Gives a file of the page; those who have no key see it, too, for it asks for one."""
+async def page_file(name: str) -> Response:
+    """Return a file of the page; it needs no key, since the page asks for one."""
     if name not in _FILES:
         raise RequestError(404, "The page has no such file.")
-    kind = _KINDS[name.partition(".")[2]]
-    return Response(_FILES[name], media_type=kind, headers=_HEADERS)
+    media_type = _MEDIA_TYPES[name.partition(".")[2]]
+    return Response(_FILES[name], media_type=media_type, headers=_HEADERS)

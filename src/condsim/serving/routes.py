@@ -4,40 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 from uuid import uuid4
 
 import numpy as np
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
 from condsim.errors import InputError, ModelError
 from condsim.model.base import check_rows
-from condsim.serving.errors import RequestError
-from condsim.serving.schemas import (
-    ApplicabilityAnswer,
-    ApplicabilityRequest,
-    ClusterAnswer,
-    ClusterRequest,
-    Embedding,
-    EmbeddingsAnswer,
-    EmbeddingsRequest,
-    ExplainAnswer,
-    ExplainRequest,
-    Found,
-    Ranked,
-    RerankAnswer,
-    RerankRequest,
-    ScoreAnswer,
-    ScoreRequest,
-    SearchAnswer,
-    SearchRequest,
-    TeiRanked,
-    TeiRerankAnswer,
-    TeiRerankRequest,
-)
-from condsim.serving.service import Service, post
+from condsim.serving import schemas
+from condsim.serving.errors import RESPONSES, RequestError
+from condsim.serving.service import Service, service_of
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
@@ -46,74 +25,82 @@ if TYPE_CHECKING:
     from condsim.search.index import Index
     from condsim.search.query import Hit
 
-router = APIRouter()
+# "default" keeps FastAPI from documenting its own form of errors.
+router = APIRouter(responses={**RESPONSES, "default": RESPONSES[400]})
+_post = partial(router.post, response_model_exclude_none=True)
+SharedService = Annotated[Service, Depends(service_of)]
 
 
-@post(router, "/v1/embeddings", EmbeddingsRequest, EmbeddingsAnswer)
-async def embeddings(body: EmbeddingsRequest, service: Service) -> EmbeddingsAnswer:
-    """Embeds texts, each under a condition."""
+@_post("/v1/embeddings")
+async def embeddings(
+    body: schemas.EmbeddingsRequest, service: SharedService
+) -> schemas.EmbeddingsAnswer:
+    """Embed texts, each under a condition."""
+    service.check_model(body.model)
     conditions = body.condition or []
     service.check_size(len(body.input), "texts", body.input, conditions)
     scorer = service.embedder
     if body.dimensions not in (None, scorer.dimension):
         raise InputError(
-            f"The 'dimensions' must be those of the model, {scorer.dimension}. Got "
-            f"{body.dimensions}; leave the key out."
+            f"The 'dimensions' must be those of the model, {scorer.dimension}; got "
+            f"{body.dimensions}."
         )
     columns = [body.input]
     if conditions:
         columns.append(conditions * (len(body.input) if len(conditions) == 1 else 1))
     check_rows(columns[1] if conditions else None, input=body.input)
     vectors = await service.batcher.submit(scorer.encode, *columns)
-    shown: Sequence[str | list[float]]
     if body.encoding_format == "base64":
-        shown = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
+        encoded = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
     else:
-        shown = np.round(vectors.astype(np.float64), 8).tolist()
-    data = [Embedding.model_construct(index=i, embedding=one) for i, one in enumerate(shown)]
-    return EmbeddingsAnswer(data=data, model=service.name)
-
-
-@post(router, "/v1/rerank", RerankRequest, RerankAnswer)
-async def rerank(body: RerankRequest, service: Service) -> RerankAnswer:
-    """Sorts documents by their similarity to a query, under a condition."""
-    scores = await _against(body.query, body.documents, body.condition, service)
-    best = np.argsort(-scores, kind="stable")[: body.top_n].tolist()
-    results = [
-        Ranked(
-            index=place,
-            relevance_score=_figure(scores[place]),
-            document={"text": body.documents[place]} if body.return_documents else None,
-        )
-        for place in best
+        encoded = np.round(vectors.astype(np.float64), 8).tolist()
+    # The numbers are not validated, for speed.
+    data = [
+        schemas.Embedding.model_construct(index=i, embedding=item) for i, item in enumerate(encoded)
     ]
-    return RerankAnswer(id=str(uuid4()), model=service.name, results=results)
+    return schemas.EmbeddingsAnswer(data=data, model=service.name)
 
 
-post(router, "/v2/rerank", RerankRequest, RerankAnswer)(rerank)  # where Cohere's second client asks
+# Version 2 of Cohere's client asks at the second path.
+@_post("/v2/rerank")
+@_post("/v1/rerank")
+async def rerank(body: schemas.RerankRequest, service: SharedService) -> schemas.RerankAnswer:
+    """Sort documents by their similarity to a query, under a condition."""
+    service.check_model(body.model)
+    scores = await _score_documents(body.query, body.documents, body.condition, service)
+    results = [
+        schemas.RankedDocument(
+            index=index,
+            relevance_score=_rounded(scores[index]),
+            document={"text": body.documents[index]} if body.return_documents else None,
+        )
+        for index in np.argsort(-scores, kind="stable")[: body.top_n].tolist()
+    ]
+    return schemas.RerankAnswer(id=str(uuid4()), model=service.name, results=results)
 
 
-@post(router, "/rerank", TeiRerankRequest, TeiRerankAnswer)
-async def tei_rerank(body: TeiRerankRequest, service: Service) -> TeiRerankAnswer:
-    """The same as text-embeddings-inference has it."""
-    scores = await _against(body.query, body.texts, body.condition, service, raw=body.raw_scores)
-    best = np.argsort(-scores, kind="stable").tolist()
-    return TeiRerankAnswer(
-        [
-            TeiRanked(
-                index=place,
-                score=_figure(scores[place]),
-                text=body.texts[place] if body.return_text else None,
-            )
-            for place in best
-        ]
+@_post("/rerank")
+async def tei_rerank(
+    body: schemas.TeiRerankRequest, service: SharedService
+) -> list[schemas.RankedText]:
+    """Sort texts in the form of text-embeddings-inference."""
+    scores = await _score_documents(
+        body.query, body.texts, body.condition, service, raw=body.raw_scores
     )
+    return [
+        schemas.RankedText(
+            index=index,
+            score=_rounded(scores[index]),
+            text=body.texts[index] if body.return_text else None,
+        )
+        for index in np.argsort(-scores, kind="stable").tolist()
+    ]
 
 
-async def _against(
+async def _score_documents(
     query: str, documents: list[str], condition: str | None, service: Service, *, raw: bool = False
 ) -> FloatArray:
-    """Scores a query with each document, (n,)."""
+    """Score a query with each document, (n,)."""
     service.check_size(len(documents), "documents", [query, condition or ""], documents)
     check_rows(condition, query=query, documents=documents)
     rows = len(documents)
@@ -123,20 +110,25 @@ async def _against(
     )
 
 
-@post(router, "/v1/score", ScoreRequest, ScoreAnswer)
-async def score(body: ScoreRequest, service: Service) -> ScoreAnswer:
-    """Scores every pair under every condition."""
+@_post("/v1/score")
+async def score(body: schemas.ScoreRequest, service: SharedService) -> schemas.ScoreAnswer:
+    """Score every pair under every condition."""
+    service.check_model(body.model)
     columns = _crossed(body.pairs, body.conditions, service)
     first, second = columns[:2]
-    scores = await service.score(
-        first, second, None if body.conditions is None else columns[2], scale=body.scale
+    conditions = None if body.conditions is None else columns[2]
+    scores = await service.score(first, second, conditions, scale=body.scale)
+    return schemas.ScoreAnswer(
+        model=service.name, scale=body.scale, scores=_pair_rows(scores, body.pairs)
     )
-    return ScoreAnswer(model=service.name, scale=body.scale, scores=_table(scores, body.pairs))
 
 
-@post(router, "/v1/applicability", ApplicabilityRequest, ApplicabilityAnswer)
-async def applicability(body: ApplicabilityRequest, service: Service) -> ApplicabilityAnswer:
-    """Says how likely each condition applies to both texts of each pair."""
+@_post("/v1/applicability")
+async def applicability(
+    body: schemas.ApplicabilityRequest, service: SharedService
+) -> schemas.ApplicabilityAnswer:
+    """Estimate the probability that each condition applies to both texts of each pair."""
+    service.check_model(body.model)
     scorer = service.embedder
     if scorer.head is None:
         raise InputError(
@@ -144,49 +136,55 @@ async def applicability(body: ApplicabilityRequest, service: Service) -> Applica
             "default."
         )
     columns = _crossed(body.pairs, body.conditions, service)
-    found = await service.batcher.submit(scorer.applicability, *columns)
-    return ApplicabilityAnswer(model=service.name, probabilities=_table(found, body.pairs))
+    probabilities = await service.batcher.submit(scorer.applicability, *columns)
+    return schemas.ApplicabilityAnswer(
+        model=service.name, probabilities=_pair_rows(probabilities, body.pairs)
+    )
 
 
-@post(router, "/v1/cluster", ClusterRequest, ClusterAnswer)
-async def cluster(body: ClusterRequest, service: Service) -> ClusterAnswer:
-    """Groups texts under a condition; needs `condsim[search]` on the server."""
+@_post("/v1/cluster")
+async def cluster(body: schemas.ClusterRequest, service: SharedService) -> schemas.ClusterAnswer:
+    """Group texts under a condition; needs `condsim[search]` on the server."""
+    service.check_model(body.model)
     service.check_size(len(body.texts), "texts", body.texts, [body.condition or ""])
     check_rows(body.condition, texts=body.texts)
     columns = [body.texts]
     if body.condition is not None:
         columns.append([body.condition] * len(body.texts))
     vectors = await service.batcher.submit(service.embedder.encode, *columns)
-    async with service.turn("cluster"):
-        found = await asyncio.to_thread(_clusters, body, vectors)
-    return ClusterAnswer(
+    async with service.exclusive("cluster"):
+        clusters = await asyncio.to_thread(_cluster, body, vectors)
+    return schemas.ClusterAnswer(
         model=service.name,
-        method=found.method,
-        labels=found.labels.tolist(),
-        clusters=[asdict(one) for one in found.clusters],
-        silhouette=found.silhouette,
+        method=clusters.method,
+        labels=clusters.labels.tolist(),
+        clusters=[asdict(group) for group in clusters.clusters],
+        silhouette=clusters.silhouette,
     )
 
 
-def _clusters(body: ClusterRequest, vectors: FloatArray) -> Clusters:
-    from condsim.search.cluster import cluster  # slow to import
+def _cluster(body: schemas.ClusterRequest, vectors: FloatArray) -> Clusters:
+    # Slow to import.
+    from condsim.search.cluster import cluster
 
     return cluster(body.texts, body.condition, k=body.k, min_size=body.min_size, vectors=vectors)
 
 
-@post(router, "/v1/explain", ExplainRequest, ExplainAnswer)
-async def explain(body: ExplainRequest, service: Service) -> ExplainAnswer:
-    """Says what each word of two texts adds to their score."""
+@_post("/v1/explain")
+async def explain(body: schemas.ExplainRequest, service: SharedService) -> schemas.ExplainAnswer:
+    """Compute the contribution of each word of two texts to their score."""
+    service.check_model(body.model)
     service.check_size(1, "pairs", [body.sentence1, body.sentence2, body.condition or ""])
-    async with service.turn("explain"):
-        found = await asyncio.to_thread(_explained, body, service)
-    return ExplainAnswer.model_validate(found.to_dict() | {"model": service.name})
+    async with service.exclusive("explain"):
+        explanation = await asyncio.to_thread(_explain, body, service)
+    return schemas.ExplainAnswer.model_validate(explanation.to_dict() | {"model": service.name})
 
 
-def _explained(body: ExplainRequest, service: Service) -> Explanation:
-    from condsim.rows.teach import function_answers  # slow to import
+def _explain(body: schemas.ExplainRequest, service: Service) -> Explanation:
+    # Slow to import.
+    from condsim.rows.teach import function_answers
 
-    return service.beside.explain(
+    return service.batched_scorer.explain(
         body.sentence1,
         body.sentence2,
         body.condition,
@@ -196,29 +194,32 @@ def _explained(body: ExplainRequest, service: Service) -> Explanation:
     )
 
 
-@post(router, "/v1/search", SearchRequest, SearchAnswer)
-async def search(body: SearchRequest, service: Service) -> SearchAnswer:
-    """Finds the texts of the server's index most similar to a query, under conditions."""
+@_post("/v1/search")
+async def search(body: schemas.SearchRequest, service: SharedService) -> schemas.SearchAnswer:
+    """Find the texts of the server's index most similar to a query, under conditions."""
+    service.check_model(body.model)
     if service.index is None:
         raise RequestError(404, "This server has no index; start it with --index DIR.")
-    conditions, weights = body.conditions, body.weights
-    rows = max(body.top, body.rescore) * len(conditions or [""])
+    conditions, weights = body.conditions or [], body.weights
+    rows = max(body.top, body.rescore) * max(1, len(conditions))
     service.check_size(
-        rows, "rows, 'rescore' times conditions", [body.query, body.where or ""], conditions or []
+        rows, "rows, 'rescore' times conditions", [body.query, body.where or ""], conditions
     )
-    if weights is not None and len(weights) != len(conditions or []):
+    if weights is not None and len(weights) != len(conditions):
         raise InputError(
-            f"Request key 'weights' must have one for each condition. Got {len(weights)} for "
-            f"{len(conditions or [])}."
+            f"Request key 'weights' must have one for each condition; got {len(weights)} for "
+            f"{len(conditions)}."
         )
-    if conditions and len(set(conditions)) < len(conditions):
+    if len(set(conditions)) < len(conditions):
         raise InputError("Request key 'conditions' must not have one twice.")
-    async with service.turn("search"):
-        hits = await asyncio.to_thread(_hits, body, service.index)
-    return SearchAnswer(model=service.name, results=[Found(**asdict(hit)) for hit in hits])
+    async with service.exclusive("search"):
+        hits = await asyncio.to_thread(_search, body, service.index)
+    return schemas.SearchAnswer(
+        model=service.name, results=[schemas.SearchResult(**asdict(hit)) for hit in hits]
+    )
 
 
-def _hits(body: SearchRequest, index: Index) -> list[Hit]:
+def _search(body: schemas.SearchRequest, index: Index) -> list[Hit]:
     conditions, weights = body.conditions, body.weights
     weighted = dict(zip(conditions, weights, strict=True)) if conditions and weights else conditions
     try:
@@ -231,7 +232,8 @@ def _hits(body: SearchRequest, index: Index) -> list[Hit]:
             rescore=body.rescore,
         )
     except InputError as error:
-        if error.__cause__ is not None:  # of LanceDB: a damaged index, no fault of the caller's
+        # An error of LanceDB means a damaged index, which the caller cannot help.
+        if error.__cause__ is not None:
             raise ModelError(str(error)) from error
         raise
 
@@ -239,24 +241,22 @@ def _hits(body: SearchRequest, index: Index) -> list[Hit]:
 def _crossed(
     pairs: list[list[str]], conditions: list[str] | None, service: Service
 ) -> list[list[str]]:
-    """Columns with a row for each pair under each condition, all of a pair together."""
-    each = [""] if conditions is None else conditions
-    rows = len(pairs) * len(each)
-    service.check_size(rows, "rows, pairs times conditions", *pairs, each)
-    first, second = ([pair[side] for pair in pairs] for side in (0, 1))
-    check_rows(None, pairs=[*first, *second])
+    """Make columns with a row for each pair under each condition, all of a pair together."""
+    each_condition = [""] if conditions is None else conditions
+    rows = len(pairs) * len(each_condition)
+    service.check_size(rows, "rows, pairs times conditions", *pairs, each_condition)
+    check_rows(None, pairs=[text for pair in pairs for text in pair])
     check_rows(conditions)
-    crossed = [(*pair, one) for pair in pairs for one in each]
+    crossed = [(*pair, condition) for pair in pairs for condition in each_condition]
     return [list(column) for column in zip(*crossed, strict=True)]
 
 
-def _table(values: FloatArray, pairs: list[list[str]]) -> list[list[float]]:
-    """One row for each pair."""
-    table: list[list[float]] = (
-        np.round(values.astype(np.float64), 6).reshape(len(pairs), -1).tolist()
-    )
+def _pair_rows(values: FloatArray, pairs: list[list[str]]) -> list[list[float]]:
+    """Make a row for each pair."""
+    rounded = np.round(values.astype(np.float64), 6)
+    table: list[list[float]] = rounded.reshape(len(pairs), -1).tolist()
     return table
 
 
-def _figure(value: np.float32) -> float:
+def _rounded(value: np.float32) -> float:
     return round(float(value), 6)

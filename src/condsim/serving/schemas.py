@@ -1,25 +1,27 @@
-"""What requests and answers look like."""
+"""Schemas of requests and answers."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, RootModel, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from condsim.config import Settings
 from condsim.model.base import SAMPLES, Scale
 from condsim.model.explanation import ExplainedText
 
 
-def _listed(value: object) -> object:
+def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-def _texts_of(value: object) -> object:
-    """Takes the text out of documents such as ``{"text": "…"}``."""
+def _document_texts(value: object) -> object:
+    """Take the text out of documents such as ``{"text": "…"}``."""
     if not isinstance(value, list):
         return value
-    return [one["text"] if isinstance(one, dict) and set(one) == {"text"} else one for one in value]
+    return [
+        document["text"] if isinstance(document, dict) and set(document) == {"text"} else document
+        for document in value
+    ]
 
 
 _STRING: dict[str, Any] = {"type": "string"}
@@ -32,11 +34,11 @@ def _array(*items: dict[str, Any]) -> dict[str, Any]:
 
 Strings = Annotated[list[str], Field(min_length=1)]
 Texts = Annotated[
-    Strings, BeforeValidator(_listed), WithJsonSchema({"anyOf": [_STRING, _array(_STRING)]})
+    Strings, BeforeValidator(_as_list), WithJsonSchema({"anyOf": [_STRING, _array(_STRING)]})
 ]
 """One text or several."""
 Documents = Annotated[
-    Strings, BeforeValidator(_texts_of), WithJsonSchema(_array(_STRING, _DOCUMENT))
+    Strings, BeforeValidator(_document_texts), WithJsonSchema(_array(_STRING, _DOCUMENT))
 ]
 """Texts, each alone or as the ``text`` of an object."""
 Pairs = Annotated[
@@ -46,28 +48,29 @@ Pairs = Annotated[
 Condition = Annotated[
     str | None,
     Field(
-        description="In which respect; none: the texts as a whole.",
+        description="Respect in which to compare; none for the texts as a whole.",
         examples=["the attitude of the staff"],
     ),
 ]
-Ignored = Annotated[object, Field(description="Taken from existing clients; has no effect.")]
+Ignored = Annotated[object, Field(description="Accepted from existing clients; has no effect.")]
 
-_USAGE = {"prompt_tokens": 0, "total_tokens": 0}  # nothing is billed, so nothing is counted
+# Nothing is billed, so nothing is counted.
+_USAGE = {"prompt_tokens": 0, "total_tokens": 0}
 _QUERY = Field(examples=["The staff were rude."])
 _TEXTS = Field(examples=[["The staff were friendly.", "The receptionist was unfriendly."]])
 _CONDITIONS = Field(examples=[["the sport", "the number of people"]])
 
 
-class RequestBody(Settings):
-    """A request; an unknown key is an error, for a misspelt one would change the result."""
+class RequestBody(BaseModel):
+    """A request; an unknown key is an error, since a misspelt one would change the result."""
 
-    what: ClassVar[str] = "request"
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class ModelRequest(RequestBody):
     """A request that may name the model."""
 
-    model: str | None = Field(None, description="The name that `/v1/models` gives, or none.")
+    model: str | None = Field(None, description="The name in `/v1/models`, or none.")
 
 
 class EmbeddingsRequest(ModelRequest):
@@ -86,7 +89,7 @@ class RerankRequest(ModelRequest):
     query: Annotated[str, _QUERY]
     documents: Annotated[Documents, _TEXTS]
     condition: Condition = None
-    top_n: int | None = Field(None, ge=1, le=10**6, description="Answer with the best ones only.")
+    top_n: int | None = Field(None, ge=1, le=10**6, description="Return only the best ones.")
     return_documents: bool | None = None
     max_tokens_per_doc: Ignored = None
     max_chunks_per_doc: Ignored = None
@@ -122,28 +125,28 @@ class ScoreRequest(ModelRequest):
 
 
 class ClusterRequest(ModelRequest):
-    """Texts to group under one condition; `k` groups, or as many as are found."""
+    """Texts to group under one condition, into `k` groups or as many as the data suggest."""
 
     texts: Annotated[Strings, _TEXTS]
     condition: Condition = None
     k: int | None = Field(None, ge=2, le=100)
-    min_size: int | None = Field(None, ge=2, description="Fewest texts of a group that is found.")
+    min_size: int | None = Field(None, ge=2, description="Minimum texts of a group, without `k`.")
 
 
 class ExplainRequest(ModelRequest):
-    """A pair, and a condition unless its texts are to be explained as a whole."""
+    """A pair, and a condition unless to explain its texts as a whole."""
 
     sentence1: Annotated[str, Field(examples=["A man throws a ball."])]
     sentence2: Annotated[str, Field(examples=["A girl kicks a ball."])]
     condition: Annotated[Condition, Field(examples=["the sport"])] = None
     scale: Scale = "unit"
     samples: int = Field(
-        SAMPLES, ge=1, le=1000, description="Most subsets of the words of each text to score."
+        SAMPLES, ge=1, le=1000, description="Maximum subsets of the words of each text."
     )
 
 
 class SearchRequest(ModelRequest):
-    """A query under conditions; without one, under the only one that the index is prepared for."""
+    """A query under conditions, by default the only one that the index is prepared for."""
 
     query: Annotated[str, Field(examples=["I waited two months for my toaster."])]
     conditions: Annotated[Strings | None, Field(examples=[["the complaint", "the product"]])] = None
@@ -153,11 +156,9 @@ class SearchRequest(ModelRequest):
     where: str | None = Field(
         None, description="A filter in SQL on the columns.", examples=["year > 2020"]
     )
-    top: int = Field(10, ge=1, le=1000, description="Most texts to find.")
+    top: int = Field(10, ge=1, le=1000, description="Maximum number of results.")
     at_least: float | None = Field(None, ge=0, le=1, description="Lowest score.")
-    rescore: int = Field(
-        200, ge=1, le=10**4, description="Texts that are scored under the conditions."
-    )
+    rescore: int = Field(200, ge=1, le=10**4, description="Texts to score under the conditions.")
 
 
 class Embedding(BaseModel):
@@ -177,8 +178,8 @@ class EmbeddingsAnswer(BaseModel):
     usage: dict[str, int] = _USAGE
 
 
-class Ranked(BaseModel):
-    """A document's place among those that were sent, and its score from 0 to 1."""
+class RankedDocument(BaseModel):
+    """A document's index in the request, and its score from 0 to 1."""
 
     index: int
     relevance_score: float
@@ -190,21 +191,17 @@ class RerankAnswer(BaseModel):
 
     id: str
     model: str
-    results: list[Ranked]
+    results: list[RankedDocument]
     meta: dict[str, Any] = {"api_version": {"version": "2"}}
     usage: dict[str, int] = _USAGE
 
 
-class TeiRanked(BaseModel):
-    """A text's place and score."""
+class RankedText(BaseModel):
+    """A text's index in the request, and its score."""
 
     index: int
     score: float
     text: str | None = None
-
-
-class TeiRerankAnswer(RootModel[list[TeiRanked]]):
-    """Texts, the best first."""
 
 
 class ScoreAnswer(BaseModel):
@@ -216,7 +213,7 @@ class ScoreAnswer(BaseModel):
 
 
 class ApplicabilityAnswer(BaseModel):
-    """How likely each condition applies to both texts of each pair, as for scores."""
+    """Probability that each condition applies to both texts of each pair, as for scores."""
 
     model: str
     probabilities: list[list[float]]
@@ -235,7 +232,7 @@ class ClusterAnswer(BaseModel):
 class ExplainAnswer(BaseModel):
     """`remainder` and all contributions add up to `score`.
 
-    `pairs` has a row for each word of the first text: what it does with each of the second, on
+    `pairs` has a row for each word of the first text: its effect with each word of the second, on
     the raw scale.
     """
 
@@ -248,8 +245,8 @@ class ExplainAnswer(BaseModel):
     pairs: list[list[float]] | None = None
 
 
-class Found(BaseModel):
-    """A text of the index, its score, that under each condition, and the columns of its row."""
+class SearchResult(BaseModel):
+    """A text of the index, its score, its score by condition, and the columns of its row."""
 
     key: str
     text: str
@@ -262,11 +259,11 @@ class SearchAnswer(BaseModel):
     """Texts, the best first."""
 
     model: str
-    results: list[Found]
+    results: list[SearchResult]
 
 
 class Status(BaseModel):
-    """Whether the server works."""
+    """State of the server."""
 
     status: Literal["ok"] = "ok"
     model: str

@@ -1,4 +1,4 @@
-"""The limits of a server, its API keys, and the addresses it may listen at."""
+"""The limits of a server, its API keys, and the addresses to listen at."""
 
 from __future__ import annotations
 
@@ -13,69 +13,54 @@ from condsim.errors import InputError
 
 
 class ServingSettings(Settings):
-    """What a server takes and how it batches.
+    """Limits of a server and of its batches.
 
     In a batch and in the queue, a row counts once for every 512 characters.
+
+    Attributes:
+        max_bytes: Longest body of a request.
+        max_rows: Maximum texts, documents or pairs times conditions of a request.
+        max_characters: Longest text.
+        queue_rows: Maximum rows that wait; beyond that the answer is 429.
+        batch_rows: Maximum rows in a batch, from all callers together.
+        batch_wait: Seconds for which an idle model waits for more callers.
+        time_limit: Seconds for a request to arrive, and again for it to be answered.
     """
 
     what: ClassVar[str] = "serving"
 
     max_bytes: int = Field(default=8 * 2**20, ge=1)
-    """Longest body of a request."""
     max_rows: int = Field(default=2048, ge=1)
-    """Most texts, documents or pairs times conditions of a request."""
     max_characters: int = Field(default=50_000, ge=1)
-    """Longest text."""
     queue_rows: int = Field(default=8192, ge=1)
-    """Most rows that wait; beyond that the answer is 429."""
     batch_rows: int = Field(default=64, ge=1)
-    """Most rows that the model reads at once, from all callers together."""
     batch_wait: float = Field(default=0.002, ge=0, le=1)
-    """Seconds for which an idle model waits for more callers."""
     time_limit: float = Field(default=30, gt=0, le=3600)
-    """Seconds for a request to arrive, and again for it to be answered."""
 
 
 def read_keys(path: Path) -> tuple[str, ...]:
-    """Reads API keys, one a line; any of them opens the server.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The keys, without empty lines.
-
-    Raises:
-        InputError: If the file cannot be read, has no key, or one that no HTTP header can hold. The
-            message does not show it.
-    """
+    """Read API keys, one a line; errors do not show them."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise InputError(f"--api-key-file: {path} cannot be read: {reason}.") from None
-    keys = {number: line.strip() for number, line in enumerate(lines, start=1) if line.strip()}
-    if not keys:
-        raise InputError(f"--api-key-file: {path} holds no key; write one on a line.")
-    for number, key in keys.items():
+    keys = []
+    for number, line in enumerate(lines, start=1):
+        key = line.strip()
         if not (key.isascii() and key.isprintable()) or " " in key:
             raise InputError(
-                f"--api-key-file: {path}:{number}: a key must be of printable ASCII characters "
-                "without spaces; write another."
+                f"--api-key-file: {path}:{number}: a key must be printable ASCII without spaces."
             )
-    return tuple(keys.values())
+        if key:
+            keys.append(key)
+    if not keys:
+        raise InputError(f"--api-key-file: {path} contains no key; write one on a line.")
+    return tuple(keys)
 
 
 def check_address(host: str, *, has_key: bool) -> None:
-    """Refuses to listen at an address that other machines can reach without an API key.
-
-    Args:
-        host: A name or an IP address.
-        has_key: Whether callers need a key.
-
-    Raises:
-        InputError: If there is no key and the address is not the loopback of this machine.
-    """
+    """Refuse to listen at an address that other machines can reach, unless callers need a key."""
     try:
         local = ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Adapts a model: plan, rehearsal, training, export, comparison; a killed one goes on."""
+"""Adaptation of a model to your criteria: plan, rehearsal, training, export, comparison."""
 
 from __future__ import annotations
 
@@ -10,64 +10,79 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
+from sklearn.linear_model import Ridge
 
 from condsim.cache import sole_process, write_manifest
-from condsim.config import Settings as BaseSettings
+from condsim.config import Settings
 from condsim.data.load import load_task
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.evaluate import evaluate
+from condsim.evaluation.report import ModelResult, Report
 from condsim.io import sha256_of, write_text
+from condsim.model.applicability import PROBE, ApplicabilityHead, features
 from condsim.model.backbone import without_progress_bars
 from condsim.model.builders import build_bi_encoder
+from condsim.model.calibration import fit_calibration
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.onnx import OnnxScorer
-from condsim.model.precision import uses_bfloat16
-from condsim.model.settings import FILE_NAME, Fact, Settings, model_folder, revision_of
+from condsim.model.precision import (
+    MEASURED_TOKENS,
+    backbone_of,
+    fastest_training,
+    training_speeds,
+    uses_bfloat16,
+)
+from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
 from condsim.model.torch import EncoderScorer
-from condsim.model.trained import load_trained
-from condsim.training.adapt_result import Adaptation, movement
+from condsim.model.trained import kind_of, load_trained
 from condsim.training.adapt_rows import (
-    LabelledRow,
-    Rehearsal,
-    carried_calibration,
-    carried_head,
+    LabelledPair,
+    Pairs,
     load_rehearsal,
-    mixed_conditions,
     read_labelled,
     split_labelled,
     write_labelled,
 )
-from condsim.training.arithmetic import backbone_of, measure
 from condsim.training.export import SAMPLES, export_onnx
 from condsim.training.recipe import Recipe, Source
 from condsim.training.restore import exported_folder, restore_onnx
 from condsim.training.run import run_or_resume
 from condsim.types import Task
 
-_LOGGER = logging.getLogger("condsim")
-_OBJECTIVE = {"mse": 2.0, "correlation": 1.0, "ranking": 0.33}
-_KEEP = 4.0  # weight of the rehearsed vectors
-_FEWEST_STEPS = 10  # of an epoch, however few the rows
-_TOKENS = 40  # of the texts that `measure` times
-_ENOUGH = 25  # rows to measure on; of few rows, up to a third are kept for that
-_CARRIED = 1_000  # pairs that scale and head are carried over on
-_KINDS = {"float32": False, "bfloat16": True}
+OBJECTIVE = {"mse": 2.0, "correlation": 1.0, "ranking": 0.33}
+REHEARSAL_WEIGHT = 4.0
+MIN_STEPS_PER_EPOCH = 10
+
+# Rows to measure on; of few rows, up to a third are used for that.
+MIN_DEV_ROWS = 25
+
+# Pairs that scale and head are carried over on.
+CARRIED_PAIRS = 1_000
+
+# Lowest cosine between a model and its rebuilt encoder.
+MIN_REBUILT_COSINE = 0.999
+
+# Ridge penalty on the change of a head's weight, per row; the features have a spread of about 1.
+HEAD_CHANGE_PENALTY = 0.1
+
+FIGURES = {"spearman": "Spearman", "pair_accuracy": "pair accuracy"}
+
+logger = logging.getLogger("condsim")
 
 
-class AdaptSettings(BaseSettings):
-    """How a model is adapted.
+class AdaptSettings(Settings):
+    """Settings of an adaptation.
 
     Attributes:
-        epochs: Most passes over the labelled rows; it ends earlier once the rows to measure on get
-            no better.
-        minutes: Plan as many training steps as fit into this time; None: what ``epochs`` asks for.
-        rehearsal: Share of what is trained on that keeps the rest of the model as it was, in
-            (0, 1).
+        epochs: Maximum number of passes over the labelled rows; it ends earlier once the rows to
+            measure on get no better.
+        minutes: Plan as many training steps as fit into this time; None: as ``epochs`` asks for.
+        rehearsal: Share of training that keeps the rest of the model unchanged, in (0, 1).
         dev_share: Share of the rows to measure on, in (0, 1), raised up to a third where it would
             be fewer than 25 rows; not used with a file of them.
         learning_rate: Highest learning rate.
@@ -86,6 +101,85 @@ class AdaptSettings(BaseSettings):
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
 
 
+@dataclass(frozen=True)
+class Adaptation:
+    """Figures of an adaptation, on rows that were not trained on.
+
+    Attributes:
+        output: The folder of the adapted model; None if it did not help and was not forced.
+        report: The int8 model on the rows to measure on, with the model before as ``against``.
+            Epochs were chosen on these rows, so they flatter it a little.
+        train_rows: Labelled rows that were trained on.
+        rehearsal_rows: Pairs of other domains on which the scores should stay.
+        moved: Mean change of their scores, in [0, 1].
+        moved_most: 95th percentile of the change, in [0, 1].
+        seconds: Wall-clock time of the call.
+    """
+
+    output: Path | None
+    report: Report
+    train_rows: int
+    rehearsal_rows: int
+    moved: float
+    moved_most: float
+    seconds: float
+
+    @property
+    def helped(self) -> bool:
+        """True if the mean of Spearman and pair accuracy is above that of the model before."""
+        before = self.report.against
+        return before is not None and _mean_figure(self.report.model) > _mean_figure(before)
+
+    def to_text(self) -> str:
+        """Lay out the figures before and after as lines of text."""
+        report, before = self.report, self.report.against or self.report.model
+        lines = [f"{'':14}{'before':>22}{'after':>22}"]
+        for name, title in FIGURES.items():
+            cells = [f"{_interval_text(result, name):>22}" for result in (before, report.model)]
+            lines.append(f"{title:14}{''.join(cells)}")
+        lines.append(
+            f"on {report.valid_rows} of your rows ({report.pairs} pairs of texts) that were not "
+            f"trained on; trained on {self.train_rows}"
+        )
+        lines.append(
+            f"scores of {self.rehearsal_rows} rows of other domains moved by {self.moved:.3f} on "
+            f"average, 95 % of them by less than {self.moved_most:.3f}"
+        )
+        return "\n".join(lines)
+
+    def facts(self) -> dict[str, Any]:
+        """The figures as plain values, NaN as None."""
+        content = self.report.to_dict()
+        figures = {
+            when: {name: content[key]["metrics"][name] for name in FIGURES}
+            for when, key in (("before", "against"), ("after", "model"))
+        }
+        return {
+            "train_rows": self.train_rows,
+            "dev_rows": self.report.valid_rows,
+            "dev": figures,
+            "rehearsal": {
+                "rows": self.rehearsal_rows,
+                "moved": round(self.moved, 4),
+                "moved_most": round(self.moved_most, 4),
+            },
+        }
+
+
+def _mean_figure(result: ModelResult) -> float:
+    """Mean of Spearman and pair accuracy; a missing one is left out."""
+    values = [result.metrics[name].value for name in FIGURES]
+    present = [value for value in values if not np.isnan(value)]
+    return float(np.mean(present)) if present else 0.0
+
+
+def _interval_text(result: ModelResult, name: str) -> str:
+    metric = result.metrics[name]
+    if np.isnan(metric.value):
+        return "-"
+    return f"{metric.value:.1f} [{metric.low:.1f}, {metric.high:.1f}]"
+
+
 def adapt(
     labelled: Path | str,
     output: Path | str,
@@ -95,20 +189,23 @@ def adapt(
     settings: AdaptSettings | None = None,
     force: bool = False,
 ) -> Adaptation:
-    """Adapts a bi-encoder to labelled pairs and exports it to int8 ONNX.
+    """Adapt a bi-encoder to labelled pairs and export it to int8 ONNX.
 
-    A part of the rows is kept to measure on. While the model learns the others, it rehearses texts
-    of many domains under many conditions, whose vectors are to stay as they are. The epoch with the
-    best mean of Spearman and pair accuracy is kept. Unfinished work lies beside ``output`` in a
-    folder that ends in ``.work``; the same call goes on with it, also after a kill.
+    A part of the rows is measured on. While the model learns the others, it rehearses texts of many
+    domains under many conditions, whose vectors should stay as they are. The epoch with the best
+    mean of Spearman and pair accuracy is kept. Unfinished work is next to ``output`` in a folder
+    that ends in ``.work``; the same call continues it, also after a kill.
 
     Args:
-        labelled: Labelled pairs, 50 to 2,000 are a good number; see `read_labelled`. Rows of a
-            table with attributes are drawn by `condsim.rows.criteria.build.build_criteria`.
+        labelled: Labelled pairs, 50 to 2,000 are a good number: columns ``sentence1``,
+            ``sentence2``, ``condition`` and ``label`` (1 to 5, 0 to 1, or ``alike`` and
+            ``different``). Rows of a table with attributes are drawn by
+            `condsim.rows.criteria.build.build_criteria`.
         output: The folder to write; missing or empty.
         model: ``default``, a folder that ``condsim export`` or this function wrote, or a folder of
             a bi-encoder with mean pooling.
         dev: Labelled pairs to measure on; a share of ``labelled`` if None.
+        settings: Settings; the defaults if None.
         force: Whether to write a model that does not do better on the rows to measure on.
 
     Returns:
@@ -117,7 +214,7 @@ def adapt(
     Raises:
         InputError: If a file, a setting or the output folder breaks a rule.
         ModelError: If the model cannot be loaded or is of another kind.
-        KeyboardInterrupt: If Ctrl-C ended the training; the same call goes on with it.
+        KeyboardInterrupt: If Ctrl-C ended the training; the same call continues it.
 
     Example:
         >>> result = adapt("labelled.csv", "model")  # doctest: +SKIP
@@ -125,190 +222,179 @@ def adapt(
     """
     started = time.monotonic()
     settings = settings or AdaptSettings()
-    target, source = Path(output).absolute(), _source(model)
+    target, source = Path(output).absolute(), model_folder(model)
+    if not source.is_dir():
+        raise ModelError(f"There is no model folder {str(model)!r}.")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target} is there already and is never overwritten; give another one.")
-    rows = read_labelled(labelled)
+        raise InputError(f"{target} exists and is never overwritten; give another --output.")
+    files = [Path(labelled)]
+    pairs = read_labelled(labelled)
     if dev is None:
-        share = max(settings.dev_share, min(1 / 3, _ENOUGH / len(rows)))
-        parts = split_labelled(rows, share=share, seed=settings.seed)
+        share = max(settings.dev_share, min(1 / 3, MIN_DEV_ROWS / len(pairs)))
+        train_pairs, dev_pairs = split_labelled(pairs, share=share, seed=settings.seed)
     else:
-        parts = rows, read_labelled(dev, fewest=3)
-        _check_apart(*parts, Path(dev))
-    files = [Path(labelled), *([] if dev is None else [Path(dev)])]
-    inputs: dict[str, object] = {
-        "model": revision_of(source),
-        "rows": [sha256_of(path) for path in files],
-        "settings": settings.model_dump(),
-    }
+        files.append(Path(dev))
+        train_pairs, dev_pairs = pairs, read_labelled(dev, at_least=3)
+        trained = {pair.pair for pair in train_pairs}
+        shared = sum(pair.pair in trained for pair in dev_pairs)
+        if shared:
+            raise InputError(
+                f"{dev}: {shared} rows to measure on are pairs of the labelled file; remove them "
+                "from one of the two."
+            )
     work = target.with_name(f"{target.name}.work")
     with sole_process(work):
-        making = _Making(source, work, settings, parts, inputs)
-        result = making.result(target.name, files, started=started)
+        run = _AdaptationRun(source, work, settings, files)
+        result = run.result(target.name, train_pairs, dev_pairs, started=started)
         if not (result.helped or force):
             return result
-        making.publish(target, result, files)
+        run.publish(target, result)
     shutil.rmtree(work)
     work.with_name(f"{work.name}.lock").unlink(missing_ok=True)
     return replace(result, output=target)
 
 
-def _source(model: Path | str) -> Path:
-    """The folder of a model."""
-    folder = model_folder(model)
-    if not folder.is_dir():
-        raise ModelError(
-            f"There is no model folder {str(model)!r}. Give a folder, or nothing for the bundled "
-            "model."
-        )
-    return folder
-
-
-def _check_apart(train: Sequence[LabelledRow], dev: Sequence[LabelledRow], path: Path) -> None:
-    """Refuses rows to measure on that are trained on, or that measure nothing."""
-    seen = {row.pair for row in train}
-    both = sum(row.pair in seen for row in dev)
-    if both:
-        raise InputError(
-            f"{path}: rows to measure on must not be trained on, and {both} are pairs of the "
-            "labelled file. Remove them from one of the two."
-        )
-
-
 @dataclass(frozen=True)
 class _Plan:
-    """What was decided before the training started."""
+    """Decisions before the training starts."""
 
     epochs: int
     steps: int
     bfloat16: bool
 
 
-@dataclass(frozen=True)
-class _Making:
-    """The steps in the work folder, each skipped where it is finished."""
+class _AdaptationRun:
+    """The steps of an adaptation in its work folder, each skipped where it is finished."""
 
-    source: Path
-    work: Path
-    settings: AdaptSettings
-    parts: tuple[Sequence[LabelledRow], Sequence[LabelledRow]]
-    inputs: dict[str, object]
-
-    def __post_init__(self) -> None:
-        known = self.work / "inputs.json"
-        if not known.is_file():
-            write_text(known, json.dumps(self.inputs))
-        begun = json.loads(known.read_text(encoding="utf-8"))
-        changed = [key for key, value in self.inputs.items() if begun.get(key) != value]
+    def __init__(
+        self, source: Path, work: Path, settings: AdaptSettings, files: Sequence[Path]
+    ) -> None:
+        """Store the inputs, or check that the work folder was begun with the same."""
+        self.source, self.work, self.settings, self.files = source, work, settings, files
+        self.revision = revision_of(source)
+        inputs = {
+            "model": self.revision,
+            "rows": [sha256_of(path) for path in files],
+            "settings": settings.model_dump(),
+        }
+        path = work / "inputs.json"
+        if not path.is_file():
+            write_text(path, json.dumps(inputs))
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        changed = [key for key, value in inputs.items() if stored.get(key) != value]
         if changed:
             raise InputError(
-                f"{self.work} holds an adaptation that was begun with other {', '.join(changed)}. "
-                "Remove that folder, or give another --output."
+                f"{work} has an adaptation that was begun with other {', '.join(changed)}. Remove "
+                "that folder, or give another --output."
             )
+        self.rehearsal = load_rehearsal()
+        self.before = self._load_before()
 
-    def result(self, name: str, files: Sequence[Path], *, started: float) -> Adaptation:
-        """Trains, exports and compares."""
-        before, rehearsal = self._before(), load_rehearsal()
-        dev = self._train(name, rehearsal)
-        after = self._exported(name, files, dev, before, rehearsal)
-        report = evaluate(after, replace(dev, name="rows to measure on"), against=before)
-        columns = tuple(zip(*rehearsal.measured, strict=True))
-        moved, most = movement(before.score(*columns), after.score(*columns))
+    def _load_before(self) -> EmbeddingScorer:
+        if exported_folder(self.source):
+            return OnnxScorer(self.source)
+        scorer, kind = load_trained(self.source), kind_of(self.source)
+        if kind != "bi-encoder":
+            raise ModelError(f"{self.source} is a {kind}; only a bi-encoder can be adapted.")
+        return cast(EncoderScorer, scorer)
+
+    def result(
+        self,
+        name: str,
+        train_pairs: Sequence[LabelledPair],
+        dev_pairs: Sequence[LabelledPair],
+        *,
+        started: float,
+    ) -> Adaptation:
+        """Train, export and compare."""
+        dev = self._train(name, train_pairs, dev_pairs)
+        after = self._export(name, train_pairs, dev)
+        report = evaluate(after, replace(dev, name="rows to measure on"), against=self.before)
+        columns = tuple(zip(*self.rehearsal.measured, strict=True))
+        change = np.abs(after.score(*columns) - self.before.score(*columns))
         return Adaptation(
             output=None,
             report=report,
-            train_rows=len(self.parts[0]),
-            rehearsal_rows=len(rehearsal.measured),
-            moved=moved,
-            moved_most=most,
+            train_rows=len(train_pairs),
+            rehearsal_rows=len(self.rehearsal.measured),
+            moved=float(change.mean()),
+            moved_most=float(np.quantile(change, 0.95)),
             seconds=time.monotonic() - started,
         )
 
-    def publish(self, output: Path, result: Adaptation, files: Sequence[Path]) -> None:
-        """Writes what goes with the model and puts it in its place."""
+    def publish(self, output: Path, result: Adaptation) -> None:
+        """Add report, card and manifest to the model and move it to its place."""
         folder = self.work / "exported"
         result.report.to_json(folder / "report.json")
         card = folder / "README.md"
         text = card.read_text(encoding="utf-8").partition("\n## Adaptation")[0]
         write_text(card, f"{text}\n## Adaptation\n\n```text\n{result.to_text()}\n```\n")
         facts = {
-            "source": {"name": self._before().name, "revision": self.inputs["model"]},
-            "files": {path.name: sha256_of(path) for path in files},
+            "source": {"name": self.before.name, "revision": self.revision},
+            "files": {path.name: sha256_of(path) for path in self.files},
             "settings": self.settings.model_dump(),
             **result.facts(),
         }
         write_manifest(folder, facts, what="adapted model")
+        # The folder is empty.
         if output.is_dir():
-            output.rmdir()  # it is empty
+            output.rmdir()
         folder.rename(output)
 
-    def _before(self) -> EmbeddingScorer:
-        if exported_folder(self.source):
-            return OnnxScorer(self.source)
-        scorer = load_trained(self.source)
-        if not isinstance(scorer, EmbeddingScorer):
-            raise ModelError(f"{self.source} is a cross-encoder; only a bi-encoder can be adapted.")
-        return scorer
-
-    def _start(self) -> Path:
-        """The float32 model to start from."""
+    def _start(self) -> tuple[Path, EncoderScorer]:
+        """Find the float32 model to start from; an exported one is rebuilt."""
+        if isinstance(self.before, EncoderScorer):
+            self._check_plain(self.before)
+            return self.source, self.before
         start, partial = self.work / "start", self.work / "start.partial"
-        if start.is_dir():
-            return start
-        shutil.rmtree(partial, ignore_errors=True)
-        if exported_folder(self.source):
+        if not start.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
             restore_onnx(self.source, partial)
-        else:
-            self._plain_start(partial)
-        partial.rename(start)
-        return start
+            partial.rename(start)
+        return start, cast(EncoderScorer, load_trained(start))
 
     @without_progress_bars()
-    def _plain_start(self, output: Path) -> None:
-        before = self._before()
-        has_settings = (self.source / FILE_NAME).is_file()
-        known = Settings.load(self.source) if has_settings else None
-        if known is not None and known.kind != "bi-encoder":
-            raise ModelError(f"{self.source} is a {known.kind}; only a bi-encoder can be adapted.")
-        length = known.max_seq_length if known else None
-        model = build_bi_encoder(str(self.source), max_seq_length=length)
+    def _check_plain(self, before: EncoderScorer) -> None:
+        """Check that a recipe rebuilds the model: a bi-encoder with mean pooling."""
+        model = build_bi_encoder(str(self.source), max_seq_length=before.model.max_seq_length)
         sentences, conditions = map(list, zip(*SAMPLES, strict=True))
-        built = EncoderScorer(model, name=before.name, order=before.order)
-        found = built.encode(sentences, conditions)
-        if np.einsum("nd,nd->n", found, before.encode(sentences, conditions)).min() < 0.999:
+        rebuilt = EncoderScorer(model, name=before.name, order=before.order)
+        vectors = rebuilt.encode(sentences, conditions), before.encode(sentences, conditions)
+        if np.einsum("nd,nd->n", *vectors).min() < MIN_REBUILT_COSINE:
             raise ModelError(
-                f"{self.source} must be a transformer with mean pooling and nothing after it. "
-                "Train it with 'condsim train' instead."
+                f"{self.source} must be a transformer with mean pooling and nothing after it; "
+                "train it with 'condsim train' instead."
             )
-        model.save_pretrained(str(output), create_model_card=False)
-        Settings(
-            kind="bi-encoder",
-            name=before.name,
-            order=before.order,
-            calibration=before.calibration,
-            max_seq_length=length or int(model.max_seq_length or 128),
-        ).save(output)
 
-    def _train(self, name: str, rehearsal: Rehearsal) -> Task:
-        """Trains in the folder ``run``; gives the rows to measure on."""
-        start = self._start()
-        files = self.work / "train.csv", self.work / "dev.csv"
-        for rows, path in zip(self.parts, files, strict=True):
-            write_labelled(rows, path)
-        plan, settings = self._plan(start), self.settings
-        needed = math.ceil(plan.steps * settings.batch_size * settings.rehearsal)
-        inputs, vectors = rehearsal.write(
-            cast(EncoderScorer, load_trained(start)), self.work, most=needed, seed=settings.seed
+    def _train(
+        self, name: str, train_pairs: Sequence[LabelledPair], dev_pairs: Sequence[LabelledPair]
+    ) -> Task:
+        """Train in the folder ``run``; return the rows to measure on."""
+        (start, scorer), settings = self._start(), self.settings
+        train, dev = self.work / "train.csv", self.work / "dev.csv"
+        write_labelled(train_pairs, train)
+        write_labelled(dev_pairs, dev)
+        plan = self._plan(start, train_pairs, dev_rows=len(dev_pairs))
+        inputs, vectors = self.rehearsal.write(
+            scorer,
+            self.work,
+            most=math.ceil(plan.steps * settings.batch_size * settings.rehearsal),
+            seed=settings.seed,
         )
-        known = Settings.load(start)
+        rehearsal = Source(
+            file=str(inputs),
+            vectors=str(vectors),
+            share=settings.rehearsal,
+            objective={"vectors": REHEARSAL_WEIGHT},
+        )
         recipe = Recipe(
             name=name,
-            train=str(files[0]),
-            dev=str(files[1]),
+            train=str(train),
+            dev=str(dev),
             backbone=str(start),
-            order=known.order,
-            max_seq_length=known.max_seq_length or 128,
-            objective=_OBJECTIVE,
+            order=scorer.order,
+            max_seq_length=scorer.model.max_seq_length or 128,
+            objective=OBJECTIVE,
             scale=10.0,
             epochs=plan.epochs,
             patience=3,
@@ -316,14 +402,7 @@ class _Making:
             steps=plan.steps,
             batch_size=settings.batch_size,
             train_share=1 - settings.rehearsal,
-            sources={
-                "rehearsal": Source(
-                    file=str(inputs),
-                    vectors=str(vectors),
-                    share=settings.rehearsal,
-                    objective={"vectors": _KEEP},
-                )
-            },
+            sources={"rehearsal": rehearsal},
             learning_rate=settings.learning_rate,
             weight_decay=0.01,
             dropout=0.0,
@@ -333,81 +412,112 @@ class _Making:
             seed=settings.seed,
         )
         run_or_resume(recipe, self.work / "run")
-        return load_task(files[1])
+        return load_task(dev)
 
-    def _plan(self, start: Path) -> _Plan:
-        """Decides the steps, and says how long they will take."""
-        noted = self.work / "plan.json"
-        if noted.is_file():
-            return _Plan(**json.loads(noted.read_text(encoding="utf-8")))
-        settings, train = self.settings, self.parts[0]
-        texts = {(row.condition, text) for row in train for text in (row.sentence1, row.sentence2)}
+    def _plan(self, start: Path, pairs: Sequence[LabelledPair], *, dev_rows: int) -> _Plan:
+        """Decide the steps, and log how long they will take."""
+        path, settings = self.work / "plan.json", self.settings
+        if path.is_file():
+            return _Plan(**json.loads(path.read_text(encoding="utf-8")))
+        texts = {
+            (pair.condition, text) for pair in pairs for text in (pair.sentence1, pair.sentence2)
+        }
         per_epoch = math.ceil(len(texts) / (settings.batch_size * (1 - settings.rehearsal)))
-        steps = settings.epochs * max(_FEWEST_STEPS, per_epoch)
-        seconds, bfloat16 = _seconds_of_step(start, sorted(texts), settings.batch_size)
+        steps = settings.epochs * max(MIN_STEPS_PER_EPOCH, per_epoch)
+        seconds, bfloat16 = _seconds_per_step(start, sorted(texts), settings.batch_size)
         if settings.minutes is not None:
-            steps = min(steps, max(_FEWEST_STEPS, int(60 * settings.minutes / seconds)))
+            affordable = int(60 * settings.minutes / seconds)
+            steps = min(steps, max(MIN_STEPS_PER_EPOCH, affordable))
         plan = _Plan(min(settings.epochs, steps), steps, bfloat16)
-        _LOGGER.info(
-            "%d rows to train on, %d to measure on; %d steps at most, about %s, and a minute "
+        logger.info(
+            "%d rows to train on, %d to measure on; at most %d steps, about %.0f min, and a minute "
             "before and after",
-            *(len(train), len(self.parts[1]), steps, _time(steps * seconds)),
+            len(pairs),
+            dev_rows,
+            steps,
+            max(1.0, steps * seconds / 60),
         )
-        write_text(noted, json.dumps(vars(plan)))
+        write_text(path, json.dumps(vars(plan)))
         return plan
 
-    def _exported(
-        self,
-        name: str,
-        files: Sequence[Path],
-        dev: Task,
-        before: EmbeddingScorer,
-        rehearsal: Rehearsal,
-    ) -> OnnxScorer:
-        """Exports in the folder ``exported``, with the scale and the head carried over."""
-        output = self.work / "exported"
-        done = self.work / "exported.json"  # written last
+    def _export(self, name: str, train_pairs: Sequence[LabelledPair], dev: Task) -> OnnxScorer:
+        """Export in the folder ``exported``, with the scale and the head carried over."""
+        output, done = self.work / "exported", self.work / "exported.json"
         if done.is_file():
             return OnnxScorer(output)
         shutil.rmtree(output, ignore_errors=True)
-        own = [(text, row.condition) for row in self.parts[0] for text in row.pair][:200]
-        kept = [(text, row[2]) for row in rehearsal.rehearsed[:100] for text in row[:2]]
-        known = Settings.load(self.source).facts if (self.source / FILE_NAME).is_file() else {}
+        before, rehearsed = self.before, self.rehearsal.rehearsed
+        samples = [*SAMPLES]
+        samples += [(text, pair.condition) for pair in train_pairs for text in pair.pair][:200]
+        samples += [(text, row[2]) for row in rehearsed[:100] for text in row[:2]]
+        has_settings = (self.source / FILE_NAME).is_file()
+        stored = ModelSettings.load(self.source).facts if has_settings else {}
         facts: dict[str, Fact] = {
-            "base_model": str(known.get("base_model", before.name)),
-            "adapted_from": f"{before.name} {self.inputs['model']}",
-            "training_data": ", ".join(path.name for path in files),
+            "base_model": str(stored.get("base_model", before.name)),
+            "adapted_from": f"{before.name} {self.revision}",
+            "training_data": ", ".join(path.name for path in self.files),
             "dev_data": f"{len(dev)} rows of these files",
         }
-        samples = [*SAMPLES, *own, *kept]
         export_onnx(self.work / "run", output, samples=samples, name=name, facts=facts)
         after = OnnxScorer(output)
-        pairs = mixed_conditions(rehearsal.rehearsed, most=_CARRIED, seed=self.settings.seed)
-        calibration = carried_calibration(before, after, pairs, dev)
+        pairs = _mixed_conditions(rehearsed, most=CARRIED_PAIRS, seed=self.settings.seed)
+        # Pairs keep their scores, and rows to measure on get their labels.
+        columns = tuple(zip(*pairs, strict=True))
+        raw = after.score(*columns, scale="raw")
+        dev_raw = after.score(dev.sentences1, dev.sentences2, dev.conditions, scale="raw")
+        scores = np.concatenate([before.score(*columns, scale="unit"), dev.gold])
+        calibration = fit_calibration(np.concatenate([raw, dev_raw]), scores)
         replace(after.settings, calibration=calibration).save(output)
-        head = carried_head(before, after, pairs)
-        if head is not None:
-            head.save(output / "applicability.json")
+        if before.head is not None:
+            _carried_head(before.head, before, after, pairs).save(output / "applicability.json")
         write_text(done, "{}")
         return OnnxScorer(output)
 
 
-def _seconds_of_step(
+def _seconds_per_step(
     start: Path, texts: Sequence[tuple[str, str]], batch_size: int
 ) -> tuple[float, bool]:
-    """Times training steps of the model; says also whether bfloat16 is clearly faster."""
+    """Time training steps of the model; return also whether bfloat16 is clearly faster."""
     with without_progress_bars():
         model = SentenceTransformer(str(start), local_files_only=True)
-    backbone = backbone_of(model)
     if model.device.type != "cpu":
         return 0.05, uses_bfloat16("auto")
-    speeds = measure(backbone, (str(backbone.config._attn_implementation),))
-    by_kind = {kind: max(v for k, v in speeds.items() if k.startswith(kind)) for kind in _KINDS}
-    best = "bfloat16" if by_kind["bfloat16"] > 1.1 * by_kind["float32"] else "float32"
+    backbone = backbone_of(model)
+    speeds = training_speeds(backbone, [str(backbone.config._attn_implementation)])
+    fastest = fastest_training(speeds)
     sample = [list(pair) for pair in texts[:: max(1, len(texts) // 200)]]
     tokens = float(model.preprocess(sample)["attention_mask"].sum()) / len(sample)
-    return batch_size * tokens / _TOKENS / by_kind[best], _KINDS[best]
+    seconds = batch_size * tokens / MEASURED_TOKENS / speeds[fastest]
+    return seconds, fastest.startswith("bfloat16")
 
 
-def _time(seconds: float) -> str:
-    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"
+def _mixed_conditions(pairs: Pairs, *, most: int, seed: int) -> Pairs:
+    """Draw pairs, half of them under the condition of another, which mostly does not apply."""
+    order = np.random.default_rng(seed).permutation(len(pairs))[:most]
+    drawn = [pairs[index] for index in order.tolist()]
+    half = len(drawn) // 2
+    mixed = []
+    for number, (sentence1, sentence2, _) in enumerate(drawn[:half]):
+        mixed.append((sentence1, sentence2, drawn[(number + 1) % half][2]))
+    return (*mixed, *drawn[half:])
+
+
+def _carried_head(
+    head: ApplicabilityHead, before: EmbeddingScorer, after: EmbeddingScorer, pairs: Pairs
+) -> ApplicabilityHead:
+    """Change the weights of a head so that its probabilities of pairs stay as before.
+
+    The change is a ridge regression of the logits; where the embeddings did not move, it is 0.
+    """
+    columns = tuple(map(list, zip(*pairs, strict=True)))
+    expected = features(before.embedded(*columns)) @ head.weights + head.bias  # (n,)
+    values = features(after.embedded(*columns))  # (n, f)
+    change = Ridge(alpha=HEAD_CHANGE_PENALTY * len(values))
+    change.fit(values, expected - (values @ head.weights + head.bias))
+    return ApplicabilityHead(
+        model=after.name,
+        weights=head.weights + change.coef_,
+        bias=head.bias + float(change.intercept_),
+        probe=after.encode(*PROBE),
+        facts={**head.facts, "carried_over_from": before.name},
+    )

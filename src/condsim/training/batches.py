@@ -1,33 +1,35 @@
-"""Batches of a mixture: whole units of several sources, each distinct input encoded once."""
+"""Batches: whole sentence pairs of one file, or whole units of several sources."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from datasets import Dataset
 from sentence_transformers.base.sampler import DefaultBatchSampler
 
 from condsim.errors import InputError
-from condsim.training.mixture import Mixture, Units
-from condsim.training.recipe import Recipe
+from condsim.training.data import TrainingSet
+from condsim.training.mixture import Mixture, SourceUnits
 from condsim.types import IntArray
 
-if TYPE_CHECKING:
-    from datasets import Dataset
-
-    from condsim.training.data import TrainingSet
-
 # Batches sorted together: enough to find rows of similar length, few enough to stay random.
-_BATCHES_PER_WINDOW = 32
+BATCHES_PER_WINDOW = 32
+
+ITEM = "item"
+"""The one column of the data set of a mixture: numbers of items."""
+
+# Tokens of a sub-batch with its padding. On a CPU small ones, in which the lengths are similar: on
+# rows of criteria and C-STS that computes 1.2 times the tokens, and one batch for all 3 times.
+CPU_TOKENS = 768
+ACCELERATOR_TOKENS = 8192
 
 
-def group_rows(pair_ids: IntArray, *, batch_size: int) -> list[NDArray[np.int64]]:
-    """Groups row indices by sentence pair, in the order of the first row of each.
+def group_rows(pair_ids: IntArray, *, batch_size: int) -> list[IntArray]:
+    """Group row indices by sentence pair, in the order of the first row of each.
 
     Args:
         pair_ids: Sentence pair of each row, ``(n,)``.
@@ -44,40 +46,36 @@ class PairBatchSampler(DefaultBatchSampler):
     """Draws batches of whole sentence pairs (C-STS §4.1: Quad needs both conditions of a pair).
 
     An epoch shuffles the pairs, sorts each window of 32 batches by length, cuts batches and
-    shuffles them, so padding is small and the order stays random. The same seed and epoch give the
-    same batches, which is what lets an interrupted run be resumed exactly.
+    shuffles them, so padding is small and the order stays random. The order follows from seed and
+    epoch alone, which is what lets an interrupted run be resumed exactly.
 
-    Args:
-        pair_ids: Sentence pair of each row, ``(n,)``.
-        lengths: Length of each row in any unit, ``(n,)``.
-        batch_size: Rows in a batch, at least 2 where rows come in pairs.
-        length_grouped: Whether to sort by length at all.
-        drop_last: Leave out the last round of batches that not every process gets.
-
-    Raises:
-        InputError: If there are no rows.
+    The arguments after ``rows`` and ``length_grouped`` are those that a sentence-transformers
+    trainer gives; ``batch_size`` counts rows and is at least 2 where rows come in pairs.
     """
 
     def __init__(
         self,
-        pair_ids: IntArray,
-        lengths: IntArray,
+        rows: TrainingSet,
+        dataset: Dataset | None = None,
         *,
-        batch_size: int,
-        seed: int,
         length_grouped: bool = True,
+        batch_size: int,
         drop_last: bool = False,
+        seed: int,
+        valid_label_columns: list[str] | None = None,
+        generator: torch.Generator | None = None,
     ) -> None:
-        if len(pair_ids) == 0:
+        """Group the rows by pair and fix the sizes of the batches."""
+        if len(rows.pair_ids) == 0:
             raise InputError("There are no labelled rows to train on.")
-        rows = range(len(pair_ids))
-        super().__init__(rows, batch_size=batch_size, drop_last=drop_last, seed=seed)
+        indices = range(len(rows.pair_ids))
+        super().__init__(indices, batch_size=batch_size, drop_last=drop_last, seed=seed)
         # accelerate would leave out every batch that is not of exactly this size.
         self.batch_size = None  # type: ignore[assignment]
-        self._groups = group_rows(pair_ids, batch_size=batch_size)
+        self._groups = group_rows(rows.pair_ids, batch_size=batch_size)
         self._sizes = np.array([len(group) for group in self._groups])
-        self._lengths = np.array([int(lengths[group].max()) for group in self._groups])
-        self._window = _BATCHES_PER_WINDOW * batch_size if length_grouped else 0
+        self._lengths = np.array([int(rows.lengths[group].max()) for group in self._groups])
+        self._window = BATCHES_PER_WINDOW * batch_size if length_grouped else 0
         self._slots = self._plan(batch_size)
 
     def __len__(self) -> int:
@@ -87,15 +85,15 @@ class PairBatchSampler(DefaultBatchSampler):
         generator = np.random.default_rng((self.seed, self.epoch))
         order = self._order(generator)
         queues = {size: iter(order[self._sizes[order] == size]) for size in set(self._sizes)}
-        batches = [
-            [row for size in slot for row in self._groups[next(queues[size])].tolist()]
-            for slot in self._slots
-        ]
+        batches = []
+        for slot in self._slots:
+            groups = [self._groups[next(queues[size])] for size in slot]
+            batches.append(np.concatenate(groups).tolist())
         for index in generator.permutation(len(batches)):
             yield batches[index]
 
     def _plan(self, batch_size: int) -> list[list[int]]:
-        """Fixes the group sizes of each batch, so that every epoch has as many batches."""
+        """Fix the group sizes of each batch, so that every epoch has as many batches."""
         slots: list[list[int]] = [[]]
         for size in np.random.default_rng(self.seed).permutation(self._sizes).tolist():
             if sum(slots[-1]) + size > batch_size:
@@ -103,7 +101,8 @@ class PairBatchSampler(DefaultBatchSampler):
             slots[-1].append(size)
         return slots
 
-    def _order(self, generator: np.random.Generator) -> NDArray[np.int64]:
+    def _order(self, generator: np.random.Generator) -> IntArray:
+        """Order of the groups in an epoch: random, within each window by length."""
         order = generator.permutation(len(self._groups))
         if not self._window:
             return order
@@ -111,65 +110,35 @@ class PairBatchSampler(DefaultBatchSampler):
         return np.concatenate([w[np.argsort(self._lengths[w], kind="stable")] for w in windows])
 
 
-def batch_sampler(
-    rows: TrainingSet,
-    dataset: Dataset,
-    *,
-    batch_size: int,
-    drop_last: bool,
-    seed: int,
-    length_grouped: bool,
-    valid_label_columns: list[str] | None = None,
-    generator: torch.Generator | None = None,
-) -> PairBatchSampler:
-    """Makes the sampler as a sentence-transformers trainer asks for it.
-
-    The order follows from seed and epoch alone, not from ``generator``.
-    """
-    return PairBatchSampler(
-        rows.pair_ids,
-        rows.lengths,
-        batch_size=batch_size,
-        seed=seed,
-        length_grouped=length_grouped,
-        drop_last=drop_last,
-    )
-
-
-ITEM = "item"
-"""The one column of the data set that a trainer is given: numbers of items."""
-
-# Tokens of a sub-batch with its padding. On a CPU small ones, in which the lengths are alike: on
-# rows of criteria and C-STS that computes 1.2 times the tokens, and one batch for all 3 times.
-_TOKENS = {"cpu": 768}
-_TOKENS_ELSEWHERE = 8192
-
-
-def batches_of(mixture: Mixture, recipe: Recipe, *, processes: int) -> int:
-    """Batches of an epoch, those of all processes."""
-    if recipe.steps is not None:
-        steps = math.ceil(recipe.steps / recipe.epochs)
-        return steps * recipe.gradient_accumulation * processes
-    total = sum(one.share for one in mixture.units.values())
-    own = recipe.batch_size * recipe.train_share / total  # inputs of `train` in a batch
-    return max(1, round(float(mixture.units["train"].costs.sum()) / own))
-
-
 class SourceBatchSampler(DefaultBatchSampler):
     """Draws batches to which every source adds its share of distinct inputs, in whole units.
 
-    A source is drawn in a random order, anew each time it has been drawn whole. What it owes or is
-    owed for a unit that does not fit is settled in the next batches. An epoch goes on where the one
-    before stopped. The same seed and epoch give the same batches, so a run can be resumed exactly.
+    A source is drawn in a random order, and again in another once it is used up. A balance of
+    inputs is carried over for a unit that does not fit. An epoch continues where the one before
+    stopped. The same seed and epoch give the same batches, so a run can be resumed exactly.
+
+    The arguments after ``mixture`` and ``batches`` are those that a sentence-transformers trainer
+    gives; a batch has ``batch_size`` distinct inputs on average.
     """
 
-    def __init__(self, mixture: Mixture, *, batch_size: int, batches: int, seed: int) -> None:
-        """Makes the sampler; a batch has ``batch_size`` distinct inputs on average."""
+    def __init__(
+        self,
+        mixture: Mixture,
+        dataset: Dataset | None = None,
+        *,
+        batches: int,
+        batch_size: int,
+        drop_last: bool = False,
+        seed: int,
+        valid_label_columns: list[str] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """Make the sampler; an epoch has ``batches`` batches."""
         super().__init__(range(len(mixture)), batch_size=batch_size, drop_last=False, seed=seed)
         # accelerate would leave out every batch that is not of exactly this size.
         self.batch_size = None  # type: ignore[assignment]
         self._sources = tuple(mixture.units.values())
-        shares = np.array([one.share for one in self._sources])
+        shares = np.array([units.share for units in self._sources])
         self._quotas = batch_size * shares / shares.sum()  # (sources,)
         self._batches = batches
 
@@ -181,46 +150,29 @@ class SourceBatchSampler(DefaultBatchSampler):
         yield from islice(self._stream(), start, start + self._batches)
 
     def _stream(self) -> Iterator[list[int]]:
-        """All batches from the first on."""
-        drawn = [self._drawn(number, one) for number, one in enumerate(self._sources)]
-        following = [next(units) for units in drawn]
-        credit = np.zeros(len(drawn))
+        """Draw batches without end, from the first of the run on."""
+        draws = [self._draw(number, units) for number, units in enumerate(self._sources)]
+        upcoming = [next(units) for units in draws]
+        credit = np.zeros(len(draws))
         while True:
             batch: list[int] = []
             credit += self._quotas
-            for number, units in enumerate(drawn):
+            for number, units in enumerate(draws):
                 # Rounded: a unit is taken once half of it is paid for.
-                while credit[number] >= following[number][1] / 2:
-                    items, cost = following[number]
+                while credit[number] >= upcoming[number][1] / 2:
+                    items, cost = upcoming[number]
                     batch += items.tolist()
                     credit[number] -= cost
-                    following[number] = next(units)
+                    upcoming[number] = next(units)
             if batch:
                 yield batch
 
-    def _drawn(self, number: int, source: Units) -> Iterator[tuple[IntArray, int]]:
-        """Units of a source and their costs, without end."""
+    def _draw(self, number: int, source: SourceUnits) -> Iterator[tuple[IntArray, int]]:
+        """Draw units of a source with their costs, without end."""
         for turn in count():
             order = np.random.default_rng((self.seed, number, turn)).permutation(len(source.items))
-            for place in order.tolist():
-                yield source.items[place], int(source.costs[place])
-
-
-def source_sampler(
-    mixture: Mixture,
-    recipe: Recipe,
-    dataset: Dataset,
-    *,
-    batch_size: int,
-    drop_last: bool,
-    seed: int,
-    processes: int,
-    valid_label_columns: list[str] | None = None,
-    generator: torch.Generator | None = None,
-) -> SourceBatchSampler:
-    """Makes the sampler as a sentence-transformers trainer asks for it."""
-    batches = batches_of(mixture, recipe, processes=processes)
-    return SourceBatchSampler(mixture, batch_size=batch_size, batches=batches, seed=seed)
+            for index in order.tolist():
+                yield source.items[index], int(source.costs[index])
 
 
 class SourceCollator:
@@ -238,54 +190,57 @@ class SourceCollator:
         *,
         device: str = "cpu",
     ) -> None:
-        """Makes the collator; ``device`` is where the encoder is, ``cpu`` or ``cuda``."""
+        """Make the collator; ``device`` is the type of the encoder's device."""
         self._mixture = mixture
         self._preprocess = preprocess
-        self._tokens = _TOKENS.get(device, _TOKENS_ELSEWHERE)
-        self._single = np.array([isinstance(one, str) for one in mixture.inputs])
-        self._lengths = np.zeros(len(mixture.inputs), dtype=np.int64)  # 0: not counted yet
+        self._tokens = CPU_TOKENS if device == "cpu" else ACCELERATOR_TOKENS
+        self._is_single = np.array([isinstance(text, str) for text in mixture.inputs])
+        # Tokens of each input; 0 until they are counted.
+        self._lengths = np.zeros(len(mixture.inputs), dtype=np.int64)
 
     def __call__(self, features: Sequence[dict[str, int]]) -> dict[str, Any]:
-        """Collates items of the data set."""
-        items = np.array([one[ITEM] for one in features])
+        """Collate items of the data set."""
+        items = np.array([row[ITEM] for row in features])
         columns = {name: values[items] for name, values in self._mixture.columns.items()}
-        used, place = np.unique([columns["first"], columns["second"]], return_inverse=True)
-        chunks = self._chunks(used)
-        position = np.empty(len(used), dtype=np.int64)
-        position[np.concatenate(chunks)] = np.arange(len(used))
-        columns["first"], columns["second"] = position[place.reshape(2, -1)]  # (items,) each
+        sides = [columns["first"], columns["second"]]
+        inputs, indices = np.unique(sides, return_inverse=True)
+        chunks = self._chunks(inputs)
+        position = np.empty(len(inputs), dtype=np.int64)
+        position[np.concatenate(chunks)] = np.arange(len(inputs))
+        columns["first"], columns["second"] = position[indices.reshape(2, -1)]  # (items,) each
         batch: dict[str, Any] = {}
         for number, chunk in enumerate(chunks):
-            texts = [self._mixture.inputs[one] for one in used[chunk]]
+            texts = [self._mixture.inputs[index] for index in inputs[chunk]]
             for key, value in self._preprocess(texts).items():
                 batch[f"inputs{number}_{key}"] = value
         batch["label"] = self._labels(columns)
         return batch
 
-    def _chunks(self, used: IntArray) -> list[IntArray]:
-        """Places in ``used`` of each sub-batch: of similar length, with or without a condition."""
+    def _chunks(self, inputs: IntArray) -> list[IntArray]:
+        """Indices into ``inputs`` by sub-batch: of similar length, with or without condition."""
         chunks: list[IntArray] = []
         for single in (False, True):
-            places = np.flatnonzero(self._single[used] == single)
-            self._count(used[places])
-            places = places[np.argsort(self._lengths[used[places]], kind="stable")]
-            while len(places):  # from the longest down
-                size = max(1, self._tokens // int(self._lengths[used[places[-1]]]))
-                chunks.append(places[-size:])
-                places = places[:-size]
+            indices = np.flatnonzero(self._is_single[inputs] == single)
+            self._count_tokens(inputs[indices])
+            indices = indices[np.argsort(self._lengths[inputs[indices]], kind="stable")]
+            # The longest inputs are taken first.
+            while len(indices):
+                size = max(1, self._tokens // int(self._lengths[inputs[indices[-1]]]))
+                chunks.append(indices[-size:])
+                indices = indices[:-size]
         return chunks
 
-    def _count(self, numbers: IntArray) -> None:
-        """Counts the tokens of inputs that are new."""
+    def _count_tokens(self, numbers: IntArray) -> None:
+        """Count the tokens of inputs that are new."""
         new = numbers[self._lengths[numbers] == 0]
         if not len(new):
             return
-        features = self._preprocess([self._mixture.inputs[one] for one in new])
+        features = self._preprocess([self._mixture.inputs[index] for index in new])
         masks = [value for key, value in features.items() if key.endswith("_mask")]
         self._lengths[new] = sum(mask.sum(dim=1).numpy() for mask in masks)
 
     def _labels(self, columns: dict[str, Any]) -> dict[str, dict[str, torch.Tensor]]:
-        """The tensors of each part."""
+        """Tensors of each part in the batch."""
         labels = {}
         for number, name in enumerate(self._mixture.parts):
             rows = np.flatnonzero(columns["parts"] == number)

@@ -1,4 +1,4 @@
-"""What happens around a training step: the progress bar, Ctrl-C, and checkpoints in an epoch."""
+"""Callbacks of a training run: progress bar, Ctrl-C, and additions to the checkpoints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOSS_STATE = "loss.safetensors"
 
 
 def loss_state(loss: nn.Module) -> dict[str, Tensor]:
-    """Gives the loss's own weights."""
+    """Weights of the loss that are not those of the model."""
     return {
         name: weight.detach().cpu().contiguous()
         for name, weight in loss.state_dict().items()
@@ -29,7 +29,7 @@ def loss_state(loss: nn.Module) -> dict[str, Tensor]:
 
 
 def load_loss_state(loss: nn.Module, checkpoint: Path) -> None:
-    """Puts the loss's own weights back as a checkpoint has them."""
+    """Restore the loss's own weights from a checkpoint."""
     if loss_state(loss):
         loss.load_state_dict(load_file(checkpoint / LOSS_STATE), strict=False)
 
@@ -43,7 +43,7 @@ class LossStateCallback(TrainerCallback):
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Writes ``loss.safetensors`` after the library's part of the checkpoint."""
+        """Write ``loss.safetensors`` after the library's part of the checkpoint."""
         if not state.is_world_process_zero:
             return
         folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
@@ -61,11 +61,10 @@ class ProgressCallback(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Moves the bar on."""
-        if not state.is_world_process_zero:
-            return
-        note = ", ".join(f"{name} {value}" for name, value in self._figures.items())
-        self._display("training", state.global_step, state.max_steps, note)
+        """Move the bar."""
+        if state.is_world_process_zero:
+            note = ", ".join(f"{name} {value}" for name, value in self._figures.items())
+            self._display("training", state.global_step, state.max_steps, note)
 
     def on_log(
         self,
@@ -75,31 +74,38 @@ class ProgressCallback(TrainerCallback):
         logs: dict[str, float] | None = None,
         **_: object,
     ) -> None:
-        """Shows the newest loss, and prints a line for each epoch."""
+        """Show the newest loss, and print a line for each epoch."""
         if logs and "loss" in logs:
             self._figures["loss"] = f"{float(logs['loss']):.4f}"
         if logs and "eval_spearman" in logs and state.is_world_process_zero:
             spearman = self._figures["dev Spearman"] = f"{100 * logs['eval_spearman']:.2f}"
-            accuracy = logs.get("eval_accuracy")
-            of_triplets = "" if accuracy is None else f", accuracy {100 * accuracy:.2f}"
-            self._display.say(f"epoch {state.epoch:.0f}: dev Spearman {spearman}{of_triplets}")
+            line = f"epoch {state.epoch:.0f}: dev Spearman {spearman}"
+            if "eval_accuracy" in logs:
+                line += f", accuracy {100 * logs['eval_accuracy']:.2f}"
+            self._display.say(line)
 
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Takes the bar away."""
+        """Remove the bar."""
         self._display.close()
 
 
-class InterruptCallback(TrainerCallback):
-    """Ends the run cleanly on Ctrl-C: the step is finished and a checkpoint is written."""
+class CheckpointCallback(TrainerCallback):
+    """Asks for checkpoints within an epoch, and on Ctrl-C for one and the end of the run.
 
-    def __init__(self) -> None:
-        self.interrupted = False  # whether the run was ended this way
+    Attributes:
+        interrupted: Whether Ctrl-C ended the run.
+    """
+
+    def __init__(self, steps: int) -> None:
+        """Make the callback; ``steps`` between checkpoints, 0 for none within an epoch."""
+        self.interrupted = False
+        self._steps = steps
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Takes over Ctrl-C in the block; does nothing in a thread, where Python forbids it."""
+        """Handle Ctrl-C in the block; does nothing in a thread, where Python forbids it."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -107,57 +113,27 @@ class InterruptCallback(TrainerCallback):
         try:
             yield
         finally:
-            if previous is not None:  # one of C code cannot be given back
+            # A handler of C code is None here and cannot be restored.
+            if previous is not None:
                 signal.signal(signal.SIGINT, previous)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.interrupted = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C stops at once
+        # A second Ctrl-C stops at once.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Asks for a checkpoint and the end of training once Ctrl-C was pressed."""
-        if self.interrupted:
+        """Ask for a checkpoint, and once Ctrl-C was pressed for the end of training."""
+        if self.interrupted or (self._steps and state.global_step % self._steps == 0):
             control.should_save = True
-            control.should_training_stop = True
+        control.should_training_stop |= self.interrupted
 
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Does not judge an epoch that was cut short, so that resuming it ends the same."""
+        """Skip the evaluation of an epoch that was cut short, so that resuming it stays exact."""
         if self.interrupted and state.epoch is not None and state.epoch % 1:
             control.should_evaluate = False
             control.should_save = False
-
-
-class PatienceCallback(TrainerCallback):
-    """Ends the run once the dev figure has not risen for so many epochs."""
-
-    # The library's own callback would count from 0 again in a run that is resumed.
-
-    def __init__(self, epochs: int) -> None:
-        self._epochs = epochs
-
-    def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
-        """Counts the epochs since the first of the best ones."""
-        key = f"eval_{args.metric_for_best_model}"
-        figures = [entry[key] for entry in state.log_history if key in entry]
-        if len(figures) > self._epochs + figures.index(max(figures)):
-            control.should_training_stop = True
-
-
-class CheckpointCallback(TrainerCallback):
-    """Writes a checkpoint every few steps within an epoch, without evaluating."""
-
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
-
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
-        """Asks for a checkpoint on every multiple of the number of steps."""
-        if state.global_step % self._steps == 0:
-            control.should_save = True

@@ -1,4 +1,4 @@
-"""The folder of a run: checks it before writing, and finds what to resume or read."""
+"""Folder of a run: checks before writing, the checkpoint to resume from, the finished run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError, safe_open
+
 from condsim.errors import InputError
 from condsim.evaluation.report import Report
 from condsim.io import write_text
@@ -21,14 +23,14 @@ CHECKPOINTS = "checkpoints"
 HISTORY = "training.json"
 RECIPE = "recipe.yaml"
 REPORT = "report.json"
-_DATA = "data.json"  # beside the checkpoints
-_UNWRITTEN = ("os error", "[Errno", "PytorchStreamWriter", "inline_container")  # in messages
-_ARCHIVES = (".pt", ".pth", ".bin")  # what torch.save writes
 
-_LOGGER = logging.getLogger("condsim")
+# Revisions of the data files, next to the checkpoints.
+DATA_REVISIONS = "data.json"
 
 PLACE_KEYS = ("name", "license", "train", "dev")
-"""Recipe keys that say what a run is called and where its data lie, not what is trained."""
+"""Recipe keys that say how a run is called and where its data are, not what is trained."""
+
+logger = logging.getLogger("condsim")
 
 
 @dataclass(frozen=True)
@@ -55,30 +57,24 @@ class FinishedRun:
     dev_accuracy: tuple[float, ...] = ()
 
     def summary(self) -> str:
-        """Says in one line where the model is and how it does."""
-        best = self.report.model.metrics["spearman"]
-        floor = self.report.baselines[0]
-        source = "the condition alone" if floor.name == "condition-only" else floor.name
+        """Describe in one line where the model is and how well it does."""
+        spearman = self.report.model.metrics["spearman"]
+        baseline = self.report.baselines[0]
+        source = "the condition alone" if baseline.name == "condition-only" else baseline.name
         accuracy = ""
         if self.dev_accuracy:
-            kept = max(self.dev_accuracy) if self.recipe.keep == "best" else self.dev_accuracy[-1]
-            accuracy = f"dev accuracy {kept:.1f}, "
+            is_best = self.recipe.keep == "best"
+            value = max(self.dev_accuracy) if is_best else self.dev_accuracy[-1]
+            accuracy = f"dev accuracy {value:.1f}, "
         return (
-            f"{self.folder}: {accuracy}dev Spearman {best.value:.1f} "
-            f"[{best.low:.1f}, {best.high:.1f}]; "
-            f"from {source} {floor.metrics['spearman'].value:.1f}"
+            f"{self.folder}: {accuracy}dev Spearman {spearman.value:.1f} "
+            f"[{spearman.low:.1f}, {spearman.high:.1f}]; "
+            f"from {source} {baseline.metrics['spearman'].value:.1f}"
         )
 
 
 def finished_run(folder: Path) -> FinishedRun | None:
-    """Reads a finished run; needs neither torch nor the model.
-
-    Returns:
-        The run, or None if there is none or it is unfinished.
-
-    Raises:
-        InputError: If a file of the run cannot be read.
-    """
+    """Read a finished run; return None if there is none or it is unfinished."""
     if not (folder / REPORT).is_file():
         return None
     try:
@@ -93,143 +89,123 @@ def finished_run(folder: Path) -> FinishedRun | None:
             dev_accuracy=tuple(history.get("dev_accuracy_by_epoch", ())),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder} holds a run that cannot be read back: {error}") from error
+        raise InputError(f"The run in {folder} cannot be read: {error}") from error
 
 
-def check_same(recipe: Recipe, other: Recipe, folder: Path) -> None:
-    """Checks that the run in a folder is one that a recipe would train."""
-    wanted, found = _trained_by(recipe), _trained_by(other)
-    changed = [key for key, value in wanted.items() if found[key] != value]
+def check_same(recipe: Recipe, stored: Recipe, folder: Path) -> None:
+    """Check that the run in a folder is one that a recipe would train."""
+    values, stored_values = _deciding_values(recipe), _deciding_values(stored)
+    changed = [key for key, value in values.items() if stored_values[key] != value]
     if changed:
         raise InputError(
-            f"{folder} holds a run with other values of: {', '.join(changed)}. Give another "
-            "folder, or remove that one."
+            f"The run in {folder} has other values of: {', '.join(changed)}. Give another folder, "
+            "or remove that one."
         )
 
 
-def _trained_by(recipe: Recipe) -> dict[str, Any]:
-    """The keys that decide what is trained, without objectives of weight 0."""
-    values = recipe.model_dump(exclude=set(PLACE_KEYS))
-    return {**values, "objective": {term: recipe.objective[term] for term in recipe.terms}}
+def _deciding_values(recipe: Recipe) -> dict[str, Any]:
+    """Keys that decide what is trained, without objectives of weight 0."""
+    return {**recipe.model_dump(exclude=set(PLACE_KEYS)), "objective": recipe.terms}
 
 
 def prepare_output(output: Path, recipe: Recipe, *, resume: bool) -> None:
-    """Makes the output folder, or checks that it holds an unfinished run of the same recipe.
-
-    Args:
-        recipe: The recipe about to be run.
-        resume: Whether to go on with what the folder holds.
-
-    Raises:
-        InputError: If the folder holds anything and ``resume`` is off, or it holds a finished run
-            or one of another recipe and ``resume`` is on.
-    """
+    """Make the output folder, or check that it contains an unfinished run of the same recipe."""
     if output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file; --output must be a folder.")
-    known = output / RECIPE
+    path = output / RECIPE
     if not resume:
-        # A kill while the recipe was written leaves no more than its unfinished file.
-        if output.is_dir() and any(path.suffix != ".partial" for path in output.iterdir()):
+        # A kill while the recipe was written leaves its unfinished file and nothing else.
+        if output.is_dir() and any(file.suffix != ".partial" for file in output.iterdir()):
             raise InputError(
-                f"{output} is not empty; give another --output, or --resume to go on with its run."
+                f"{output} is not empty; give another --output, or --resume to continue its run."
             )
         output.mkdir(parents=True, exist_ok=True)
-        save_recipe(recipe, known)
+        save_recipe(recipe, path)
         return
-    if not known.is_file():
-        raise InputError(f"{output} holds no run to resume; leave out --resume to start one.")
+    if not path.is_file():
+        raise InputError(f"{output} has no run to resume; leave out --resume to start one.")
     if (output / REPORT).is_file():
         raise InputError(f"The run in {output} is finished; there is nothing to resume.")
-    started = dict(load_recipe(known))
-    changed = [key for key, value in recipe if started[key] != value]
+    stored = dict(load_recipe(path))
+    changed = [key for key, value in recipe if stored[key] != value]
     if changed:
         raise InputError(
-            f"The run in {output} was started with other values of: {', '.join(changed)}. "
-            "Resume it with the same recipe, or start anew in another folder."
+            f"The run in {output} was started with other values of: {', '.join(changed)}. Resume "
+            "it with the same recipe."
         )
 
 
-def withdraw_output(output: Path) -> None:
-    """Takes back the folder of a run that could not be started, so that it can be started anew."""
-    for name in (RECIPE, HISTORY, f"{CHECKPOINTS}/{_DATA}"):
+def remove_empty_output(output: Path) -> None:
+    """Remove the folder of a run that could not be started, so that it can be started again."""
+    for name in (RECIPE, HISTORY, f"{CHECKPOINTS}/{DATA_REVISIONS}"):
         (output / name).unlink(missing_ok=True)
     for folder in (output / CHECKPOINTS, output):
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
 
 
-def last_checkpoint(output: Path, *, also: str | None = None) -> Path | None:
-    """Finds the newest complete checkpoint and removes those a kill left half-written.
-
-    The library writes a checkpoint's ``trainer_state.json`` last, so one that can be read is
-    complete, but for the file ``also`` that the run itself adds. One that is damaged since counts
-    as half-written.
-    """
-    complete: dict[int, Path] = {}
-    for folder in (output / CHECKPOINTS).glob("checkpoint-*"):
-        try:
-            state = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
-            step = int(state["global_step"])
-            if also is not None:
-                (folder / also).stat()
-            _check_whole(folder)
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-            _LOGGER.info("%s is not whole and is removed: %s", folder, error)
-            shutil.rmtree(folder, ignore_errors=True)  # another process may be at it too
-        else:
-            complete[step] = folder
-    return complete[max(complete)] if complete else None
-
-
-def _check_whole(checkpoint: Path) -> None:
-    """Raises ValueError if a file of weights or of the optimizer is cut or empty."""
-    from safetensors import SafetensorError, safe_open
-
-    for path in checkpoint.rglob("*"):
-        try:
-            if path.suffix == ".safetensors":
-                with safe_open(path, framework="np"):
-                    pass
-        except SafetensorError as error:
-            raise ValueError(f"{path.name}: {error}") from error
-        if path.suffix in _ARCHIVES and not zipfile.is_zipfile(path):
-            raise ValueError(f"{path.name} is cut off")
-
-
 def check_data(output: Path, revisions: Mapping[str, str], *, resume: bool) -> None:
-    """Keeps what the files of a run hold; a resumed run must have the same.
-
-    Args:
-        revisions: What identifies the content of each file, by its name.
-
-    Raises:
-        InputError: If a file has changed since the run was started.
-    """
-    path = output / CHECKPOINTS / _DATA
+    """Store the revisions of a run's files; a resumed run must have the same."""
+    path = output / CHECKPOINTS / DATA_REVISIONS
     if resume and path.is_file():
-        known = json.loads(path.read_text(encoding="utf-8"))
-        # Runs begun before a kind of file was kept, such as vectors, lack its revisions.
-        changed = [file for file, one in revisions.items() if known.get(file, one) != one]
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        changed = [file for file, value in revisions.items() if stored.get(file, value) != value]
         if changed:
             raise InputError(
                 f"{', '.join(changed)} changed since the run in {output} was started. Resume it "
-                "with the file as it was, or start anew in another folder."
+                "with the same file."
             )
         return
     path.parent.mkdir(exist_ok=True)
     write_text(path, json.dumps(dict(revisions)))
 
 
+def last_checkpoint(output: Path, *, extra_file: str | None = None) -> Path | None:
+    """Find the newest complete checkpoint, and remove those that a kill left half-written.
+
+    The library writes a checkpoint's ``trainer_state.json`` last, so one that can be read is
+    complete, except for ``extra_file``, which the run itself adds. A checkpoint that was damaged
+    later counts as half-written.
+    """
+    complete: dict[int, Path] = {}
+    for folder in (output / CHECKPOINTS).glob("checkpoint-*"):
+        try:
+            state = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
+            step = int(state["global_step"])
+            if extra_file is not None:
+                (folder / extra_file).stat()
+            _check_complete(folder)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError, SafetensorError) as error:
+            logger.info("%s is incomplete and is removed: %s", folder, error)
+            # Another process may be removing it as well.
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            complete[step] = folder
+    return complete[max(complete)] if complete else None
+
+
+def _check_complete(checkpoint: Path) -> None:
+    """Check that no file of weights or of the optimizer is cut or empty."""
+    for path in checkpoint.rglob("*"):
+        if path.suffix == ".safetensors":
+            with safe_open(path, framework="np"):
+                pass
+        if path.suffix in (".pt", ".pth", ".bin") and not zipfile.is_zipfile(path):
+            raise ValueError(f"{path.name} is cut off")
+
+
 @contextmanager
-def writes_told(output: Path) -> Iterator[None]:
-    """Raises an InputError that says in a line that a checkpoint could not be written."""
+def writing_checkpoints(output: Path) -> Iterator[None]:
+    """Translate errors of writing a checkpoint, such as a full disk, into one line."""
     try:
         yield
-    except Exception as error:  # of safetensors or torch, which share no class
+    # safetensors and torch share no class of errors.
+    except Exception as error:
         text = " ".join(str(error).split())
-        if not any(mark in text for mark in _UNWRITTEN):
+        marks = ("os error", "[Errno", "PytorchStreamWriter", "inline_container")
+        if not any(mark in text for mark in marks):
             raise
         raise InputError(
-            f"{output}: a checkpoint cannot be written ({text[:120]}). Make space; the same "
-            "command with --resume goes on from the one before."
+            f"{output}: a checkpoint cannot be written ({text[:120]}). Free some space; the same "
+            "command with --resume continues from the checkpoint before."
         ) from error

@@ -1,10 +1,11 @@
-"""Static int8 quantisation of an ONNX encoder, with smoothed activations."""
+"""Static int8 quantisation of an ONNX encoder, with smoothed activations.
 
-# Dynamic quantisation, the usual choice, takes one scale for all activations of a batch, so the
-# score of a row moves with its neighbours (by up to 0.04 for MiniLM), and a few outlier channels
-# spend most of the 256 levels. Here activation scales are fixed beforehand on sample texts and
-# outliers are moved into the weights (SmoothQuant, Xiao et al., 2023, Eq. 3 and 4): ``x W = (x / s)
-# (s W)``. A row then has one score in any batch, and embeddings are nearer to float32.
+Dynamic quantisation, the usual choice, takes one scale for all activations of a batch, so the score
+of a row moves with its neighbours (by up to 0.04 for MiniLM), and a few outlier channels use most
+of the 256 levels. Here activation scales are fixed beforehand on sample texts and outliers are
+moved into the weights (SmoothQuant, Xiao et al., 2023, Eq. 3 and 4): ``x W = (x / s) (s W)``. A row
+then has the same score in any batch, and embeddings are nearer to float32.
+"""
 
 from __future__ import annotations
 
@@ -17,28 +18,38 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-_ALPHA = 0.75  # share of an outlier that moves into the weights; best of 0.4 ... 1 for MiniLM
-_SMALLEST = 1e-4  # floor of magnitudes, so that a dead channel divides by no zero
-_TABLE_ROWS = 16  # a gathered table with more rows is an embedding worth quantising
+# Share of an outlier that moves into the weights; the best of 0.4 to 1 for MiniLM.
+SMOOTHING_ALPHA = 0.75
 
-_Floats = NDArray[np.float32]
-_Batch = Mapping[str, NDArray[np.int64]]
+# Floor of magnitudes, so that a dead channel does not divide by zero.
+MIN_MAGNITUDE = 1e-4
+
+# A gathered table with more rows is an embedding that is worth quantising.
+MAX_PLAIN_TABLE_ROWS = 16
+
+Float32Array = NDArray[np.float32]
 
 
-def quantize_static(model: ModelProto, samples: Iterable[_Batch]) -> ModelProto:
-    """Quantises matrix products and embedding tables to 8 bits."""
-    # Activations: unsigned, one scale and zero point per product, fixed. Weights: one scale per
-    # output channel. Embedding tables: one scale per row.
+def quantize_static(
+    model: ModelProto, samples: Iterable[Mapping[str, NDArray[np.int64]]]
+) -> ModelProto:
+    """Quantise matrix products and embedding tables to 8 bits.
+
+    Activations are unsigned, with one fixed scale and zero point per product. Weights have one
+    scale per output channel, embedding tables one per row.
+    """
     result = ModelProto()
     result.CopyFrom(model)
     graph = result.graph
     constants = {item.name: item for item in graph.initializer}
-    products: dict[str, list[NodeProto]] = defaultdict(list)  # by the activation they read
+    # Products by the activation that they read.
+    products: dict[str, list[NodeProto]] = defaultdict(list)
     for node in graph.node:
         if node.op_type == "MatMul" and node.input[1] in constants:
             products[node.input[0]].append(node)
     ranges = _channel_ranges(model, list(products), samples)
-    replacement: dict[str, list[NodeProto]] = {}  # by the first output of the node replaced
+    # New nodes by the first output of the node that they replace.
+    replacement: dict[str, list[NodeProto]] = {}
     added: list[TensorProto] = []
     biases = _biases(model)
     for activation, nodes in products.items():
@@ -48,7 +59,7 @@ def quantize_static(model: ModelProto, samples: Iterable[_Batch]) -> ModelProto:
         )
     for node in graph.node:
         table = constants.get(node.input[0]) if node.op_type == "Gather" else None
-        if table is not None and _is_table(table):
+        if table is not None and _is_embedding_table(table):
             replacement[node.output[0]], tensors = _quantized_lookup(node, table)
             added += tensors
     _replace(result, replacement, added)
@@ -56,17 +67,17 @@ def quantize_static(model: ModelProto, samples: Iterable[_Batch]) -> ModelProto:
 
 
 def _channel_ranges(
-    model: ModelProto, activations: list[str], samples: Iterable[_Batch]
-) -> dict[str, tuple[_Floats, _Floats]]:
-    """Runs the model; gives lowest and highest value of each channel of each activation, (K,)."""
+    model: ModelProto, activations: list[str], samples: Iterable[Mapping[str, NDArray[np.int64]]]
+) -> dict[str, tuple[Float32Array, Float32Array]]:
+    """Run the model; return lowest and highest value of each activation's channels, ``(K,)``."""
     probe = ModelProto()
     probe.CopyFrom(model)
     probe.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in activations)
     session = onnxruntime.InferenceSession(
         probe.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    lows: dict[str, _Floats] = {}
-    highs: dict[str, _Floats] = {}
+    lows: dict[str, Float32Array] = {}
+    highs: dict[str, Float32Array] = {}
     for batch in samples:
         for name, value in zip(activations, session.run(activations, dict(batch)), strict=True):
             flat = value.reshape(-1, value.shape[-1])  # (tokens, K)
@@ -77,34 +88,34 @@ def _channel_ranges(
 
 
 def _biases(model: ModelProto) -> dict[str, tuple[NodeProto, str]]:
-    """Finds what adds a constant vector to a product and is the only one to read the product."""
+    """Find the additions of a constant vector to a product that nothing else reads."""
     readers: dict[str, list[NodeProto]] = defaultdict(list)
     for node in model.graph.node:
         for name in node.input:
             readers[name].append(node)
     vectors = {item.name for item in model.graph.initializer if len(item.dims) == 1}
-    found = {}
-    for name, nodes in readers.items():
+    biases = {}
+    for product, nodes in readers.items():
         if len(nodes) == 1 and nodes[0].op_type == "Add":
-            other = [one for one in nodes[0].input if one != name]
-            if len(other) == 1 and other[0] in vectors:
-                found[name] = (nodes[0], other[0])
-    return found
+            addends = [name for name in nodes[0].input if name != product]
+            if len(addends) == 1 and addends[0] in vectors:
+                biases[product] = (nodes[0], addends[0])
+    return biases
 
 
 def _quantized_products(
     replacement: dict[str, list[NodeProto]],
     activation: str,
     nodes: list[NodeProto],
-    weights: list[_Floats],
+    weights: list[Float32Array],
     biases: Mapping[str, tuple[NodeProto, str]],
-    low: _Floats,
-    high: _Floats,
+    low: Float32Array,
+    high: Float32Array,
 ) -> list[TensorProto]:
-    """Replaces products that read one activation; it is smoothed and quantised once for all."""
+    """Replace products that read one activation, which is smoothed and quantised once for all."""
     smooth = _smoothing(weights, np.maximum(np.abs(low), np.abs(high)))  # (K,)
     floor, ceiling = min(0.0, float((low / smooth).min())), max(0.0, float((high / smooth).max()))
-    scale = max(ceiling - floor, _SMALLEST) / 255
+    scale = max(ceiling - floor, MIN_MAGNITUDE) / 255
     smoothed, quantized = f"{activation}_smoothed", f"{activation}_quantized"
     smooth_name, scale_name, zero_name = (
         f"{activation}_{part}" for part in ("smooth", "scale", "zero")
@@ -139,42 +150,44 @@ def _quantized_products(
     return tensors
 
 
-def _smoothing(weights: list[_Floats], magnitude: _Floats) -> _Floats:
-    """SmoothQuant's factors, (K,): ``max|x|^alpha / max|w|^(1 - alpha)`` of each channel."""
-    weight = np.maximum.reduce([np.abs(one).max(axis=1) for one in weights])  # (K,)
-    factors = np.maximum(magnitude, _SMALLEST) ** _ALPHA / np.maximum(weight, _SMALLEST) ** (
-        1 - _ALPHA
-    )
-    smooth: _Floats = (factors / factors.mean()).astype(np.float32)
+def _smoothing(weights: list[Float32Array], magnitude: Float32Array) -> Float32Array:
+    """Factors of SmoothQuant, ``(K,)``: ``max|x|^alpha / max|w|^(1 - alpha)`` of each channel."""
+    weight = np.maximum.reduce([np.abs(array).max(axis=1) for array in weights])  # (K,)
+    factors = np.maximum(magnitude, MIN_MAGNITUDE) ** SMOOTHING_ALPHA / np.maximum(
+        weight, MIN_MAGNITUDE
+    ) ** (1 - SMOOTHING_ALPHA)
+    smooth: Float32Array = (factors / factors.mean()).astype(np.float32)
     return smooth
 
 
-def _weight_steps(weight: _Floats) -> _Floats:
-    """Scale of each output channel, (N,), so that no processor saturates."""
+def _weight_steps(weight: Float32Array) -> Float32Array:
+    """Scale of each output channel, ``(N,)``, so that no processor saturates."""
     # x86 without VNNI instructions adds two neighbouring products of a byte and a signed byte in 16
     # bits. With a pair of weights that sum to 128 at most, 255 times that still fits.
     even = np.pad(weight, ((0, weight.shape[0] % 2), (0, 0)))
     pairs = even.reshape(-1, 2, weight.shape[1])  # (K / 2, 2, N)
     positive, negative = np.maximum(pairs, 0).sum(axis=1), np.maximum(-pairs, 0).sum(axis=1)
     largest = np.maximum(positive, negative).max(axis=0)
-    steps: _Floats = (np.maximum(largest, _SMALLEST**2) / 127).astype(np.float32)
+    steps: Float32Array = (np.maximum(largest, MIN_MAGNITUDE**2) / 127).astype(np.float32)
     return steps
 
 
-def _is_table(tensor: TensorProto) -> bool:
+def _is_embedding_table(tensor: TensorProto) -> bool:
     return (
         tensor.data_type == TensorProto.FLOAT
         and len(tensor.dims) == 2
-        and tensor.dims[0] > _TABLE_ROWS
+        and tensor.dims[0] > MAX_PLAIN_TABLE_ROWS
     )
 
 
 def _quantized_lookup(
     node: NodeProto, tensor: TensorProto
 ) -> tuple[list[NodeProto], list[TensorProto]]:
-    """Replaces a lookup in an embedding table by one of bytes and one of their scales."""
+    """Replace a lookup in an embedding table by one of bytes and one of their scales."""
     table = numpy_helper.to_array(tensor)  # (rows, d)
-    steps = np.maximum(np.abs(table).max(axis=1, keepdims=True), _SMALLEST**2) / 127  # (rows, 1)
+    steps = (
+        np.maximum(np.abs(table).max(axis=1, keepdims=True), MIN_MAGNITUDE**2) / 127
+    )  # (rows, 1)
     name, out = tensor.name, node.output[0]
     constants = [
         numpy_helper.from_array(np.rint(table / steps).astype(np.int8), f"{name}_bytes"),
@@ -192,15 +205,15 @@ def _quantized_lookup(
 def _replace(
     model: ModelProto, replacement: Mapping[str, list[NodeProto]], added: list[TensorProto]
 ) -> None:
-    """Puts new nodes in the places of old ones and drops constants that nothing reads any more."""
+    """Put new nodes in the place of old ones and drop constants that nothing reads."""
     graph = model.graph
     nodes: list[NodeProto] = []
     for node in graph.node:
         nodes += replacement.get(node.output[0], [node])
-    used: set[str] = {name for node in nodes for name in node.input}
-    every: dict[str, Any] = {item.name: item for item in [*graph.initializer, *added]}
+    inputs: set[str] = {name for node in nodes for name in node.input}
+    constants: dict[str, Any] = {item.name: item for item in [*graph.initializer, *added]}
     del graph.node[:], graph.initializer[:]
     graph.node.extend(nodes)
-    graph.initializer.extend(item for name, item in every.items() if name in used)
+    graph.initializer.extend(item for name, item in constants.items() if name in inputs)
     if all(entry.domain != "com.microsoft" for entry in model.opset_import):
         model.opset_import.append(helper.make_opsetid("com.microsoft", 1))

@@ -2,51 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from condsim.config import Settings, override, read_mapping, validated, write_mapping
-from condsim.errors import InputError, unknown_name
+from condsim.data.load import parse_hub_name
+from condsim.errors import InputError
 from condsim.model.conditions import Inputs, Layout, Order
-from condsim.training.losses.registry import OBJECTIVES
+from condsim.training.objectives import OBJECTIVES, LossOptions, check_weights
 
 
-def _rule(text: str, holds: Callable[[Any], bool]) -> AfterValidator:
-    """A rule for a value; the error says that it must be ``text``."""
-
-    def check(value: Any) -> Any:  # noqa: ANN401  (any value of a recipe)
-        if not holds(value):
-            raise PydanticCustomError("rule", "{rule}", {"rule": text})
-        return value
-
-    return AfterValidator(check)
-
-
-def _known_objectives(weights: dict[str, float]) -> dict[str, float]:
-    for name in weights:
-        if name not in OBJECTIVES:
-            raise unknown_name("objective", name, OBJECTIVES)
+def _checked_weights(weights: dict[str, float]) -> dict[str, float]:
+    """Check the weights and return them as they are, zeros included."""
+    check_weights(weights)
     return weights
 
 
 Count = Annotated[int, Field(ge=1)]
-Rate = Annotated[float, _rule("in [0, 1)", lambda value: 0 <= value < 1)]
-Share = Annotated[float, _rule("in [0, 1]", lambda value: 0 <= value <= 1)]
+Rate = Annotated[float, Field(ge=0, lt=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
-Weights = Annotated[
-    dict[str, float],
-    AfterValidator(_known_objectives),
-    _rule("of weights of at least 0", lambda weights: min(weights.values(), default=0) >= 0),
-    _rule("of one weight above 0 or more", lambda weights: any(weights.values())),
-]
+Weights = Annotated[dict[str, float], AfterValidator(_checked_weights)]
 
 
-_RETIRED = ("plain", "siblings", "sibling_rate")
+@dataclass(frozen=True)
+class TextFormat:
+    """Form in which a model reads condition and sentences; see `Recipe` for the fields."""
+
+    order: Order
+    layout: Layout
+    inputs: Inputs
 
 
 class Source(Settings):
@@ -56,14 +47,14 @@ class Source(Settings):
         file: File, or list of files, of similarities with or without conditions; with ``vectors``,
             of inputs: columns ``sentence`` and, unless they have none, ``condition``. Rows of one
             value of a column ``group`` share a batch and are ranked against each other.
-        share: How many of the distinct inputs of a batch come from here, in parts: beside a
+        share: Parts of the distinct inputs of a batch that come from here: next to a
             ``train_share`` of 1, a share of 3 is three quarters.
-        weight: How much a row counts in ``mse``, ``correlation`` and ``ranking``; of a source with
-            an objective of its own, a factor on that.
-        rows: Train on this many labelled rows at most, whole groups; None for all.
+        weight: Weight of a row in ``mse``, ``correlation`` and ``ranking``; of a source with an
+            objective of its own, a factor on that.
+        rows: Maximum number of labelled rows to train on, whole groups; None for all.
         balance: In [0, 1]. Of the rows of a group under a condition, those above the middle of the
-            scale and those below it count n^-balance each, n being how many they are: at 1 both
-            sides weigh the same, at 0 every row does.
+            scale and those below it count n^-balance each, n being their number: at 1 both sides
+            weigh the same, at 0 every row does.
         objective: Weight of each loss term over the rows of this source alone. None: they are
             compared together with the rows of ``train``, under the recipe's objective; of a source
             without conditions, the recipe's ``mse`` and ``correlation`` (``mse`` if it has
@@ -89,19 +80,19 @@ class Source(Settings):
         return (self.file,) if isinstance(self.file, str) else tuple(self.file)
 
     @model_validator(mode="after")
-    def _objective_fits(self) -> Self:
-        if not self.files:
-            raise InputError("Source key 'file' must name a file or more. Got an empty list.")
-        if self.vectors is not None and len(self.files) > 1:
-            raise InputError("Source key 'file' must name one file beside 'vectors'. Got several.")
-        usable = ("vectors",) if self.vectors is not None else ("rows", "pairs")
+    def _check(self) -> Self:
+        has_vectors = self.vectors is not None
+        if not self.files or (has_vectors and len(self.files) > 1):
+            number = "one file with 'vectors'" if has_vectors else "a file or more"
+            raise InputError(f"Source key 'file' must name {number}; got {len(self.files)} files.")
         for name in self.objective or {}:
-            if OBJECTIVES[name].compares not in usable:
-                known = [one for one, kind in OBJECTIVES.items() if kind.compares in usable]
-                kind = "with" if self.vectors is not None else "without"
+            objective = OBJECTIVES[name]
+            if not (
+                objective.compares == "vectors" if has_vectors else objective.uses_similarities
+            ):
                 raise InputError(
-                    f"Source key 'objective' of a source {kind} 'vectors' must have terms of "
-                    f"{', '.join(known)}. Got {name!r}."
+                    f"The objective {name!r} does not apply to a source "
+                    f"{'with' if has_vectors else 'without'} 'vectors'."
                 )
         return self
 
@@ -114,7 +105,7 @@ class Recipe(Settings):
         train: Training file, relative to the working directory: similarities, for ``softmax``
             classes of NLI, for ``triplet`` triplets.
         dev: File the best epoch is chosen on, of similarities or triplets; never a test file.
-        encoder: How sentences and condition meet (C-STS §4.1).
+        encoder: Architecture: how sentences and condition are encoded (C-STS §4.1).
         backbone: Hub name or local folder of a pre-trained model; ``default`` or a folder that
             ``condsim export`` wrote is rebuilt in float32 first.
         license: Licence of the model, as the Hub names it (``apache-2.0``), for its card.
@@ -127,26 +118,26 @@ class Recipe(Settings):
         fusion: How a tri-encoder joins sentence and condition.
         rank: Dimension of its embeddings where the fusion is ``low-rank``.
         dropout: Dropout of the backbone in [0, 1); None keeps the backbone's own.
-        max_seq_length: Longest input in tokens. In training the rest is cut off, with a warning;
-            afterwards a bi- or tri-encoder reads longer texts in pieces.
+        max_seq_length: Longest input in tokens. Training cuts off the rest, with a warning;
+            afterwards a bi- or tri-encoder reads longer texts in chunks.
         objective: Weight of each loss term, such as ``{mse: 1, quad: 1}``.
         margin: Margin of Quad (READING.md: 1), or of triplets (SBERT: 1).
         scale: Inverse temperature of the ranking objectives.
-        ranking_margin: How far apart ``ranking`` wants two cosines, in [0, 2].
+        ranking_margin: How far apart ``ranking`` pushes two cosines, in [0, 2].
         ties: Whether ``quad``, ``pair-order`` and the losses of CCL on pairs take sentence pairs
             with two equal labels, as the released code does, the first row as the higher one.
         tau: τ of BCL, which divides the cosines (CCL Eq. 10).
-        sigma: σ of BCL in [0, 1]: from this label on, a row's own sentence 2 is no negative.
+        sigma: σ of BCL in [0, 1]: from this label on, a row's own sentence 2 is not a negative.
         middle_tolerance: How far ``mse`` and ``correlation`` let a row labelled 3 be from a gold of
             0.5, in [0, 0.5].
         epochs: Passes over the training rows; the model is measured after each. With ``steps``,
             the number of equal parts that these are cut into.
         patience: End the run after this many epochs in a row without a better one; None: never.
-        keep: Which epoch is the model: the ``best`` on the dev file, or the ``last``.
+        keep: Epoch that becomes the model: the ``best`` on the dev file, or the ``last``.
         chosen_by: Dev figure that the best epoch is chosen by: ``spearman``, or ``both``, the mean
             of Spearman and pair accuracy. Of a dev file of triplets it is always their accuracy.
         steps: Optimizer steps of a run with ``sources``; None: an epoch draws ``train`` once, and
-            of each source as much as its share asks for, going on where the epoch before stopped.
+            of each source as much as its share asks for, continuing where the epoch before stopped.
         batch_size: Rows in a batch; the high and the low row of a pair are two rows. With
             ``sources``, distinct inputs: texts under a condition, each encoded once.
         gradient_accumulation: Batches per optimizer step.
@@ -156,13 +147,13 @@ class Recipe(Settings):
         warmup: Share of the steps in [0, 1) over which the learning rate rises.
         weight_decay: Weight decay of AdamW, not on biases and layer norms.
         max_grad_norm: Gradients are clipped to this norm; None: not at all.
-        inputs: What a cross-encoder is given, in training and afterwards (C-STS Table 10).
-        train_rows: Train on this many labelled rows at most, whole pairs; None for all.
-        train_share: Share of the training file beside those of the ``sources``.
+        inputs: Texts that a cross-encoder reads, in training and afterwards (C-STS Table 10).
+        train_rows: Maximum number of labelled rows to train on, whole pairs; None for all.
+        train_share: Share of the training file next to those of the ``sources``.
         sources: Data mixed with the training file in every batch, by name; see below.
         length_grouped: Whether batches hold rows of similar length.
-        freeze: What is not trained: ``embeddings``, those of the words, or ``encoder``, the whole
-            backbone, so that only the layers on top are.
+        freeze: Parts that are not trained: ``embeddings``, those of the words, or ``encoder``, the
+            whole backbone, so that only the layers on top are trained.
         precision: ``auto`` is on a CPU the faster of float32 and bfloat16, measured when the run
             starts, and on a GPU bfloat16 where it has it.
         attention: Implementation of the attention. ``auto``: with a ``precision`` of ``auto``, on a
@@ -176,7 +167,7 @@ class Recipe(Settings):
 
     what: ClassVar[str] = "recipe"
 
-    name: Annotated[str, _rule("without '/'", lambda name: "/" not in name)]
+    name: str
     train: str
     dev: str
     encoder: Literal["bi-encoder", "tri-encoder", "cross-encoder"] = "bi-encoder"
@@ -193,11 +184,11 @@ class Recipe(Settings):
     objective: Weights = Field(default_factory=lambda: {"mse": 1.0})
     margin: NotNegative = 1.0
     scale: Positive = 20.0
-    ranking_margin: Annotated[float, _rule("in [0, 2]", lambda value: 0 <= value <= 2)] = 0.1
+    ranking_margin: Annotated[float, Field(ge=0, le=2)] = 0.1
     ties: Literal["dropped", "kept"] = "dropped"
     tau: Positive = 5.0
     sigma: Share = 0.5
-    middle_tolerance: Annotated[float, _rule("in [0, 0.5]", lambda value: 0 <= value <= 0.5)] = 0.0
+    middle_tolerance: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     epochs: Count = 3
     patience: Count | None = None
     keep: Literal["best", "last"] = "best"
@@ -206,7 +197,7 @@ class Recipe(Settings):
     batch_size: Count = 32
     gradient_accumulation: Count = 1
     learning_rate: Positive = 3e-5
-    layer_decay: Annotated[float, _rule("in (0, 1]", lambda value: 0 < value <= 1)] = 1.0
+    layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     schedule: Literal["linear", "cosine", "constant"] = "linear"
     warmup: Rate = 0.1
     weight_decay: NotNegative = 0.0
@@ -220,132 +211,136 @@ class Recipe(Settings):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     attention: Literal["auto", "eager", "sdpa"] = "auto"
     checkpoint_steps: Annotated[int, Field(ge=0)] = 0
-    seed: Annotated[int, _rule("in [0, 2^32)", lambda value: 0 <= value < 2**32)] = 42
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 42
 
     @model_validator(mode="before")
     @classmethod
-    def _without_retired(cls, values: object) -> object:
-        """Drops keys that recipes had before version 0.1, where they said nothing."""
-        if not isinstance(values, Mapping):
-            return values
-        for key in _RETIRED:
-            if values.get(key):
-                raise InputError(
-                    f"The recipe key {key!r} is no more. Name the file under 'sources' instead."
-                )
-        return {key: value for key, value in values.items() if key not in _RETIRED}
+    def _drop_retired_keys(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Drop keys that recipes had before version 0.1, where they have no value."""
+        retired = ("plain", "siblings", "sibling_rate")
+        return {key: value for key, value in values.items() if value or key not in retired}
 
     @property
-    def terms(self) -> tuple[str, ...]:
-        """The objectives with a weight above 0."""
-        return tuple(name for name, weight in self.objective.items() if weight)
+    def terms(self) -> dict[str, float]:
+        """Weights of the objectives that are above 0."""
+        return {name: weight for name, weight in self.objective.items() if weight}
 
     @property
     def pair_terms(self) -> tuple[str, ...]:
-        """The objectives that compare the two rows of a sentence pair."""
-        return tuple(name for name in self.terms if OBJECTIVES[name].compares == "pairs")
+        """The objectives that compare the rows of a sentence pair."""
+        return tuple(name for name in self.terms if OBJECTIVES[name].needs_pairs)
 
     @property
-    def data_objective(self) -> str | None:
-        """The objective that takes data of its own kind, if the recipe has one."""
-        return next((name for name in self.terms if OBJECTIVES[name].stands_alone), None)
+    def loss_options(self) -> LossOptions:
+        """Numbers that the objectives take."""
+        return LossOptions(**{key: getattr(self, key) for key in LossOptions.model_fields})
+
+    @property
+    def text_format(self) -> TextFormat:
+        """Form in which the model reads condition and sentences."""
+        return TextFormat(self.order, self.layout, self.inputs)
+
+    @property
+    def train_kind(self) -> Literal["similarities", "classes", "triplets"]:
+        """Kind of data that the objective is trained on."""
+        if "softmax" in self.terms:
+            return "classes"
+        return "triplets" if "triplet" in self.terms else "similarities"
+
+    @property
+    def mixed_sources(self) -> dict[str, Source]:
+        """The training file as the first source, and the sources of the recipe."""
+        train = Source(
+            file=self.train, share=self.train_share, rows=self.train_rows, objective=self.terms
+        )
+        return {"train": train, **self.sources}
+
+    @property
+    def files(self) -> list[Path]:
+        """Local files of the recipe, without data from the Hub at a revision."""
+        names: list[str | None] = [self.train, self.dev]
+        for source in self.sources.values():
+            names += [*source.files, source.vectors]
+        return [Path(name) for name in names if name is not None and parse_hub_name(name) is None]
 
     @model_validator(mode="after")
-    def _objective_fits(self) -> Self:
-        chosen = {name: OBJECTIVES[name] for name in self.terms}
-        vectors = [name for name, one in chosen.items() if one.compares == "vectors"]
-        if vectors:
-            raise InputError(
-                f"The objective {vectors[0]!r} is for a source with a teacher's vectors. Name it "
-                "under 'sources', not in the recipe's own objective."
-            )
+    def _check_keys(self) -> Self:
+        compared = {OBJECTIVES[name].compares for name in self.terms}
         rules = {
+            "name": ("/" not in self.name, "without '/'"),
             "middle_tolerance": (
-                not self.middle_tolerance or any(one.tolerant for one in chosen.values()),
-                "0 without 'mse' or 'correlation', which alone heed it",
-            ),
-            "objective": (
-                "classification" not in chosen
-                or (self.encoder == "cross-encoder" and len(chosen) == 1),
-                "of a cross-encoder and without other terms for 'classification'",
+                not self.middle_tolerance or "weighted rows" in compared,
+                "0 without 'mse' or 'correlation'",
             ),
             "patience": (self.patience is None or self.keep == "best", "null with 'keep: last'"),
             "inputs": (
                 self.inputs == "both" or self.encoder == "cross-encoder",
-                f"'both' for a {self.encoder}, which compares sentences under a condition",
+                f"'both' for a {self.encoder}",
             ),
             "freeze": (
                 "encoder" not in self.freeze or self.encoder != "bi-encoder" or self.transform,
-                "without 'encoder' for a bi-encoder without 'transform', of which nothing is left",
+                "without 'encoder' for a bi-encoder without 'transform': no trainable parameters "
+                "would remain",
             ),
-            "batch_size": (not self.pair_terms or self.batch_size >= 2, "at least 2"),
-            "dropout": (
-                self.dropout != 0 or not any(one.needs_dropout for one in chosen.values()),
-                "above 0 for 'bcl'",
+            "batch_size": (
+                self.batch_size >= 2 or not self.pair_terms,
+                "at least 2 for an objective on pairs",
+            ),
+            "dropout": (self.dropout != 0 or "views" not in compared, "above 0 for 'bcl'"),
+            "steps": (
+                self.steps is None or (bool(self.sources) and self.steps >= self.epochs),
+                f"at least 'epochs', {self.epochs}" if self.sources else "null without 'sources'",
+            ),
+            "sources": (
+                not self.sources
+                or ("train" not in self.sources and self.encoder != "cross-encoder"),
+                "without the name 'train', and empty for a cross-encoder",
             ),
         }
         for key, (holds, rule) in rules.items():
             if not holds:
-                raise InputError(f"Recipe key '{key}' must be {rule}. Got {getattr(self, key)!r}.")
-        if self.data_objective is not None:
-            self._check_alone(self.data_objective)
-        for name, objective in chosen.items():
-            if self.encoder == "cross-encoder" and not objective.cross_encoder:
-                usable = [one for one, known in OBJECTIVES.items() if known.cross_encoder]
-                raise InputError(
-                    f"The objective {name!r} does not apply to a cross-encoder: it compares "
-                    "encodings of each sentence under a condition, and a cross-encoder makes none "
-                    f"(C-STS §4.1). Use one of {', '.join(usable)}, or a bi- or tri-encoder."
-                )
+                value = reprlib.repr(getattr(self, key))
+                raise InputError(f"Recipe key '{key}' must be {rule}; got {value}.")
         return self
 
     @model_validator(mode="after")
-    def _sources_fit(self) -> Self:
-        if not self.sources:
-            if self.steps is not None:
+    def _check_objectives(self) -> Self:
+        for name in self.terms:
+            objective = OBJECTIVES[name]
+            if objective.compares == "vectors":
                 raise InputError(
-                    "The recipe key 'steps' is for a recipe with 'sources', whose epochs have no "
-                    "end of their own. Give 'epochs' instead."
+                    f"The objective {name!r} is for a source with a teacher's vectors; name it "
+                    "under 'sources'."
                 )
-            return self
-        if self.steps is not None and self.steps < self.epochs:
-            raise InputError(
-                f"Recipe key 'steps' must be at least 'epochs', {self.epochs}. Got {self.steps}."
-            )
-        if "train" in self.sources:
-            raise InputError(
-                "A source cannot be called 'train', which is the training file itself; its share "
-                "is 'train_share'."
-            )
-        if self.encoder == "cross-encoder":
-            raise InputError(
-                "The recipe key 'sources' is for a bi- or tri-encoder. Got a cross-encoder."
-            )
-        alone = [name for name in self.terms if OBJECTIVES[name].compares not in ("rows", "pairs")]
-        if alone:
-            raise InputError(
-                f"The objective {alone[0]!r} does not go with 'sources', whose rows are compared "
-                "by their cosines. Leave it out, or train without sources."
-            )
+            if self.encoder == "cross-encoder" and not objective.cross_encoder:
+                raise InputError(
+                    f"The objective {name!r} does not apply to a cross-encoder, which encodes no "
+                    "sentence by itself (C-STS §4.1)."
+                )
+            if objective.compares == "levels" and self.encoder != "cross-encoder":
+                raise InputError(f"The objective {name!r} is for a cross-encoder.")
+            if objective.stands_alone and self.encoder != "bi-encoder":
+                raise InputError(
+                    f"The objective {name!r} is for a bi-encoder: its data have no conditions."
+                )
+            alone = objective.stands_alone or objective.compares == "levels"
+            if alone and (
+                len(self.terms) > 1 or (objective.stands_alone and self.terms[name] != 1)
+            ):
+                raise InputError(
+                    f"The objective {name!r} must be the only one, with the weight 1; train with "
+                    "one recipe after the other instead."
+                )
+            if self.sources and not objective.uses_similarities:
+                raise InputError(
+                    f"The objective {name!r} does not go with 'sources', whose rows are compared "
+                    "by their cosines."
+                )
         return self
-
-    def _check_alone(self, name: str) -> None:
-        """Checks an objective whose data have no conditions."""
-        if self.terms != (name,) or self.objective[name] != 1:
-            raise InputError(
-                f"The objective {name!r} stands alone, with the weight 1: its data have no "
-                f"similarities. Got {self.objective!r}. Train by one recipe after the other, each "
-                "with the folder of the one before as its backbone."
-            )
-        if self.encoder != "bi-encoder":
-            raise InputError(
-                f"The objective {name!r} is for a bi-encoder: its data are sentences without "
-                f"conditions, to be encoded one by one. Got a {self.encoder}."
-            )
 
 
 def load_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Recipe:
-    """Reads a recipe and changes single keys of it.
+    """Read a recipe and change single keys of it.
 
     Args:
         path: A YAML file, a mapping from the fields of :class:`Recipe` to values.
@@ -361,5 +356,5 @@ def load_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Recipe:
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:
-    """Writes a recipe so that :func:`load_recipe` gives an equal one."""
+    """Write a recipe so that :func:`load_recipe` returns an equal one."""
     write_mapping(recipe.model_dump(), path)

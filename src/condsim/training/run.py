@@ -1,4 +1,4 @@
-"""Trains a recipe into a folder, or resumes or reads what the folder holds."""
+"""Runs: train a recipe into a folder, or resume or read what the folder contains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from condsim.cache import locked
 from condsim.errors import CondSimError
 from condsim.io import write_text
 from condsim.model.backbone import without_progress_bars
-from condsim.training.data import DevData, TrainingData, load_data, revisions_of, used_rows
+from condsim.training.card import write_model
+from condsim.training.data import DevData, TrainingData, file_revisions, load_data, sample_rows
 from condsim.training.folder import (
     CHECKPOINTS,
     HISTORY,
@@ -27,21 +28,20 @@ from condsim.training.folder import (
     check_same,
     finished_run,
     prepare_output,
-    withdraw_output,
-    writes_told,
+    remove_empty_output,
+    writing_checkpoints,
 )
 from condsim.training.recipe import Recipe, load_recipe
-from condsim.training.saving import write_model
-from condsim.training.trainer import Run, build_run
+from condsim.training.trainer import TrainingRun, build_run
 
-_LOGGER = logging.getLogger("condsim")
+logger = logging.getLogger("condsim")
 
 
 @without_progress_bars()
 def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | None:
-    """Trains by a recipe and writes the model folder.
+    """Train by a recipe and write the model folder.
 
-    The folder holds the model as sentence-transformers saves it, ``condsim.json`` (order and
+    The folder contains the model as sentence-transformers saves it, ``condsim.json`` (order and
     calibration), ``README.md`` (the card), ``recipe.yaml``, ``training.json`` (the course of the
     run) and ``report.json`` (its evaluation on the dev file), which is written last. Checkpoints
     are kept until then.
@@ -50,14 +50,15 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | 
     `close_process_group` before the program ends, as ``condsim train`` does.
 
     Args:
-        output: A folder that is new, empty or, with ``resume``, holds the unfinished run.
-        resume: Whether to go on from the last complete checkpoint.
+        recipe: The recipe.
+        output: A folder that is new, empty or, with ``resume``, contains the unfinished run.
+        resume: Whether to continue from the last complete checkpoint.
 
     Returns:
-        The finished run; None in the processes of a multi-process run but the main one.
+        The finished run; None in the processes of a multi-process run except the main one.
 
     Raises:
-        KeyboardInterrupt: If Ctrl-C ended the run; what was done up to then can be resumed.
+        KeyboardInterrupt: If Ctrl-C ended the run; it can be resumed.
         InputError: If the data, the recipe or the folder break a rule.
     """
     started = time.monotonic()
@@ -65,20 +66,20 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | 
     train, dev = load_data(recipe)
     if process.is_main_process:
         prepare_output(output, recipe, resume=resume)
-        check_data(output, revisions_of(recipe), resume=resume)
+        check_data(output, file_revisions(recipe.files), resume=resume)
     process.wait_for_everyone()
     try:
         run = build_run(recipe, train, dev, output)
     except CondSimError:
         if process.is_main_process and not resume:
-            withdraw_output(output)
+            remove_empty_output(output)
         raise
     checkpoint = run.last_checkpoint(output) if resume else None
     if checkpoint is not None:
-        _LOGGER.info("going on from %s", checkpoint.name)
-    with run.interrupt.listening(), writes_told(output):
+        logger.info("continuing from %s", checkpoint.name)
+    with run.checkpoints.listening(), writing_checkpoints(output):
         run.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if run.interrupt.interrupted and run.trainer.state.global_step < run.trainer.state.max_steps:
+    if run.checkpoints.interrupted and run.trainer.state.global_step < run.trainer.state.max_steps:
         raise KeyboardInterrupt
     if process.is_main_process:
         _finish(run, recipe, train, dev, output, started=started)
@@ -87,21 +88,28 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | 
 
 
 def close_process_group() -> None:
-    """Ends the group of the processes of a run; does nothing where there is one process.
+    """End the group of the processes of a run; does nothing where there is one process.
 
-    A process that ends while the threads of its group are alive may abort, whatever its run did.
+    A process that ends while the threads of its group are alive may abort.
     """
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
-        gc.collect()  # models and losses hold the group, in circles: until they go it has threads
+        # Models and losses refer to the group in circles, and it has threads until they are freed.
+        gc.collect()
 
 
 def _finish(
-    run: Run, recipe: Recipe, train: TrainingData, dev: DevData, output: Path, *, started: float
+    run: TrainingRun,
+    recipe: Recipe,
+    train: TrainingData,
+    dev: DevData,
+    output: Path,
+    *,
+    started: float,
 ) -> None:
-    """Writes what the folder of a trained model holds, the report last."""
+    """Write the files of a trained model's folder, the report last."""
     report = write_model(run.model, recipe, output, train=train, dev=dev)
-    rows = len(used_rows(train, recipe))
+    rows = len(sample_rows(train, recipe.train_rows))
     history: dict[str, object] = {
         "recipe": recipe.model_dump(),
         "train": {"name": train.name, "revision": train.revision, "rows": rows},
@@ -109,7 +117,7 @@ def _finish(
     }
     if run.sources:
         history["sources"] = run.sources
-    history["precision"] = run.arithmetic.model_dump()
+    history["precision"] = run.precision.model_dump()
     if accuracy := _percent_by_epoch(run, "eval_accuracy"):
         history["dev_accuracy_by_epoch"] = accuracy
     history["seconds"] = round(time.monotonic() - started, 1)
@@ -118,47 +126,47 @@ def _finish(
     report.to_json(output / REPORT)
 
 
-def _percent_by_epoch(run: Run, key: str) -> list[float]:
-    """A dev metric x100 after each epoch."""
+def _percent_by_epoch(run: TrainingRun, key: str) -> list[float]:
+    """Dev metric x100 after each epoch."""
     log = run.trainer.state.log_history
     return [round(100 * entry[key], 3) for entry in log if key in entry]
 
 
 def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> FinishedRun | None:
-    """Trains by a recipe, unless the folder holds that run already.
+    """Train by a recipe, unless the folder contains that run already.
 
-    A lock beside the folder keeps two processes from one run; it dies with its process.
+    A lock next to the folder keeps two processes from one run; it ends with its process.
 
     Args:
+        recipe: The recipe.
         folder: The folder of the run: new, or with this run, finished or not.
-        wait: Whether to wait where another process is at this run.
+        wait: Whether to wait where another process works on this run.
 
     Returns:
-        The finished run; None if another process is at it and ``wait`` is off.
+        The finished run; None if another process works on it and ``wait`` is off.
 
     Raises:
-        InputError: If the folder holds a run of another recipe, or the recipe or its data break a
-            rule.
-        KeyboardInterrupt: If Ctrl-C ended the run; the same call goes on with it.
-        MissingExtraError: If the ``train`` extra is not installed.
+        InputError: If the folder contains a run of another recipe, or the recipe or its data break
+            a rule.
+        KeyboardInterrupt: If Ctrl-C ended the run; the same call continues it.
     """
-    run = _finished(recipe, folder)
+    run = _read_finished(recipe, folder)
     if run is not None:
         return run
-    with locked(folder.with_name(f"{folder.name}.lock"), wait=wait) as held:
-        return (_finished(recipe, folder) or _train(recipe, folder)) if held else None
+    with locked(folder.with_name(f"{folder.name}.lock"), wait=wait) as is_locked:
+        if not is_locked:
+            return None
+        run = _read_finished(recipe, folder)
+        if run is not None:
+            return run
+        if not (folder / RECIPE).is_file():
+            return fit(recipe, folder)
+        stored = load_recipe(folder / RECIPE)
+        check_same(recipe, stored, folder)
+        return fit(stored, folder, resume=True)
 
 
-def _train(recipe: Recipe, folder: Path) -> FinishedRun | None:
-    started = folder / RECIPE
-    if not started.is_file():
-        return fit(recipe, folder)
-    known = load_recipe(started)
-    check_same(recipe, known, folder)
-    return fit(known, folder, resume=True)
-
-
-def _finished(recipe: Recipe, folder: Path) -> FinishedRun | None:
+def _read_finished(recipe: Recipe, folder: Path) -> FinishedRun | None:
     run = finished_run(folder)
     if run is not None:
         check_same(recipe, run.recipe, folder)

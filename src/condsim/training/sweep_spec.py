@@ -1,4 +1,4 @@
-"""A sweep: a base recipe, the keys to vary and how, checked before anything runs."""
+"""Specification of a sweep: a base recipe and the keys to vary, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, ClassVar, Literal
 
 import yaml
 from pydantic import Field
@@ -25,26 +25,29 @@ from condsim.training.recipe import Recipe, load_recipe
 Point = dict[str, Any]
 """A value for each key of the space, of the type of the recipe's field."""
 
-Sampler = Literal["grid", "random", "tpe"]
-
-_MOST_TRIALS = 1_000  # points of a grid, trials or seeds
-_LISTS = ("grid", "choice")
-_RANGES = ("uniform", "log_uniform", "integer")
-_LONGEST_NAME = 120
-_LARGEST = sys.float_info.max  # NaN, infinity and longer whole numbers are no bounds
-_DIGITS = 4
-_FIXED = {
+MAX_TRIALS = 1_000
+MAX_NAME_LENGTH = 120
+SIGNIFICANT_DIGITS = 4
+KINDS = ("grid", "choice", "uniform", "log_uniform", "integer")
+FIXED_KEYS = {
     "name": "it is the name of the model",
     "dev": "scores on different dev files cannot be compared",
-    "seed": "a seed chosen by its result is luck; the best recipe is trained with 'seeds' anyway",
-    "sources": "a sweep goes on only with the files it began with; make one for each mixture",
+    "seed": "a seed chosen by its result is luck; use 'seeds'",
+    "sources": "a sweep is resumed with the files that it began with; make one for each mixture",
 }
 
 
 @dataclass(frozen=True)
-class Values:
-    """A list of values, one or more, all different."""
+class Parameter:
+    """Values or range of a recipe key.
 
+    Attributes:
+        kind: ``values``, or of a range ``uniform``, ``log_uniform`` (uniform in the logarithm) or
+            ``integer``.
+        ends: The values, all different, or the two bounds of the range.
+    """
+
+    kind: str
     ends: tuple[Any, ...]
 
     @property
@@ -52,65 +55,41 @@ class Values:
         """Each value as a short text; Optuna stores no mappings."""
         return tuple(value_text(value) for value in self.ends)
 
-    def draw(self, random: Random) -> Any:  # noqa: ANN401  (a recipe value of any type)
-        """Draws one of the values, each as likely."""
-        return random.choice(self.ends)
-
-    def record(self) -> dict[str, Any]:
-        """The list as plain values."""
-        return {"values": list(self.ends)}
-
-
-@dataclass(frozen=True)
-class Range:
-    """A range of numbers.
-
-    Attributes:
-        kind: ``uniform``, ``log_uniform`` (uniform in the logarithm) or ``integer``.
-        low: The lowest number.
-        high: The highest number, above ``low``.
-    """
-
-    kind: Literal["uniform", "log_uniform", "integer"]
-    low: float
-    high: float
-
     @property
-    def ends(self) -> tuple[float, float]:
-        """The bounds."""
-        return self.low, self.high
+    def text(self) -> str:
+        """The values or the range as a short text."""
+        if self.kind == "values":
+            return ", ".join(self.labels)
+        return f"{self.ends[0]} to {self.ends[1]}, {self.kind}"
 
-    def draw(self, random: Random) -> float:
-        """Draws a number, rounded as :meth:`rounded` does."""
+    def draw(self, random: Random) -> Any:  # noqa: ANN401
+        """Draw one of the values, each with the same probability, or a number of the range."""
+        if self.kind == "values":
+            return random.choice(self.ends)
+        low, high = self.ends
         if self.kind == "integer":
-            return random.randint(int(self.low), int(self.high))
+            return random.randint(low, high)
         if self.kind == "log_uniform":
-            return self.rounded(math.exp(random.uniform(math.log(self.low), math.log(self.high))))
-        return self.rounded(random.uniform(self.low, self.high))
+            return self.rounded(math.exp(random.uniform(math.log(low), math.log(high))))
+        return self.rounded(random.uniform(low, high))
 
     def rounded(self, value: float) -> float:
-        """Rounds to four significant digits within the bounds; whole numbers stay."""
-        if self.kind == "integer":
-            return value
-        return min(max(float(f"{value:.{_DIGITS}g}"), self.low), self.high)
-
-    def record(self) -> dict[str, Any]:
-        """The range as plain values."""
-        return {self.kind: [self.low, self.high]}
-
-
-Parameter = Values | Range
+        """Round a number to four significant digits within the range."""
+        low, high = self.ends
+        return float(min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), low), high))
 
 
 @dataclass(frozen=True)
 class SweepSpec:
-    """What ``condsim sweep`` runs.
+    """Specification of a sweep.
 
     Attributes:
         name: Name of the sweep and of its Optuna study.
         base: The base recipe with the keys of ``set`` changed.
         space: The recipe keys that vary, dotted for a weight such as ``objective.quad``.
         sampler: ``grid`` runs every combination, ``random`` and ``tpe`` run ``trials`` of them.
+        trials: Number of trials.
+        seed: Seed of the sampler.
         seeds: Recipe seeds that the best recipe is trained with at the end, all different.
         test: Held-out file, scored once at the end; never used for choosing.
     """
@@ -118,14 +97,14 @@ class SweepSpec:
     name: str
     base: Recipe
     space: Mapping[str, Parameter]
-    sampler: Sampler
+    sampler: Literal["grid", "random", "tpe"]
     trials: int
     seed: int
     seeds: tuple[int, ...]
     test: str | None = None
 
     def planned(self) -> list[Point] | None:
-        """One point a trial, the same at each call; None for ``tpe``, which learns from results."""
+        """One point a trial, the same at each call; None for ``tpe``, which uses the results."""
         if self.sampler == "tpe":
             return None
         if self.sampler == "grid":
@@ -138,53 +117,49 @@ class SweepSpec:
         ]
 
     def recipe_for(self, point: Point, *, seed: int | None = None) -> Recipe:
-        """The recipe of a point, or InputError if its values do not go together."""
-        return _changed(self.base, {**point, **({} if seed is None else {"seed": seed})})
+        """Recipe of a point; InputError if its values do not go together."""
+        return _changed_recipe(self.base, point if seed is None else {**point, "seed": seed})
 
     def search(self) -> dict[str, Any]:
-        """Gives all that decides the trials, as plain values: what a storage file belongs to."""
+        """Plain values that decide the trials; a storage file belongs to them.
+
+        The recipe is given without defaults, so that a new key changes nothing.
+        """
         defaults = Recipe(name="", train="", dev="").model_dump()
-        chosen = {key: one for key, one in self.base.model_dump().items() if one != defaults[key]}
+        recipe = self.base.model_dump()
         return {
-            "recipe": chosen,  # without defaults, so that a key that is new says nothing
-            "space": {key: parameter.record() for key, parameter in self.space.items()},
+            "recipe": {key: value for key, value in recipe.items() if value != defaults[key]},
+            "space": {key: {p.kind: list(p.ends)} for key, p in self.space.items()},
             "sampler": self.sampler,
             "trials": self.trials,
             "seed": self.seed,
         }
 
 
-def _changed(base: Recipe, point: Point) -> Recipe:
-    """A recipe with other values; a dotted key changes one weight of all."""
-    changes: dict[str, Any] = {}
-    for key, value in point.items():
-        head, _, part = key.partition(".")
-        if part:
-            changes[head] = {**changes.get(head, getattr(base, head)), part: value}
-        else:
-            changes[head] = value
-    return base.replaced(**changes)
-
-
 class _SweepFile(Settings):
-    """The keys of a sweep file."""
+    """Keys of a sweep file."""
+
+    what: ClassVar[str] = "sweep"
 
     name: str
     recipe: str
     set: dict[str, Any] = Field(default_factory=dict)
-    space: dict[str, Any]
-    sampler: Sampler = "grid"
-    trials: Annotated[int, Field(ge=1, le=_MOST_TRIALS)] | None = None
+    space: dict[str, Any] = Field(min_length=1)
+    sampler: Literal["grid", "random", "tpe"] = "grid"
+    trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)] | None = None
     seed: Annotated[int, Field(ge=0)] = 0
     seeds: int | list[int] = 3
     test: str | None = None
 
 
 def load_sweep(path: Path) -> SweepSpec:
-    """Reads a sweep and makes every recipe of it that is known in advance.
+    """Read a sweep and make every recipe of it that is known in advance.
 
     Args:
         path: A YAML file; ``docs/sweep.md`` lists its keys.
+
+    Returns:
+        The specification.
 
     Raises:
         InputError: If the file or its base recipe cannot be read, a key is unknown or missing, a
@@ -192,32 +167,21 @@ def load_sweep(path: Path) -> SweepSpec:
     """
     values = read_mapping(path, what="sweep")
     try:
-        return _load(validated(_SweepFile, values, what="sweep", source=str(path)))
+        return _build_spec(validated(_SweepFile, values, what="sweep", source=str(path)))
     except InputError as error:
         text = str(error)
         raise InputError(text if str(path) in text else f"{path}: {text}") from error
 
 
-def _load(file: _SweepFile) -> SweepSpec:
-    if not file.space:
-        raise InputError("'space' must have one key or more; there is nothing to vary.")
+def _build_spec(file: _SweepFile) -> SweepSpec:
     space = {key: _parameter(key, value) for key, value in file.space.items()}
     _check_keys(space, file.set)
-    # The text of a value, as --set takes it
+    # The text of a value, as --set takes it.
     overrides = [
         f"{key}={yaml.safe_dump(value, default_flow_style=True, width=math.inf)}"
         for key, value in file.set.items()
     ]
     base = load_recipe(Path(file.recipe), overrides=overrides)
-    seeds = file.seeds
-    if isinstance(seeds, int):  # that many after the one that the trials were chosen with
-        seeds = list(range(base.seed + 1, base.seed + 1 + min(seeds, _MOST_TRIALS + 1)))
-    known = len(set(seeds)) == len(seeds) and all(0 <= seed < 2**32 for seed in seeds)
-    if not (known and 1 <= len(seeds) <= _MOST_TRIALS):
-        raise InputError(
-            f"'seeds' must be a number from 1 to {_MOST_TRIALS}, or a list of as many different "
-            f"seeds in [0, 2^32). Got {reprlib.repr(file.seeds)}."
-        )
     spec = SweepSpec(
         name=file.name,
         base=base,
@@ -225,7 +189,7 @@ def _load(file: _SweepFile) -> SweepSpec:
         sampler=file.sampler,
         trials=_trials(file, space),
         seed=file.seed,
-        seeds=tuple(seeds),
+        seeds=_seeds(file.seeds, base.seed),
         test=file.test,
     )
     for point in spec.planned() or ():
@@ -236,108 +200,117 @@ def _load(file: _SweepFile) -> SweepSpec:
     return spec
 
 
+def _parameter(key: str, value: object) -> Parameter:
+    """Read the values or the range of a key of ``space``."""
+    kind, ends = (
+        next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else ("", 0)
+    )
+    if not isinstance(ends, list) or not ends:
+        raise InputError(
+            f"'space': '{key}' must be one of {', '.join(KINDS)} with a list of one value or more, "
+            f"such as {{grid: [1, 2]}}; got {reprlib.repr(value)}."
+        )
+    if kind in ("grid", "choice"):
+        return Parameter("values", tuple(ends))
+    if kind not in KINDS:
+        raise InputError(f"'space': '{key}': {unknown_name('kind of range', str(kind), KINDS)}")
+    numbers = all(type(end) in (int, float) and abs(end) <= sys.float_info.max for end in ends)
+    low, high = ends if len(ends) == 2 and numbers else (0, 0)
+    is_integer = type(low) is type(high) is int
+    if low >= high or (kind == "integer" and not is_integer):
+        rule = "two integers" if kind == "integer" else "two numbers"
+        raise InputError(
+            f"'space': '{key}' must have {rule}, the lower first, for {kind}; got "
+            f"{reprlib.repr(ends)}."
+        )
+    if kind == "log_uniform" and low <= 0:
+        raise InputError(f"'space': '{key}' must be above 0 for log_uniform; got {ends}.")
+    return Parameter(kind, (low, high) if kind == "integer" else (float(low), float(high)))
+
+
 def _check_keys(space: Mapping[str, Parameter], fixed: Mapping[str, Any]) -> None:
-    """Checks the names of the recipe keys in ``space`` and ``set``."""
+    """Check the names of the recipe keys in ``space`` and ``set``."""
     fields = Recipe.model_fields
-    for where, keys in (("space", space), ("set", fixed)):
+    for section, keys in (("space", space), ("set", fixed)):
         for key in keys:
             head, dot, part = key.partition(".")
             if head not in fields:
-                raise InputError(f"'{where}': {unknown_name('recipe key', key, fields)}")
-            if dot and (get_origin(fields[head].annotation) is not dict or not part):
-                raise InputError(f"'{where}': {key!r} must be a recipe key; no key is within it.")
+                raise InputError(f"'{section}': {unknown_name('recipe key', key, fields)}")
+            if dot and (head not in ("objective", "sources") or not part):
+                raise InputError(f"'{section}': {key!r} is not a recipe key.")
     for key in space:
-        if (head := key.partition(".")[0]) in _FIXED:
-            raise InputError(f"'space' must not have '{key}': {_FIXED[head]}.")
+        head = key.partition(".")[0]
+        if head in FIXED_KEYS:
+            raise InputError(f"'space' must not have '{key}': {FIXED_KEYS[head]}.")
         if key in fixed:
             raise InputError(f"'{key}' must be in 'space' or in 'set', not in both.")
         if head != key and head in space:
-            raise InputError(f"'space' must not have both '{head}' and '{key}'; leave one out.")
+            raise InputError(f"'space' must not have both '{head}' and '{key}'.")
 
 
 def _typed(base: Recipe, space: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Makes a recipe with each value, by which it gets its type."""
+    """Make a recipe with each value, which gives the value its type."""
     first = {key: parameter.ends[0] for key, parameter in space.items()}
     typed: dict[str, Parameter] = {}
     for key, parameter in space.items():
-        values = [_typed_value(base, {**first, key: value}, key) for value in parameter.ends]
-        labels = [value_text(value) for value in values]
-        for label in labels:
-            if labels.count(label) > 1:
-                raise InputError(f"'space': '{key}' has the value {label} twice; leave one out.")
-        typed[key] = (
-            Range(parameter.kind, *values)
-            if isinstance(parameter, Range)
-            else Values(tuple(values))
-        )
+        ends = [_typed_value(base, {**first, key: value}, key) for value in parameter.ends]
+        typed[key] = Parameter(parameter.kind, tuple(ends))
+        labels = typed[key].labels
+        if len(set(labels)) < len(labels):
+            raise InputError(f"'space': '{key}' has a value twice: {', '.join(labels)}.")
     return typed
 
 
 def _typed_value(base: Recipe, point: Point, key: str) -> Any:  # noqa: ANN401
     head, _, part = key.partition(".")
     try:
-        value = getattr(_changed(base, point), head)
+        value = getattr(_changed_recipe(base, point), head)
     except InputError as error:
         raise InputError(f"'space': no recipe with {point_text(point)}: {error}") from error
     return value[part] if part else value
 
 
+def _changed_recipe(base: Recipe, point: Point) -> Recipe:
+    """Change values of a recipe; a dotted key changes one weight of all."""
+    changes: dict[str, Any] = {}
+    for key, value in point.items():
+        head, _, part = key.partition(".")
+        if part:
+            value = {**changes.get(head, getattr(base, head)), part: value}
+        changes[head] = value
+    return base.replaced(**changes)
+
+
 def _trials(file: _SweepFile, space: Mapping[str, Parameter]) -> int:
-    """The number of trials, which a grid has by itself."""
+    """Number of trials, which a grid has by itself."""
     if file.sampler != "grid":
         if file.trials is None:
             raise InputError("the sweep key 'trials' is missing.")
         return file.trials
-    for key, parameter in space.items():
-        if isinstance(parameter, Range):
-            raise InputError(
-                f"The sampler 'grid' needs a list of values for every key. Got a range for '{key}';"
-                " give it as {grid: [...]}, or use the sampler 'random' or 'tpe'."
-            )
     if file.trials is not None:
         raise InputError("'trials' does not go with the sampler 'grid', which runs every point.")
+    for key, parameter in space.items():
+        if parameter.kind != "values":
+            raise InputError(
+                f"The sampler 'grid' needs a list of values for every key; '{key}' has a range."
+            )
     number = math.prod(len(parameter.ends) for parameter in space.values())
-    if number > _MOST_TRIALS:
-        raise InputError(
-            f"A grid must have at most {_MOST_TRIALS} points. Got {number}; give fewer values, or "
-            "use the sampler 'random' or 'tpe'."
-        )
+    if number > MAX_TRIALS:
+        raise InputError(f"A grid must have at most {MAX_TRIALS} points; got {number}.")
     return number
 
 
-def _parameter(key: str, given: object) -> Parameter:
-    """Reads what a key of ``space`` may be."""
-    kinds = (*_LISTS, *_RANGES)
-    if not isinstance(given, dict) or len(given) != 1:
+def _seeds(seeds: int | list[int], first: int) -> tuple[int, ...]:
+    """Seeds of the best recipe; a number stands for as many after the seed of the trials."""
+    if isinstance(seeds, int):
+        seeds = list(range(first + 1, first + 1 + min(seeds, MAX_TRIALS + 1)))
+    valid = len(set(seeds)) == len(seeds) and all(0 <= seed < 2**32 for seed in seeds)
+    if not (valid and 1 <= len(seeds) <= MAX_TRIALS):
         raise InputError(
-            f"'space': '{key}' must be one of {', '.join(kinds)} with a list, "
-            f"such as {{grid: [1, 2]}}. Got {reprlib.repr(given)}."
+            f"'seeds' must be a number from 1 to {MAX_TRIALS}, or a list of as many different "
+            f"seeds in [0, 2^32); got {reprlib.repr(seeds)}."
         )
-    kind, content = next(iter(given.items()))
-    if kind not in kinds:
-        raise InputError(f"'space': '{key}': {unknown_name('kind of range', str(kind), kinds)}")
-    if not isinstance(content, list) or not content:
-        raise InputError(
-            f"'space': '{key}' must have a list of one value or more. Got {kind}: "
-            f"{reprlib.repr(content)}."
-        )
-    if kind in _LISTS:
-        return Values(tuple(content))
-    types: tuple[type, ...] = (int,) if kind == "integer" else (int, float)
-    if (
-        len(content) != 2
-        or not all(type(bound) in types and abs(bound) <= _LARGEST for bound in content)
-        or not content[0] < content[1]
-    ):
-        rule = "two whole numbers" if kind == "integer" else "two numbers"
-        raise InputError(
-            f"'space': '{key}' must have {rule}, the lower first, for {kind}. Got "
-            f"{reprlib.repr(content)}."
-        )
-    if kind == "log_uniform" and content[0] <= 0:
-        raise InputError(f"'space': '{key}' must be above 0 for log_uniform. Got {content!r}.")
-    low, high = content if kind == "integer" else map(float, content)
-    return Range(kind, low, high)
+    return tuple(seeds)
 
 
 def value_text(value: object) -> str:
@@ -345,7 +318,7 @@ def value_text(value: object) -> str:
     if isinstance(value, Mapping):
         return "+".join(f"{name}{value_text(part)}" for name, part in value.items())
     if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
+        return json.dumps(value)
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     return str(value)
@@ -357,10 +330,10 @@ def point_text(point: Mapping[str, Any]) -> str:
 
 
 def point_name(point: Mapping[str, Any]) -> str:
-    """Names the run folder of a point; other points have other names."""
+    """Name the run folder of a point; different points have different names."""
     text = point_text(point)
     plain = re.sub(r"[^\w.,=+-]", "-", text, flags=re.ASCII)
-    if plain == text and len(text) <= _LONGEST_NAME:
+    if plain == text and len(text) <= MAX_NAME_LENGTH:
         return text
     digest = hashlib.sha256(json.dumps(point).encode()).hexdigest()[:8]
-    return f"{plain[:_LONGEST_NAME]}-{digest}"
+    return f"{plain[:MAX_NAME_LENGTH]}-{digest}"

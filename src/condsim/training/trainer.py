@@ -1,8 +1,11 @@
-"""Assembles a sentence-transformers trainer from a recipe."""
+"""Trainer of sentence-transformers, assembled from the model, data and loss of a recipe."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -12,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate import PartialState
+from accelerate.utils import broadcast_object_list
 from datasets import Dataset
 from sentence_transformers import (
     CrossEncoder,
@@ -23,8 +27,15 @@ from sentence_transformers import (
 )
 from sentence_transformers.base.evaluation.evaluator import BaseEvaluator
 from sentence_transformers.base.model_card import BaseModelCardCallback
+from sentence_transformers.sentence_transformer.losses import SoftmaxLoss
 from torch import nn
-from transformers import PrinterCallback, TrainerCallback, set_seed
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    PrinterCallback,
+    TrainerCallback,
+    set_seed,
+)
 
 from condsim.data.nli import NLI_CLASSES
 from condsim.data.statistics import pair_rows
@@ -32,17 +43,21 @@ from condsim.data.triplets import Triplets
 from condsim.errors import InputError
 from condsim.evaluation.correlation import spearman
 from condsim.evaluation.metrics import pair_accuracy, triplet_wins
+from condsim.io import write_text
 from condsim.model.builders import build_bi_encoder, build_cross_encoder, separator_of
+from condsim.model.precision import (
+    TrainingPrecision,
+    backbone_of,
+    choose_training_precision,
+    set_attention,
+)
 from condsim.model.torch import CrossEncoderScorer, EncoderScorer
 from condsim.model.tri_encoder import build_tri_encoder
-from condsim.training.arithmetic import Arithmetic, backbone_of, choose_arithmetic
-from condsim.training.batches import ITEM, SourceCollator, batch_sampler, source_sampler
+from condsim.training.batches import ITEM, PairBatchSampler, SourceBatchSampler, SourceCollator
 from condsim.training.callbacks import (
     LOSS_STATE,
     CheckpointCallback,
-    InterruptCallback,
     LossStateCallback,
-    PatienceCallback,
     ProgressCallback,
     load_loss_state,
     loss_state,
@@ -51,43 +66,55 @@ from condsim.training.data import (
     DevData,
     TrainingData,
     dev_pairs,
-    training_set,
-    used_rows,
+    sample_rows,
+    similarity_set,
+    supervised_set,
     warn_of_cuts,
 )
-from condsim.training.folder import CHECKPOINTS, last_checkpoint
-from condsim.training.losses.base import LossOptions
-from condsim.training.losses.similarity import SoftmaxLoss, TripletLoss
-from condsim.training.losses.weighted import CrossEncoderSimilarityLoss, MixedLoss, WeightedSumLoss
+from condsim.training.folder import CHECKPOINTS, HISTORY, last_checkpoint
 from condsim.training.mixture import read_mixture
-from condsim.training.recipe import Recipe
+from condsim.training.objective_loss import (
+    CrossEncoderLoss,
+    FloatTripletLoss,
+    MixedLoss,
+    ObjectiveLoss,
+    average_gradients,
+    embedding_dimension,
+)
+from condsim.training.recipe import Recipe, TextFormat
 from condsim.training.restore import open_backbone
 from condsim.types import Task
 
 Model = SentenceTransformer | CrossEncoder
 
 
-def scorer_of(model: Model, recipe: Recipe) -> EncoderScorer | CrossEncoderScorer:
-    """Makes a scorer of a model in memory; it has no calibration."""
+def uncalibrated_scorer(
+    model: Model, *, name: str, text_format: TextFormat
+) -> EncoderScorer | CrossEncoderScorer:
+    """Make a scorer of a model in memory; it has no calibration."""
     if isinstance(model, SentenceTransformer):
-        return EncoderScorer(model, name=recipe.name, order=recipe.order)
-    layout, inputs = recipe.layout, recipe.inputs
+        return EncoderScorer(model, name=name, order=text_format.order)
     return CrossEncoderScorer(
-        model, name=recipe.name, order=recipe.order, layout=layout, inputs=inputs
+        model,
+        name=name,
+        order=text_format.order,
+        layout=text_format.layout,
+        inputs=text_format.inputs,
     )
 
 
 class DevEvaluator(BaseEvaluator):
-    """Spearman on the labelled rows of the dev file, as a sentence-transformers evaluator."""
+    """Spearman on the labelled rows of the dev file, as a sentence-transformers evaluator.
 
-    # Of triplets it is the Spearman of their pairs, and the epoch is chosen by their accuracy.
+    Of triplets it is the Spearman of their pairs, and the epoch is chosen by their accuracy.
+    """
 
-    def __init__(self, dev: DevData, recipe: Recipe) -> None:
+    def __init__(self, dev: DevData, *, chosen_by: str, text_format: TextFormat) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._triplets = dev if isinstance(dev, Triplets) else None
-        # the figure that the epoch is chosen by
-        self.metric = self.primary_metric = "accuracy" if self._triplets else recipe.chosen_by
-        self._recipe = recipe
+        self._has_triplets = isinstance(dev, Triplets)
+        # The figure that the best epoch is chosen by.
+        self.metric = self.primary_metric = "accuracy" if self._has_triplets else chosen_by
+        self._text_format = text_format
         self._dev = dev_pairs(dev).labelled()
         self._pairing = pair_rows(self._dev) if self.metric == "both" else None
 
@@ -98,43 +125,42 @@ class DevEvaluator(BaseEvaluator):
         epoch: int = -1,
         steps: int = -1,
     ) -> dict[str, float]:
-        """Scores the rows."""
+        """Score the rows."""
         dev = self._dev
-        scores = scorer_of(model, self._recipe).score(
-            dev.sentences1, dev.sentences2, dev.conditions, scale="raw"
-        )
+        scorer = uncalibrated_scorer(model, name="dev", text_format=self._text_format)
+        scores = scorer.score(dev.sentences1, dev.sentences2, dev.conditions, scale="raw")
         order = float(np.nan_to_num(spearman(scores, dev.gold)))
         figures = {"spearman": order}
         if self._pairing is not None:
-            right = pair_accuracy(scores, high=self._pairing.high, low=self._pairing.low)
-            figures["both"] = order if np.isnan(right) else (order + right) / 2
-        if self._triplets:
+            accuracy = pair_accuracy(scores, high=self._pairing.high, low=self._pairing.low)
+            figures["both"] = order if np.isnan(accuracy) else (order + accuracy) / 2
+        if self._has_triplets:
             figures["accuracy"] = float(triplet_wins(scores).mean())
         return figures
 
 
 @dataclass(frozen=True)
-class Run:
-    """A trainer and what has to be asked of it after training."""
+class TrainingRun:
+    """A trainer, and the parts of it that are read during and after training."""
 
     trainer: SentenceTransformerTrainer | CrossEncoderTrainer
     model: Model
     loss: nn.Module
-    interrupt: InterruptCallback
-    arithmetic: Arithmetic
+    checkpoints: CheckpointCallback
+    precision: TrainingPrecision
     sources: Mapping[str, object]
 
     def last_checkpoint(self, output: Path) -> Path | None:
-        """Finds what the run in a folder can be resumed from, and restores the loss's weights."""
-        also = LOSS_STATE if loss_state(self.loss) else None
-        checkpoint = last_checkpoint(output, also=also)
+        """Find the checkpoint to resume from, and restore the loss's own weights."""
+        extra_file = LOSS_STATE if loss_state(self.loss) else None
+        checkpoint = last_checkpoint(output, extra_file=extra_file)
         if checkpoint is not None:
             load_loss_state(self.loss, checkpoint)
         return checkpoint
 
 
 def build_model(recipe: Recipe) -> Model:
-    """Builds the untrained encoder of a recipe; its new layers depend on the recipe's seed."""
+    """Build the untrained encoder of a recipe; its new layers depend on the recipe's seed."""
     set_seed(recipe.seed)
     builders: dict[str, Callable[..., Model]] = {
         "bi-encoder": build_bi_encoder,
@@ -155,63 +181,92 @@ def build_model(recipe: Recipe) -> Model:
         )
 
 
-def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -> Run:
-    """Builds everything a run needs; nothing is trained yet.
+def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -> TrainingRun:
+    """Build everything that a run needs; nothing is trained yet.
 
     Args:
+        recipe: The recipe.
+        train: The training data.
         dev: The data the best epoch is chosen on.
-
-    Raises:
-        InputError: If the data or the backbone do not fit the recipe.
+        output: The folder of the run.
     """
     model = build_model(recipe)
-    # An example of ours, or the cards of checkpoints would quote training rows.
+    # A neutral example, or the cards of checkpoints would quote training rows.
     model.model_card_data.widget = [{"text": "A man throws a ball."}]
-    _freeze(model, recipe)
-    arithmetic = choose_arithmetic(model, recipe, output)
+    backbone = backbone_of(model)
+    parts = {"embeddings": backbone.get_input_embeddings(), "encoder": backbone}
+    for name in recipe.freeze:
+        parts[name].requires_grad_(False)
+    precision = _precision(backbone, recipe, output / HISTORY)
     feed = _feed(model, recipe, train)
-    evaluator = DevEvaluator(dev, recipe)
-    interrupt = InterruptCallback()
-    callbacks: list[TrainerCallback] = [interrupt, ProgressCallback()]
+    evaluator = DevEvaluator(dev, chosen_by=recipe.chosen_by, text_format=recipe.text_format)
+    checkpoints = CheckpointCallback(recipe.checkpoint_steps)
+    callbacks: list[TrainerCallback] = [checkpoints, ProgressCallback()]
     if recipe.patience is not None:
-        callbacks.append(PatienceCallback(recipe.patience))
-    if recipe.checkpoint_steps:
-        callbacks.append(CheckpointCallback(recipe.checkpoint_steps))
-    loss = feed.loss
-    if loss_state(loss):
-        callbacks.append(LossStateCallback(loss))
-    arguments = _arguments(recipe, output, feed.sampler, model, metric=evaluator.metric)
-    arguments["bf16"] = arithmetic.bfloat16
+        callbacks.append(EarlyStoppingCallback(recipe.patience))
+    if loss_state(feed.loss):
+        callbacks.append(LossStateCallback(feed.loss))
+    arguments = {
+        **_arguments(recipe, _layer_rates(recipe, model)),
+        "output_dir": str(output / CHECKPOINTS),
+        "batch_sampler": feed.sampler,
+        "metric_for_best_model": evaluator.metric,
+        "bf16": precision.bfloat16,
+    }
     common: dict[str, Any] = {
         "model": model,
         "train_dataset": feed.dataset,
-        "loss": loss,
+        "loss": feed.loss,
         "evaluator": evaluator,
         "data_collator": feed.collator,
         "callbacks": callbacks,
     }
     trainer: SentenceTransformerTrainer | CrossEncoderTrainer
     if isinstance(model, SentenceTransformer):
-        given = SentenceTransformerTrainingArguments(**arguments)
-        trainer = SentenceTransformerTrainer(args=given, **common)
+        trainer = SentenceTransformerTrainer(
+            args=SentenceTransformerTrainingArguments(**arguments), **common
+        )
     else:
         trainer = CrossEncoderTrainer(args=CrossEncoderTrainingArguments(**arguments), **common)
     # They print every log line, and write cards that would copy training rows.
     for callback in (PrinterCallback, BaseModelCardCallback):
         trainer.remove_callback(callback)
-    return Run(
+    return TrainingRun(
         trainer=trainer,
         model=model,
-        loss=loss,
-        interrupt=interrupt,
-        arithmetic=arithmetic,
+        loss=feed.loss,
+        checkpoints=checkpoints,
+        precision=precision,
         sources=feed.sources,
     )
 
 
+def _precision(backbone: PreTrainedModel, recipe: Recipe, history: Path) -> TrainingPrecision:
+    """Choose number format and attention, the same in all processes; a resumed run keeps them."""
+    process = PartialState()
+    values: list[dict[str, Any]] = [{}]
+    if process.is_main_process:
+        chosen = None
+        with suppress(OSError, ValueError, KeyError):
+            stored = json.loads(history.read_text(encoding="utf-8"))
+            chosen = TrainingPrecision(**stored["precision"])
+        if chosen is None:
+            chosen = choose_training_precision(
+                backbone, precision=recipe.precision, attention=recipe.attention
+            )
+        values = [chosen.model_dump()]
+        history.parent.mkdir(parents=True, exist_ok=True)
+        write_text(history, json.dumps({"precision": values[0]}, indent=2))
+    if process.num_processes > 1:
+        broadcast_object_list(values)
+    precision = TrainingPrecision(**values[0])
+    set_attention(backbone, precision.attention)
+    return precision
+
+
 @dataclass(frozen=True)
 class _Feed:
-    """What a trainer is given to train on."""
+    """Data and loss of a trainer."""
 
     dataset: Dataset
     loss: nn.Module
@@ -221,94 +276,112 @@ class _Feed:
 
 
 def _feed(model: Model, recipe: Recipe, train: TrainingData) -> _Feed:
-    """Turns the data into what the trainer is given."""
-    rows = used_rows(train, recipe)
-    if recipe.sources and isinstance(model, SentenceTransformer) and isinstance(train, Task):
+    """Turn the data into the form of the trainer."""
+    rows = sample_rows(train, recipe.train_rows)
+    if isinstance(model, SentenceTransformer) and isinstance(train, Task) and recipe.sources:
         return _mixed_feed(model, recipe, train)
-    separator = ""
-    if isinstance(model, CrossEncoder):
-        separator = separator_of(model.tokenizer, recipe.layout)
-    given = training_set(rows, recipe, separator=separator)
-    warn_of_cuts(_inputs(given.dataset, recipe), model.tokenizer, recipe.max_seq_length)
+    if not isinstance(rows, Task):
+        training_set = supervised_set(rows)
+    else:
+        if rows.conditions is None and recipe.encoder == "tri-encoder":
+            raise InputError(f"{rows.name} has no conditions, which a tri-encoder needs.")
+        separator = None
+        if isinstance(model, CrossEncoder):
+            separator = separator_of(model.tokenizer, recipe.layout)
+        training_set = similarity_set(
+            rows,
+            recipe.text_format,
+            separator=separator,
+            pair_terms=recipe.pair_terms,
+            ties=recipe.ties,
+        )
+    dataset = training_set.dataset
+    texts: Iterable[Any] = chain(
+        *(dataset[name] for name in dataset.column_names if name != "label")
+    )
+    # A tri-encoder reads condition and sentence separately.
+    if recipe.encoder == "tri-encoder":
+        texts = chain.from_iterable(texts)
+    warn_of_cuts(texts, model.tokenizer, recipe.max_seq_length)
     return _Feed(
-        dataset=given.dataset,
+        dataset=dataset,
         loss=_loss(model, recipe),
-        sampler=partial(batch_sampler, given, length_grouped=recipe.length_grouped),
+        sampler=partial(PairBatchSampler, training_set, length_grouped=recipe.length_grouped),
     )
 
 
-def _inputs(dataset: Dataset, recipe: Recipe) -> Iterable[str | Sequence[str]]:
-    """What the encoder is given of each row: texts, or pairs of texts that it reads as one."""
-    columns = [dataset[name] for name in dataset.column_names if name != "label"]
-    cells = chain(*columns)
-    return chain.from_iterable(cells) if recipe.encoder == "tri-encoder" else cells
-
-
 def _mixed_feed(model: SentenceTransformer, recipe: Recipe, train: Task) -> _Feed:
-    """The same of a recipe with sources: one data set of numbers, which the collator looks up."""
-    mixture = read_mixture(train, recipe, dimension=model.get_embedding_dimension())
+    """Join the sources in one data set of item numbers, which the collator looks up."""
+    mixture = read_mixture(
+        train,
+        recipe.mixed_sources,
+        order=recipe.order,
+        batch_size=recipe.batch_size,
+        dimension=model.get_embedding_dimension(),
+    )
+    if recipe.encoder == "tri-encoder" and any(isinstance(text, str) for text in mixture.inputs):
+        raise InputError("A tri-encoder needs a condition in every row of every source.")
     warn_of_cuts(mixture.inputs, model.tokenizer, recipe.max_seq_length)
-    processes = PartialState().num_processes
+    batches = batches_per_epoch(recipe, inputs=int(mixture.units["train"].costs.sum()))
     return _Feed(
         dataset=Dataset.from_dict({ITEM: range(len(mixture))}),
-        loss=MixedLoss(model, mixture.parts, _options(recipe)),
-        sampler=partial(source_sampler, mixture, recipe, processes=processes),
+        loss=MixedLoss(model, mixture.parts, recipe.loss_options),
+        sampler=partial(SourceBatchSampler, mixture, batches=batches),
         collator=SourceCollator(mixture, model.preprocess, device=model.device.type),
         sources=mixture.facts,
     )
 
 
-def _freeze(model: Model, recipe: Recipe) -> None:
-    """Keeps the backbone or its word embeddings as they are, if the recipe says so."""
-    backbone = backbone_of(model)
-    parts = {"embeddings": backbone.get_input_embeddings(), "encoder": backbone}
-    for name in recipe.freeze:
-        parts[name].requires_grad_(False)
+def batches_per_epoch(recipe: Recipe, *, inputs: int) -> int:
+    """Batches of an epoch over all processes; ``train`` has so many distinct inputs."""
+    if recipe.steps is not None:
+        steps = math.ceil(recipe.steps / recipe.epochs)
+        return steps * recipe.gradient_accumulation * int(PartialState().num_processes)
+    shares = sum(source.share for source in recipe.mixed_sources.values())
+    inputs_per_batch = recipe.batch_size * recipe.train_share / shares
+    return max(1, round(inputs / inputs_per_batch))
 
 
 def _loss(model: Model, recipe: Recipe) -> nn.Module:
     if not isinstance(model, SentenceTransformer):
-        return CrossEncoderSimilarityLoss(model, recipe.objective, _options(recipe))
-    if recipe.data_objective == "softmax":
-        return SoftmaxLoss(model, classes=len(NLI_CLASSES))
-    if recipe.data_objective == "triplet":
-        return TripletLoss(model, margin=recipe.margin)
-    return WeightedSumLoss(model, recipe.objective, _options(recipe))
+        return CrossEncoderLoss(model, recipe.objective, recipe.loss_options)
+    if recipe.train_kind == "classes":
+        # The classifier belongs to the loss: it is trained and stored in checkpoints.
+        loss = SoftmaxLoss(model, embedding_dimension(model), num_labels=len(NLI_CLASSES))
+        average_gradients(loss.classifier)
+        return loss
+    if recipe.train_kind == "triplets":
+        return FloatTripletLoss(model, triplet_margin=recipe.margin)
+    return ObjectiveLoss(model, recipe.objective, recipe.loss_options)
 
 
-def _options(recipe: Recipe) -> LossOptions:
-    return LossOptions(**{one: getattr(recipe, one) for one in LossOptions.model_fields})
-
-
-def _arguments(
-    recipe: Recipe, output: Path, sampler: Callable[..., Any], model: Model, *, metric: str
-) -> dict[str, Any]:
-    """Arguments of the trainer; AdamW is torch's fused one where the device has it."""
+def _arguments(recipe: Recipe, layer_rates: Mapping[str, float]) -> dict[str, Any]:
+    """Arguments of the trainer that follow from the recipe alone."""
+    constant = recipe.schedule == "constant"
     return {
-        "output_dir": str(output / CHECKPOINTS),
         "num_train_epochs": recipe.epochs,
         "max_steps": recipe.steps or -1,
         "per_device_train_batch_size": recipe.batch_size,
         "gradient_accumulation_steps": recipe.gradient_accumulation,
         "learning_rate": recipe.learning_rate,
-        "learning_rate_mapping": _layer_rates(recipe, model),
-        "lr_scheduler_type": recipe.schedule
-        if recipe.schedule != "constant"
-        else "constant_with_warmup",
+        "learning_rate_mapping": layer_rates,
+        "lr_scheduler_type": "constant_with_warmup" if constant else recipe.schedule,
         "warmup_steps": recipe.warmup,
         "weight_decay": recipe.weight_decay,
-        "max_grad_norm": recipe.max_grad_norm or 0.0,  # at 0 the library clips nothing
+        # At 0 the library clips nothing.
+        "max_grad_norm": recipe.max_grad_norm or 0.0,
         "optim": "adamw_torch_fused",
-        "ddp_broadcast_buffers": False,  # or processes wait where one has more sub-batches
+        # Else processes would wait where one has more sub-batches than another.
+        "ddp_broadcast_buffers": False,
         "use_cpu": not torch.accelerator.is_available(),
-        "batch_sampler": sampler,
         "seed": recipe.seed,
         "eval_strategy": "epoch",
         "save_strategy": "epoch",
         "save_total_limit": 2,
         "load_best_model_at_end": recipe.keep == "best",
-        "metric_for_best_model": metric,
         "greater_is_better": True,
+        # A resumed run continues to count the epochs of `EarlyStoppingCallback`.
+        "restore_callback_states_from_checkpoint": recipe.patience is not None,
         "logging_steps": 10,
         "disable_tqdm": True,
         "report_to": "none",
@@ -323,7 +396,8 @@ def _layer_rates(recipe: Recipe, model: Model) -> dict[str, float]:
     patterns = [r"\.embeddings\."] + [rf"\.layers?\.{index}\." for index in range(layers)]
     if not layers or not any(".embeddings." in name for name, _ in model.named_parameters()):
         raise InputError(
-            f"'layer_decay' does not know the layers of {recipe.backbone}; set it to 1."
+            f"Recipe key 'layer_decay' must be 1 for {recipe.backbone}, whose layers have unknown "
+            "names."
         )
     depth = len(patterns)
     return {

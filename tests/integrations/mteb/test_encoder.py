@@ -13,7 +13,7 @@ from condsim.integrations.mteb.csts import CSTS
 from condsim.integrations.mteb.encoder import MtebEncoder
 from condsim.integrations.mteb.local_data import local_task
 from condsim.model.builders import build_bi_encoder, build_cross_encoder
-from condsim.model.settings import Settings
+from condsim.model.settings import ModelSettings
 from condsim.model.torch import EncoderScorer
 from condsim.model.tri_encoder import build_tri_encoder
 
@@ -109,7 +109,7 @@ def test_evaluate_tri_encoder_needs_a_condition_on_plain_sts(tiny_backbone, pair
 
 def test_encoder_cross_encoder_folder_refused(tiny_backbone, tmp_path):
     build_cross_encoder(str(tiny_backbone), max_seq_length=48).save_pretrained(str(tmp_path))
-    Settings(kind="cross-encoder", name="cross", order="sentence-first").save(tmp_path)
+    ModelSettings(kind="cross-encoder", name="cross", order="sentence-first").save(tmp_path)
     with pytest.raises(InputError, match="'cross' scores a pair as a whole"):
         MtebEncoder(tmp_path)
 
@@ -150,9 +150,9 @@ def test_model_meta_tells_version_dimension_and_condition():
 
 def test_model_meta_of_a_folder_changes_with_its_files(tiny_backbone, tmp_path):
     build_bi_encoder(str(tiny_backbone), max_seq_length=32).save_pretrained(str(tmp_path))
-    Settings(kind="bi-encoder", name="my model", order="condition-first").save(tmp_path)
+    ModelSettings(kind="bi-encoder", name="my model", order="condition-first").save(tmp_path)
     first = MtebEncoder(tmp_path).mteb_model_meta
-    Settings(kind="bi-encoder", name="my model", order="sentence-first").save(tmp_path)
+    ModelSettings(kind="bi-encoder", name="my model", order="sentence-first").save(tmp_path)
     assert MtebEncoder(tmp_path).mteb_model_meta.revision != first.revision
     assert first.name == "condsim/my-model"
     assert first.framework == ["Sentence Transformers", "PyTorch"]

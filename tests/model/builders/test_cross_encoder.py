@@ -64,7 +64,7 @@ def test_separator_of_none_raises(layout: Any) -> None:
         def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
             return [str(number) for number in ids]
 
-    with pytest.raises(ModelError, match="has no separator to put between two texts"):
+    with pytest.raises(ModelError, match="has no separator"):
         separator_of(Bare(), layout)  # type: ignore[arg-type]
 
 

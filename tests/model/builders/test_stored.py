@@ -8,10 +8,9 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from condsim.errors import InputError
-from condsim.model.backbone import Fusion
 from condsim.model.builders import build_bi_encoder
 from condsim.model.stored import StoredSentences
-from condsim.model.tri_encoder import build_tri_encoder
+from condsim.model.tri_encoder import Fusion, build_tri_encoder
 
 SENTENCES = ["A man throws a ball.", "A girl runs.", "Two dogs swim in a wide lake at noon."]
 CONDITION = "the number of animals"
@@ -41,11 +40,11 @@ def test_stored_sentences_similarities_equal_cosines(model):
 
 
 def test_stored_sentences_of_a_bi_encoder_raises(tiny_backbone):
-    with pytest.raises(InputError, match="Only a tri-encoder keeps sentences apart"):
+    with pytest.raises(InputError, match="need a tri-encoder"):
         StoredSentences.encode(build_bi_encoder(str(tiny_backbone)), SENTENCES)
 
 
 def test_stored_sentences_of_another_dimension_raises(tiny_backbone):
     model = build_tri_encoder(str(tiny_backbone))
-    with pytest.raises(InputError, match=r"have the shape \(n, \d+\)\. Got \(3, 7\)"):
+    with pytest.raises(InputError, match=r"have the shape \(n, \d+\); got \(3, 7\)"):
         StoredSentences(model, np.zeros((3, 7), np.float32))

@@ -17,11 +17,17 @@ from sentence_transformers.base.losses.merged_forward import embed_columns
 from torch import Tensor
 
 from condsim.errors import InputError, ModelError
-from condsim.model.backbone import Fusion, LowRank, Pooling
+from condsim.model.backbone import Pooling
 from condsim.model.builders import build_bi_encoder
-from condsim.model.stored import load_tri_encoder
-from condsim.model.tri_encoder import TriEncoder, build_tri_encoder, distinct_rows
-from condsim.training.losses.weighted import WeightedSumLoss
+from condsim.model.tri_encoder import (
+    Fusion,
+    LowRank,
+    TriEncoder,
+    build_tri_encoder,
+    distinct_rows,
+    load_tri_encoder,
+)
+from condsim.training.objective_loss import ObjectiveLoss
 
 FUSIONS = get_args(Fusion)
 
@@ -76,30 +82,30 @@ def test_tri_encoder_merged_columns_run_each_distinct_text_once(
         torch.testing.assert_close(one, two, atol=1e-5, rtol=0)
 
 
-def test_tri_encoder_hadamard_equals_product_of_parts(
-    tiny_backbone: Path, pairs: list[list[str]]
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_tri_encoder_equals_fusion_of_parts(
+    fusion: Any, tiny_backbone: Path, pairs: list[list[str]]
 ) -> None:
-    model = build_tri_encoder(str(tiny_backbone), fusion="hadamard")
-    plain = build_bi_encoder(str(tiny_backbone))  # the same backbone and pooling, single texts
-    sentences = plain.encode([pair[1] for pair in pairs], convert_to_tensor=True)
-    conditions = plain.encode([pair[0] for pair in pairs], convert_to_tensor=True)
-    with torch.no_grad():
-        expected = sentences * model[0].condition_layer.eval()(conditions)
-    torch.testing.assert_close(model.encode(pairs, convert_to_tensor=True), expected)
-
-
-def test_tri_encoder_concat_equals_dense_of_parts(
-    tiny_backbone: Path, pairs: list[list[str]]
-) -> None:
-    model = build_tri_encoder(str(tiny_backbone), fusion="concat")
+    model = build_tri_encoder(str(tiny_backbone), fusion=fusion, rank=5)
+    # The same backbone and pooling, on single texts.
     plain = build_bi_encoder(str(tiny_backbone))
     sentences = plain.encode([pair[1] for pair in pairs], convert_to_tensor=True)
     conditions = plain.encode([pair[0] for pair in pairs], convert_to_tensor=True)
-    linear = model[0].fusion_layer.layer[0]
+    layer = model[0].fusion_layer
     with torch.no_grad():
-        both = torch.cat([sentences, model[0].condition_layer.eval()(conditions)], dim=1)
-        expected = torch.nn.functional.gelu(both @ linear.weight.T + linear.bias)
-    torch.testing.assert_close(model.encode(pairs, convert_to_tensor=True), expected)
+        conditions = model[0].condition_layer.eval()(conditions)
+        if fusion == "hadamard":
+            expected = sentences * conditions
+        elif fusion == "concat":
+            linear = layer.layer[0]
+            both = torch.cat([sentences, conditions], dim=1)
+            expected = torch.nn.functional.gelu(both @ linear.weight.T + linear.bias)
+        else:
+            matrices = layer.projection(conditions).reshape(3, 5, 32)
+            expected = torch.stack([matrices[row] @ sentences[row] for row in range(3)])
+    embeddings = model.encode(pairs, convert_to_tensor=True)
+    torch.testing.assert_close(embeddings, expected, atol=1e-5, rtol=1e-4)
+    assert model.get_embedding_dimension() == expected.shape[1]
 
 
 def test_low_rank_value_by_hand() -> None:
@@ -111,28 +117,6 @@ def test_low_rank_value_by_hand() -> None:
         fusion.projection.weight.copy_(weight)
     found = fusion(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 2.0]]))
     assert found.tolist() == [[3.0, 8.0]]
-
-
-def test_tri_encoder_low_rank_projects_each_sentence_by_its_condition(
-    tiny_backbone: Path, pairs: list[list[str]]
-) -> None:
-    model = build_tri_encoder(str(tiny_backbone), fusion="low-rank", rank=5)
-    plain = build_bi_encoder(str(tiny_backbone))
-    sentences = plain.encode([pair[1] for pair in pairs], convert_to_tensor=True)
-    conditions = plain.encode([pair[0] for pair in pairs], convert_to_tensor=True)
-    with torch.no_grad():
-        made = model[0].fusion_layer.projection(model[0].condition_layer.eval()(conditions))
-    expected = [
-        matrix.reshape(5, 32) @ sentence for matrix, sentence in zip(made, sentences, strict=True)
-    ]
-    found = model.encode(pairs, convert_to_tensor=True)
-    torch.testing.assert_close(found, torch.stack(expected), atol=1e-5, rtol=1e-4)
-    assert model.get_embedding_dimension() == 5
-
-
-def test_tri_encoder_rank_below_1_raises(tiny_backbone: Path) -> None:
-    with pytest.raises(InputError, match=r"rank must be at least 1\. Got 0"):
-        build_tri_encoder(str(tiny_backbone), fusion="low-rank", rank=0)
 
 
 def test_tri_encoder_hadamard_cosine_equals_two_products_over_stored_vectors(
@@ -216,7 +200,7 @@ def test_tri_encoder_in_trainer_trains_on_one_forward_for_both_columns(
             output_dir=str(tmp_path), per_device_train_batch_size=2, report_to="none", use_cpu=True
         ),
         train_dataset=rows,
-        loss=WeightedSumLoss(model, weights),
+        loss=ObjectiveLoss(model, weights),
     )
     batch = next(iter(trainer.get_train_dataloader()))
     columns, labels = trainer.collect_features(batch)
@@ -253,15 +237,17 @@ def test_tri_encoder_prompt_raises(tiny_backbone: Path, pairs: list[list[str]]) 
 def test_tri_encoder_unknown_fusion_raises(tiny_backbone: Path) -> None:
     with pytest.raises(InputError, match=r"Unknown fusion 'hadamar'\. Did you mean 'hadamard'"):
         build_tri_encoder(str(tiny_backbone), fusion="hadamar")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"rank must be at least 1; got 0"):
+        build_tri_encoder(str(tiny_backbone), fusion="low-rank", rank=0)
 
 
 def test_load_tri_encoder_other_model_raises(tiny_backbone: Path, tmp_path: Path) -> None:
     build_bi_encoder(str(tiny_backbone)).save(str(tmp_path), create_model_card=False)
-    with pytest.raises(ModelError, match=r"holds no tri-encoder: its modules\.json must list"):
+    with pytest.raises(ModelError, match=r"is not a tri-encoder: its modules\.json must list"):
         load_tri_encoder(str(tmp_path))
     with pytest.raises(ModelError, match="no such file"):
         load_tri_encoder(str(tiny_backbone))
-    with pytest.raises(ModelError, match="it must have tri_encoder_config"):
+    with pytest.raises(ModelError, match="it must contain tri_encoder_config"):
         TriEncoder.load(str(tmp_path))
 
 

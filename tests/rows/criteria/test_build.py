@@ -137,13 +137,13 @@ def test_build_cells_of_several_values_are_compared_as_sets(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "the column 'stars' holds numbers.*Grade them with --bins"),
+        ((), "the column 'stars' holds numbers.*grade them with --bins"),
         (("--text", "txt"), "column 'txt' is missing.*Rename 'text' to 'txt'"),
         (("--criteria", "topics"), "Unknown criterion.*'topics'. Did you mean 'topic'"),
         (("--criteria", "topic", "--settings", "wrong.yaml"), "in the settings: 'tpic'. Did you"),
         (("--settings", "key.yaml"), "Unknown criteria key 'skp'. Did you mean 'skip'"),
         (("--output", "tickets.csv"), "is the input itself. Give another --output"),
-        (("--exclude", "tickets.csv", "--bins", "5"), "Of 0 texts .36 left out"),
+        (("--exclude", "tickets.csv", "--bins", "5"), "the 0 texts .36 left out"),
     ],
 )
 def test_command_bad_input_is_one_line(

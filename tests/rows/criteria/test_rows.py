@@ -15,8 +15,8 @@ from condsim.errors import InputError
 from condsim.evaluation.correlation import spearman
 from condsim.rows.criteria.balance import GroupRow, PairRow
 from condsim.rows.criteria.build import criteria_rows
-from condsim.rows.criteria.collect import collect_texts
-from condsim.rows.criteria.draw import draw_groups
+from condsim.rows.criteria.collection import LabelledTexts, collect_texts
+from condsim.rows.criteria.sampler import GroupSampler
 from condsim.rows.criteria.settings import CriteriaSettings
 
 _TOPICS = ("bill", "parcel", "app", "shop", "refund")
@@ -44,6 +44,10 @@ _GRADED = {"size": {"order": ["S", "M", "L"]}}
 def _rows(**changes: object) -> list[GroupRow]:
     settings = CriteriaSettings(**{"rows": 1500, "criteria": _GRADED, **changes})
     return [row for row in criteria_rows(_texts(), settings) if isinstance(row, GroupRow)]
+
+
+def _collected(settings: CriteriaSettings) -> LabelledTexts:
+    return collect_texts(_texts(), settings, name="texts", held_out=HeldOutTexts())
 
 
 def _balance(rows: Sequence[GroupRow | PairRow]) -> dict[tuple[str, str], float]:
@@ -94,12 +98,13 @@ def test_rows_are_true_and_never_twice() -> None:
 
 def test_groups_cut_across_their_first_criterion() -> None:
     settings = CriteriaSettings(rows=1500, criteria=_GRADED)
-    texts = collect_texts(_texts(), settings)
+    texts = _collected(settings)
     both = crossing = 0
-    for _, group in zip(range(40), draw_groups(texts, settings), strict=False):
-        first = [one.distance for one in group.judged if one.criterion == group.judged[0].criterion]
-        assert 0 in first
-        assert max(first) > 0
+    for _, group in zip(range(40), GroupSampler(texts, settings), strict=False):
+        distances = defaultdict(set)
+        for pair in group.judged:
+            distances[pair.criterion].add(pair.distance)
+        assert any(min(of) == 0 < max(of) for of in distances.values())
         pairs = defaultdict(set)
         for one in group.judged:
             pairs[one[:2]].add(one.distance == 0)
@@ -111,10 +116,10 @@ def test_groups_cut_across_their_first_criterion() -> None:
 def test_hard_groups_have_words_that_tell_less() -> None:
     def overlap(hard: float) -> float:
         settings = CriteriaSettings(rows=1000, hard=hard, balance="none")
-        texts = collect_texts(_texts(), settings)
+        texts = _collected(settings)
         drawn = [
             one
-            for _, g in zip(range(60), draw_groups(texts, settings), strict=False)
+            for _, g in zip(range(60), GroupSampler(texts, settings), strict=False)
             for one in g.judged
             if one.criterion == g.judged[0].criterion
         ]
@@ -184,7 +189,7 @@ def test_rows_of_labelled_pairs_are_balanced(form: str) -> None:
 def test_rows_leave_out_texts_that_are_held_out_or_repeated() -> None:
     texts = _texts()
     held_out = HeldOutTexts(frozenset(text_digest(item.text) for item in texts[:150]))
-    kept = collect_texts([*texts, texts[-1]], CriteriaSettings(), held_out=held_out)
+    kept = collect_texts([*texts, texts[-1]], CriteriaSettings(), name="texts", held_out=held_out)
     assert (len(kept.texts), kept.excluded, kept.repeated) == (150, 150, 1)
     rows = criteria_rows(texts, CriteriaSettings(rows=300), held_out=held_out)
     assert not {item.text for item in texts[:150]} & {row.sentence1 for row in rows}
@@ -192,7 +197,7 @@ def test_rows_leave_out_texts_that_are_held_out_or_repeated() -> None:
 
 def test_pairs_of_one_criterion_are_refused() -> None:
     items = [CriteriaText(item.text, {"topic": item.attributes["topic"]}) for item in _texts()]
-    with pytest.raises(InputError, match="no row can be drawn: pairs need texts that are alike in"):
+    with pytest.raises(InputError, match="more criteria"):
         list(criteria_rows(items, CriteriaSettings(form="pairs")))
     assert len(list(criteria_rows(items, CriteriaSettings(rows=100)))) > 80
 
@@ -215,9 +220,9 @@ def test_pairs_fewer_than_balance_one_another_are_refused() -> None:
 
 def test_rows_of_too_few_texts_are_refused() -> None:
     one = [CriteriaText(f"text {n}", {"topic": (str(n),), "all": ("x",)}) for n in range(9)]
-    with pytest.raises(InputError, match=r"two values that two texts each have\. Of 9 texts"):
+    with pytest.raises(InputError, match=r"two values that two texts each have; the 9 texts"):
         list(criteria_rows(one, CriteriaSettings()))
-    with pytest.raises(InputError, match="with the criteria none, none has that"):
+    with pytest.raises(InputError, match="among the criteria none"):
         list(criteria_rows([], CriteriaSettings()))
     pairs = [CriteriaPair("a", "b", {"brand": 1.0}), CriteriaPair("c", "d", {"brand": 0.9})]
     with pytest.raises(InputError, match="a pair that is alike and one that is not"):

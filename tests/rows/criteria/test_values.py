@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from condsim.errors import InputError
-from condsim.rows.criteria.collect import Criterion, canonical_value
 from condsim.rows.criteria.settings import CriterionSettings, derive_wordings
+from condsim.rows.criteria.values import Criterion, canonical_value
 
 
 def _distances(answers: Sequence[Sequence[str]], **settings: Any) -> list[list[int | None]]:
     """The distance of each answer from the first one used, then from each other."""
     bins = settings.pop("bins", None)
     made = Criterion("c", answers, CriterionSettings(**settings), bins=bins)
-    numbers = made.numbers()
+    numbers = made.numbers
     return [[None if min(a, b) < 0 else made.distance(a, b) for b in numbers] for a in numbers]
 
 
@@ -68,7 +68,7 @@ def test_distance_of_opinions_needs_one_pole_each() -> None:
 def test_distance_of_ordered_values_is_that_of_ranks() -> None:
     answers = [("low",), ("normal",), ("high",), ("low", "high")]
     assert _distances(answers, order=["low", "normal", "high"])[0] == [0, 1, 2, None]
-    with pytest.raises(InputError, match="has the value 'high', and its 'order' must list every"):
+    with pytest.raises(InputError, match="the value 'high', which its 'order' does not list"):
         _distances(answers, order=["low", "normal"])
 
 
@@ -76,13 +76,13 @@ def test_distance_of_numbers_is_that_of_bins() -> None:
     answers = [("1",), ("2",), ("30",), ("4e1",)]
     assert _distances(answers, bins=2)[0] == [0, 0, 1, 1]
     assert _distances(answers, bins=9)[0] == [0, 1, 2, 3]
-    with pytest.raises(InputError, match="has 'bins' and its values are no numbers"):
+    with pytest.raises(InputError, match="has 'bins' and its values are not numbers"):
         Criterion("c", [("a",)], CriterionSettings(bins=3), bins=3)
 
 
 def test_bins_of_uneven_numbers_hold_as_many_texts() -> None:
     made = Criterion("c", [("1",), ("2",), ("3",)], CriterionSettings(), texts=[6, 3, 3], bins=2)
-    assert made.numbers() == (0, 1, 1)
+    assert made.numbers == [0, 1, 1]
 
 
 def test_canonical_value_without_words_is_itself() -> None:
@@ -91,7 +91,7 @@ def test_canonical_value_without_words_is_itself() -> None:
 
 
 def test_settings_of_a_wrong_kind_are_one_line() -> None:
-    with pytest.raises(InputError, match="Got True; write yes, no, true and false in quotes"):
+    with pytest.raises(InputError, match="got True; write yes, no, true and false in quotes"):
         CriterionSettings(order=[True, False])
     with pytest.raises(InputError, match="an 'order' of its values or 'bins', not both"):
         CriterionSettings(order=["a", "b"], bins=2)

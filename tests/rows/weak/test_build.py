@@ -19,9 +19,11 @@ from condsim.data.csts import load_csts
 from condsim.data.held_out import text_digest
 from condsim.errors import InputError
 from condsim.io import sha256_of
-from condsim.rows.records import Candidate
-from condsim.rows.weak.build import WeakSettings, _Drawing, build_weak, read_pool
-from condsim.rows.weak.registry import REGISTRY, agreement, coverage
+from condsim.rows.pairs import Candidate
+from condsim.rows.weak.agreement import coverage, function_agreement
+from condsim.rows.weak.build import RowSampler, WeakSettings, build_weak
+from condsim.rows.weak.pool import read_pool
+from condsim.rows.weak.registry import REGISTRY
 from condsim.types import Task
 
 pytest.importorskip("faiss")
@@ -78,8 +80,8 @@ def test_drawing_a_sentence_takes_a_few_kilobytes() -> None:
     texts = [f"{who} {what} {where}" for who in _WHO for what in _WHAT for where in _WHERE[:2]]
     pairs = [Candidate("", "", one, two, one, two) for one, two in pairwise(texts)]
     weighted = [(function, function.weight) for function in REGISTRY if function.weight]
-    list(_Drawing(weighted, rows=100, seed=0).rows(pairs[:1]))  # the trees of words are read once
-    drawing = _Drawing(weighted, rows=100, seed=0)
+    list(RowSampler(weighted, rows=100, seed=0).rows(pairs[:1]))  # the trees of words are read once
+    drawing = RowSampler(weighted, rows=100, seed=0)
     tracemalloc.start()
     drawn = len(list(drawing.rows(pairs)))
     held, _ = tracemalloc.get_traced_memory()
@@ -228,7 +230,7 @@ def test_weak_without_output_prints_coverage(captions: Path) -> None:
     [
         ((), "Files of sentences are needed"),
         (("a.csv", "--check", "b.csv"), "--check reads one labelled file"),
-        (("--functions", "none.py", "--check", "b.csv"), "is no file"),
+        (("--functions", "none.py", "--check", "b.csv"), "is not a file"),
     ],
 )
 def test_weak_bad_options_raise(arguments: tuple[str, ...], message: str) -> None:
@@ -246,7 +248,7 @@ def test_agreement_worked_by_hand() -> None:
         labels=np.array([5, 4, 1, np.nan], np.float32),
         label_range=(1.0, 5.0),
     )
-    report = agreement(task, REGISTRY)  # scores 5, 2, 1
+    report = function_agreement(task, REGISTRY)  # scores 5, 2, 1
     assert report.rows == 3
     assert report.all.spearman == pytest.approx(100)
     assert report.all.mean_absolute_error == pytest.approx(2 / 3)

@@ -95,15 +95,15 @@ def test_read_attribute_absent_says_so() -> None:
     nobody, untold = Sentence("A man reads."), Sentence("A dog runs.")
     assert function.read(nobody) is ABSENT
     assert function.read(untold) is None
-    assert function.void(ABSENT, frozenset({"red"}))
-    assert not function.void(ABSENT, None)
+    assert function.is_inapplicable(ABSENT, frozenset({"red"}))
+    assert not function.is_inapplicable(ABSENT, None)
 
 
 def test_void_count_of_none_needs_both() -> None:
     function = REGISTRY.find("number of people")
     assert function is not None
-    assert not function.void(ABSENT, function.read(Sentence("A man reads.")))
-    assert function.void(ABSENT, ABSENT)
+    assert not function.is_inapplicable(ABSENT, function.read(Sentence("A man reads.")))
+    assert function.is_inapplicable(ABSENT, ABSENT)
 
 
 def test_functions_are_found_by_their_wordings() -> None:

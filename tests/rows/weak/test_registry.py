@@ -72,7 +72,9 @@ def test_compare_label_out_of_range_raises() -> None:
     labelling_function("mood", compare=lambda one, two: 6.0, registry=mine)(lambda sentence: "good")
     found = mine.find("mood")
     assert found is not None
-    with pytest.raises(InputError, match=r"'mood' gave 'good' and 'good' the label 6\.0"):
+    with pytest.raises(
+        InputError, match=r"'mood' must give a label from 1 to 5, .* got 6\.0 for 'good'"
+    ):
         found.score(Sentence("He fell."), Sentence("He ran."))
 
 
@@ -103,7 +105,7 @@ def test_mentions_two_trees_of_one_name_are_told_apart() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("a\n    b\n", "indented by two spaces"), ("a\n  b\n  b\n", "occurs twice")],
+    [("a\n    b\n", "must be indented"), ("a\n  b\n  b\n", "occurs twice")],
 )
 def test_taxonomy_bad_file_raises(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
@@ -131,7 +133,7 @@ def test_verb_forms_doubled_and_irregular() -> None:
 
 @pytest.mark.skipif(not TRAIN.is_file(), reason="the C-STS training file is not there")
 def test_wordings_that_are_conditions_of_csts_are_as_many_as_the_docs_say() -> None:
-    text = (PROJECT / "src/condsim/construction/weak/lists/functions.txt").read_text("utf-8")
+    text = (PROJECT / "src/condsim/rows/weak/lists/functions.txt").read_text("utf-8")
     lines = text.partition("\nconditions\n")[2].splitlines()
     phrases = {phrase.strip() for line in lines for phrase in re.split(r"[,|]", line)}
     phrases = {phrase for phrase in phrases if " " in phrase and "{" not in phrase}

@@ -1,4 +1,4 @@
-"""``condsim build push | pull | status | qualify | prefill | mturk``: people annotate."""
+"""``condsim build push | pull | status | qualify | prefill | mturk``."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from condsim.cli.running import check_outputs
+from condsim.cli.process import check_outputs
+from condsim.errors import InputError
 
 if TYPE_CHECKING:
-    from condsim.annotation.exchange import Pulled
+    from condsim.annotation.exchange import PullReport
     from condsim.annotation.stages import Item
     from condsim.annotation.store import AnnotationStore
 
-Stage = Literal["qualification", "conditions", "verification"]
-StageArgument = Annotated[Stage, typer.Argument(help="Stage of the annotation.")]
+StageName = Literal["qualification", "conditions", "verification"]
+StageArgument = Annotated[StageName, typer.Argument(help="Stage of the annotation.")]
 Folder = Annotated[
-    Path, typer.Option(help="Folder of the data set; annotation.sqlite is kept in it.")
+    Path, typer.Option(help="Folder of the data set, with the file annotation.sqlite.")
 ]
 Server = Annotated[
     str,
@@ -31,22 +32,20 @@ Server = Annotated[
 Data = Annotated[
     Path | None,
     typer.Option(
-        help="qualification: triplets with known answers (a short test of condsim's own if left "
-        "out). conditions: sentence pairs. verification: conditions, as 'pull' wrote them. Left "
-        "out, what was handed out before stays."
+        help="qualification: triplets with known answers (default: a short test of condsim). "
+        "conditions: sentence pairs. verification: conditions, as 'pull' wrote them. If omitted, "
+        "earlier items stay."
     ),
 ]
 Pairs = Annotated[
     Path | None,
-    typer.Option(
-        help="qualification: pairs to write conditions for.", show_default="condsim's own"
-    ),
+    typer.Option(help="qualification: pairs to write conditions for.", show_default="condsim's"),
 ]
 Annotators = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Answers wanted for each item.",
+        help="Answers for each item.",
         show_default="1 for conditions, 3 for verification",
     ),
 ]
@@ -56,21 +55,21 @@ Anyone = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option(
-        help="Where to write what counts (.parquet or .csv).",
+        help="File for the answers that count (.parquet or .csv).",
         show_default="conditions.parquet or ratings.parquet in the folder",
     ),
 ]
-FOLDER = Path("annotation")
-URL = "http://localhost:8080"
+DEFAULT_FOLDER = Path("annotation")
+DEFAULT_URL = "http://localhost:8080"
 
 app = typer.Typer(no_args_is_help=True)
 mturk = typer.Typer(no_args_is_help=True)
 
 
-def items_of(
-    store: AnnotationStore, stage: Stage, data: Path | None, pairs: Path | None
+def _read_items(
+    store: AnnotationStore, stage: StageName, data: Path | None, pairs: Path | None
 ) -> Iterable[Item]:
-    """The items of the input; none where it is left out and there are some already."""
+    """Read the items of the input; none if it is omitted and the store has some."""
     from condsim.annotation.stages import items_to_annotate
 
     if data is None and stage in store.stages():
@@ -78,29 +77,29 @@ def items_of(
     return items_to_annotate(stage, data, pairs=pairs)
 
 
-def show_pulled(store: AnnotationStore, stage: Stage, pulled: Pulled, output: Path | None) -> None:
-    """Prints what a pull brought, and writes the file of the stage."""
+def _show_pull(
+    store: AnnotationStore, stage: StageName, report: PullReport, output: Path | None
+) -> None:
+    """Print the counts of a pull, and write the file of the stage."""
     from condsim.annotation.outcome import write_stage
 
-    foreign = f", {pulled.foreign} of tasks that are not condsim's" if pulled.foreign else ""
+    foreign = f", {report.foreign} of tasks that are not condsim's" if report.foreign else ""
     typer.echo(
-        f"{stage}: {pulled.annotations} annotations, {pulled.new} new, {pulled.changed} edited, "
-        f"{pulled.removed} deleted{foreign}"
+        f"{stage}: {report.annotations} annotations, {report.new} new, {report.changed} edited, "
+        f"{report.removed} deleted{foreign}"
     )
     written = write_stage(store, stage, output)
     if written is not None:
         typer.echo(f"{stage}: {written.rows} rows in {written.path}")
-        show_reasons(written.set_aside)
+        _show_reasons(written.set_aside)
 
 
-def show_reasons(set_aside: Iterable[tuple[str, int]]) -> None:
-    """Prints why answers do not count."""
+def _show_reasons(set_aside: Iterable[tuple[str, int]]) -> None:
     for reason, number in set_aside:
         typer.echo(f"  {number} do not count: {reason}")
 
 
-def show_pool(store: AnnotationStore) -> None:
-    """Prints how many annotators are accepted."""
+def _show_pool(store: AnnotationStore) -> None:
     pool = store.pool().values()
     typer.echo(f"pool: {sum(member.accepted for member in pool)} of {len(pool)} accepted")
 
@@ -110,20 +109,20 @@ def push(
     stage: StageArgument,
     data: Data = None,
     pairs: Pairs = None,
-    folder: Folder = FOLDER,
-    server: Server = URL,
+    folder: Folder = DEFAULT_FOLDER,
+    server: Server = DEFAULT_URL,
     title: Annotated[
         str | None, typer.Option(help="Title of the project.", show_default="folder and stage")
     ] = None,
     annotators: Annotators = None,
     anyone: Anyone = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Make a new project for the unfinished items.")
+        bool, typer.Option("--again", help="Create a new project for the unfinished items.")
     ] = False,
 ) -> None:
-    """Make the Label Studio project of a stage and put its tasks there, each once.
+    """Create the Label Studio project of a stage and add its tasks, each once.
 
-    Run it again with more data, or after `condsim build prefill`: only what is new is added.
+    Run it again with more data, or after `condsim build prefill`: it adds only what is new.
 
     **Examples**
 
@@ -133,40 +132,40 @@ def push(
 
     `condsim build push verification --data annotation/conditions.parquet --annotators 3`
     """
-    from condsim.annotation.exchange import push as hand_out
+    from condsim.annotation.exchange import push_items
     from condsim.annotation.label_studio import open_server
     from condsim.annotation.store import AnnotationStore
 
-    with open_server(server) as where, AnnotationStore(folder, make=True) as store:
-        done = hand_out(
+    with open_server(server) as client, AnnotationStore(folder, make=True) as store:
+        report = push_items(
             store,
-            where,
+            client,
             stage,
-            items_of(store, stage, data, pairs),
+            _read_items(store, stage, data, pairs),
             title=title,
             annotators=annotators,
             anyone=anyone,
             again=again,
         )
     typer.echo(
-        f"{stage}: project {done.project} {'made' if done.made else 'found'}, {done.items} items, "
-        f"{done.added} tasks added, {done.repeated} rows that were there already, "
-        f"{done.predictions} answers of models handed out"
+        f"{stage}: project {report.project} {'created' if report.is_new else 'found'}, "
+        f"{report.items} items, {report.added} tasks added, {report.repeated} rows that were there "
+        f"already, {report.predictions} answers of models sent"
     )
-    typer.echo(f"{where.url}/projects/{done.project}")
+    typer.echo(f"{client.url}/projects/{report.project}")
 
 
 @app.command()
 def pull(
     stage: StageArgument,
-    folder: Folder = FOLDER,
-    server: Server = URL,
+    folder: Folder = DEFAULT_FOLDER,
+    server: Server = DEFAULT_URL,
     output: Output = None,
     hints: Annotated[
         bool,
         typer.Option(
             "--hints",
-            help="conditions: show hints at doubtful conditions on the pages of their pairs, "
+            help="conditions: show hints about doubtful conditions on the pages of their pairs, "
             "where annotators can edit them.",
         ),
     ] = False,
@@ -175,62 +174,66 @@ def pull(
 
     **Example**: `condsim build pull verification`
     """
-    from condsim.annotation.exchange import give_hints, pull as fetch
+    from condsim.annotation.exchange import pull_annotations, show_hints
     from condsim.annotation.label_studio import open_server
     from condsim.annotation.store import AnnotationStore
 
     check_outputs(output=output)
-    with open_server(server) as where, AnnotationStore(folder) as store:
-        show_pulled(store, stage, fetch(store, where, stage), output)
+    with open_server(server) as client, AnnotationStore(folder) as store:
+        _show_pull(store, stage, pull_annotations(store, client, stage), output)
         if hints:
-            changed = give_hints(store, where, stage)
+            changed = show_hints(store, client, stage)
             typer.echo(f"{stage}: hints changed on {changed} pages")
 
 
 @app.command()
 def status(
-    folder: Folder = FOLDER,
-    server: Server = URL,
+    folder: Folder = DEFAULT_FOLDER,
+    server: Server = DEFAULT_URL,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Do not ask the server what waits there.")
+        bool, typer.Option("--offline", help="Do not ask the server for new annotations.")
     ] = False,
 ) -> None:
-    """Show how far each stage is, and why answers do not count."""
+    """Show the progress of each stage, and why answers do not count."""
     from condsim.annotation.exchange import stage_status
     from condsim.annotation.label_studio import open_server
     from condsim.annotation.store import AnnotationStore
 
-    with ExitStack() as opened:
-        store = opened.enter_context(AnnotationStore(folder))
-        where = None if offline else opened.enter_context(open_server(server))
+    with ExitStack() as stack:
+        store = stack.enter_context(AnnotationStore(folder))
+        client = None if offline else stack.enter_context(open_server(server))
         for stage in store.stages():
-            one = stage_status(store, stage, where)
-            finished = f", {one.done} done of {one.wanted} answers each" if one.wanted else ""
-            waiting = f", {one.waiting} to pull" if one.waiting is not None else ""
+            progress = stage_status(store, stage, client)
+            done, waiting = "", ""
+            if progress.target:
+                done = f", {progress.done} done of {progress.target} answers each"
+            if progress.waiting is not None:
+                waiting = f", {progress.waiting} to pull"
             typer.echo(
-                f"{stage}: {one.items} items{finished}; {one.counted} answers by {one.people} "
-                f"people{waiting}"
+                f"{stage}: {progress.items} items{done}; {progress.counted} answers by "
+                f"{progress.people} people{waiting}"
             )
-            show_reasons(one.set_aside)
-            for model, number in one.proposals:
+            _show_reasons(progress.set_aside)
+            for model, number in progress.proposals:
                 typer.echo(f"  {number} started by {model}")
-        show_pool(store)
+        _show_pool(store)
 
 
 @app.command()
 def qualify(
-    folder: Folder = FOLDER,
+    folder: Folder = DEFAULT_FOLDER,
     min_conditions: Annotated[
-        float, typer.Option(help="Share of written conditions that must do.")
+        float, typer.Option(min=0, max=1, help="Minimum share of acceptable conditions.")
     ] = 0.8,
     min_ratings: Annotated[
-        float, typer.Option(help="Share of ratings that must be within 1 of the known answer.")
+        float,
+        typer.Option(min=0, max=1, help="Minimum share of ratings within 1 of the known answer."),
     ] = 0.8,
     accept: Annotated[
-        list[str] | None, typer.Option(help="Take this annotator in, whatever the test says.")
+        list[str] | None, typer.Option(help="Accept this annotator without a test.")
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option(help="Take this annotator out; answers no longer count.")
+        list[str] | None, typer.Option(help="Reject this annotator; answers no longer count.")
     ] = None,
 ) -> None:
     """Score the qualification test and choose the pool of annotators.
@@ -247,15 +250,15 @@ def qualify(
     with AnnotationStore(folder, make=bool(accept)) as store:
         by_hand = decide_by_hand(store, accept=accept or (), reject=reject or ())
         if "qualification" in store.stages() or not by_hand:
-            for one in score_test(store, min_conditions=min_conditions, min_ratings=min_ratings):
-                verdict = {True: "passed", False: "failed", None: "not finished"}[one.accepted]
+            for row in score_test(store, min_conditions=min_conditions, min_ratings=min_ratings):
+                verdict = {True: "passed", False: "failed", None: "not finished"}[row.accepted]
                 typer.echo(
-                    f"{one.annotator}: {verdict}; {one.answered} of {one.items} answered, "
-                    f"conditions {one.condition_score:.2f}, ratings {one.rating_score:.2f}"
+                    f"{row.annotator}: {verdict}; {row.answered} of {row.items} answered, "
+                    f"conditions {row.condition_score:.2f}, ratings {row.rating_score:.2f}"
                 )
         for member in by_hand:
             typer.echo(f"{member.annotator}: {'accepted' if member.accepted else 'rejected'}")
-        show_pool(store)
+        _show_pool(store)
 
 
 @app.command()
@@ -269,30 +272,29 @@ def prefill(
         ),
     ] = "default",
     name: Annotated[
-        str | None, typer.Option(help="Name kept with each row.", show_default="that of the model")
+        str | None, typer.Option(help="Name stored with each row.", show_default="the model's")
     ] = None,
-    folder: Folder = FOLDER,
+    folder: Folder = DEFAULT_FOLDER,
 ) -> None:
     """Let a model answer first; annotators see its answers and change them.
 
-    The model's name stays with every row it had a hand in. Push once more to hand the answers out.
+    The model's name stays with every row it took part in. Push again to send the answers.
 
     **Example**: `condsim build prefill verification --model default`
     """
-    from condsim.annotation.prefill import prefill as answer_first
+    from condsim.annotation.prefill import prefill_stage
     from condsim.annotation.store import AnnotationStore
-    from condsim.errors import InputError
 
     if stage == "qualification":
-        raise InputError("A test is not helped with: prefill conditions or verification.")
+        raise InputError("A test cannot be prefilled; prefill conditions or verification.")
     with AnnotationStore(folder) as store:
-        one = answer_first(store, stage, model, name=name)
+        report = prefill_stage(store, stage, model, name=name)
     if stage == "verification":
-        typer.echo(f"verification: {one.done} rows rated by {one.model}")
+        typer.echo(f"verification: {report.done} rows rated by {report.model}")
     else:
         typer.echo(
-            f"conditions: {one.done} pairs started by {one.model}, {one.unread} answers that could "
-            "not be read"
+            f"conditions: {report.done} pairs started by {report.model}, {report.unread} answers "
+            "that could not be read"
         )
 
 
@@ -302,16 +304,16 @@ def form(
     output: Annotated[Path, typer.Option(help="Folder for the CSV and the HTML file.")],
     data: Data = None,
     pairs: Pairs = None,
-    folder: Folder = FOLDER,
+    folder: Folder = DEFAULT_FOLDER,
     annotators: Annotators = None,
     anyone: Anyone = False,
 ) -> None:
-    """Write the items that are not done as a CSV file, with the form that shows them."""
+    """Write the unfinished items as a CSV file, with the form that shows them."""
     from condsim.annotation.mturk import export_mturk
     from condsim.annotation.store import AnnotationStore
 
     with AnnotationStore(folder, make=True) as store:
-        items = items_of(store, stage, data, pairs)
+        items = _read_items(store, stage, data, pairs)
         table, page, number = export_mturk(
             store, stage, items, output, annotators=annotators, anyone=anyone
         )
@@ -322,16 +324,16 @@ def form(
 def results(
     stage: StageArgument,
     batch: Annotated[Path, typer.Argument(help="CSV file of a batch.")],
-    folder: Folder = FOLDER,
+    folder: Folder = DEFAULT_FOLDER,
     output: Output = None,
 ) -> None:
-    """Read the results of a batch; twice the same file changes nothing."""
+    """Read the results of a batch; reading a file twice changes nothing."""
     from condsim.annotation.mturk import import_mturk
     from condsim.annotation.store import AnnotationStore
 
     check_outputs(output=output)
     with AnnotationStore(folder) as store:
-        show_pulled(store, stage, import_mturk(store, stage, batch), output)
+        _show_pull(store, stage, import_mturk(store, stage, batch), output)
 
 
 app.add_typer(mturk, name="mturk", help="The same tasks for Amazon Mechanical Turk.")

@@ -1,4 +1,4 @@
-"""``condsim build``: builds your own data set the way C-STS was built."""
+"""``condsim build candidates | filter``."""
 
 from __future__ import annotations
 
@@ -9,73 +9,83 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from condsim.cli.options import Device, show_table
-from condsim.cli.running import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
-    from condsim.annotation.candidates import CandidateReport
-    from condsim.rows.filters import FilterCounts, FilterSettings
+    from condsim.rows.pairs import FilterCounts, FilterSettings
 
-PRESET = typer.Option(help="Filters of the paper: coco or flickr30k.")
-MAX_IOU = typer.Option(help="Highest overlap of the bags of words, 0 to 1.")
-MIN_COSINE = typer.Option(help="Lowest cosine of the text encoder.")
-MIN_RATIO = typer.Option(help="Lowest ratio of the word counts, 0 to 1.")
-MIN_LENGTH = typer.Option(help="Fewest characters of the shorter.")
-STOP_WORDS = typer.Option(
-    help="File of stop words, separated by white space.", show_default="an English list"
-)
-TEXT_ENCODER = typer.Option(
-    help="Model for texts: a folder, a name on the Hub, or 'default' for the bundled one.",
-    show_default="all-MiniLM-L6-v2",
-)
-NO_TEXT_COSINE = typer.Option("--no-text-cosine", help="Leave the cosine of texts out.")
+Preset = Annotated[str | None, typer.Option(help="Filters of the paper: coco or flickr30k.")]
+MaxIou = Annotated[float | None, typer.Option(help="Maximum overlap of the bags of words, 0 to 1.")]
+MinCosine = Annotated[float | None, typer.Option(help="Minimum cosine of the text encoder.")]
+MinRatio = Annotated[float | None, typer.Option(help="Minimum ratio of the word counts, 0 to 1.")]
+MinLength = Annotated[int | None, typer.Option(help="Minimum characters of the shorter sentence.")]
+StopWords = Annotated[
+    Path | None,
+    typer.Option(
+        help="File of stop words, separated by white space.", show_default="an English list"
+    ),
+]
+TextEncoderName = Annotated[
+    str | None,
+    typer.Option(
+        "--text-encoder",
+        help="Model for texts: a folder, a name on the Hub, or 'default' for the default model.",
+        show_default="all-MiniLM-L6-v2",
+    ),
+]
+NoTextCosine = Annotated[
+    bool, typer.Option("--no-text-cosine", help="Do not compute the cosine of texts.")
+]
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
 
 _BOUNDS = ("max_iou", "min_text_cosine", "min_length_ratio", "min_length")
 
 
-def filter_settings(
-    name: str | None, given: Sequence[float | None], *, cosine: bool
+def _filter_settings(
+    name: str | None, bounds: Sequence[float | None], *, no_text_cosine: bool
 ) -> FilterSettings:
-    """Puts a preset, None for no bounds, and single bounds, None for the preset's, together."""
-    from condsim.rows.filters import FilterSettings, preset
+    """Combine a preset, None for no bounds, with the bounds of options, None for the preset's."""
+    from condsim.annotation.candidates import preset
+    from condsim.rows.pairs import FilterSettings
 
-    bounds = dict(zip(_BOUNDS, given, strict=True))
-    if not cosine and bounds["min_text_cosine"] is not None:
-        raise InputError("--no-text-cosine and --min-cosine contradict each other; give one.")
-    known = FilterSettings() if name is None else preset(name)[1]
-    changes = {key: bound for key, bound in bounds.items() if bound is not None}
-    return known.replaced(**changes if cosine else changes | {"min_text_cosine": None})
+    settings = FilterSettings() if name is None else preset(name)[1]
+    options = zip(_BOUNDS, bounds, strict=True)
+    changes = {option: bound for option, bound in options if bound is not None}
+    if no_text_cosine:
+        if "min_text_cosine" in changes:
+            raise InputError("--no-text-cosine and --min-cosine contradict each other; give one.")
+        return settings.replaced(**changes, min_text_cosine=None)
+    return settings.replaced(**changes)
 
 
-def show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
-    """Prints how many pairs each filter rejects."""
-    found = (
-        ("seen", counts.pairs),
-        ("rejected: a sentence with itself", counts.same_text),
-        (f"rejected: IOU above {settings.max_iou}", counts.max_iou),
-        (f"rejected: cosine below {settings.min_text_cosine}", counts.min_text_cosine),
-        (f"rejected: length ratio below {settings.min_length_ratio}", counts.min_length_ratio),
-        (f"rejected: fewer characters than {settings.min_length}", counts.min_length),
-        ("pass all", counts.passed),
-    )
+def _show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
+    """Print the number of pairs that each filter rejects."""
+    numbers = [("seen", counts.pairs), ("rejected: a sentence with itself", counts.same_text)]
+    for text, bound, number in (
+        ("IOU above", settings.max_iou, counts.max_iou),
+        ("cosine below", settings.min_text_cosine, counts.min_text_cosine),
+        ("length ratio below", settings.min_length_ratio, counts.min_length_ratio),
+        ("fewer characters than", settings.min_length, counts.min_length),
+    ):
+        if bound is not None:
+            numbers.append((f"rejected: {text} {bound}", number))
+    numbers.append(("pass all", counts.passed))
     rows = [
-        (what, f"{count:,}", f"{count / max(counts.pairs, 1):.1%}")
-        for what, count in found
-        if not what.endswith(" None")
+        (text, f"{number:,}", f"{number / max(counts.pairs, 1):.1%}") for text, number in numbers
     ]
     show_table(("", "pairs", "share"), rows, title="Sentence pairs")
-
-
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 
 @app.command()
 def candidates(
     items: Annotated[Path, typer.Argument(help="File with one caption or text in each row.")],
     output: Annotated[Path, typer.Option(help="Parquet file to write.")],
-    preset: Annotated[str | None, PRESET] = None,
+    preset: Preset = None,
     k: Annotated[
-        int | None, typer.Option(min=1, help="Neighbours of an item.", show_default="preset's, 64")
+        int | None, typer.Option(min=1, help="Neighbors of an item.", show_default="preset's, 64")
     ] = None,
     texts: Annotated[
         bool, typer.Option("--texts", help="A plain text collection: each text is an item.")
@@ -95,33 +105,35 @@ def candidates(
         str | None,
         typer.Option(help="CLIP model of sentence-transformers.", show_default="clip-ViT-B-32"),
     ] = None,
-    embeddings: Annotated[Path | None, typer.Option(help=".npy file with a row an item.")] = None,
-    text_encoder: Annotated[str | None, TEXT_ENCODER] = None,
-    no_text_cosine: Annotated[bool, NO_TEXT_COSINE] = False,
-    max_iou: Annotated[float | None, MAX_IOU] = None,
-    min_cosine: Annotated[float | None, MIN_COSINE] = None,
-    min_ratio: Annotated[float | None, MIN_RATIO] = None,
-    min_length: Annotated[int | None, MIN_LENGTH] = None,
-    stop_words: Annotated[Path | None, STOP_WORDS] = None,
+    embeddings: Annotated[
+        Path | None, typer.Option(help=".npy file with a row for each item.")
+    ] = None,
+    text_encoder: TextEncoderName = None,
+    no_text_cosine: NoTextCosine = False,
+    max_iou: MaxIou = None,
+    min_cosine: MinCosine = None,
+    min_ratio: MinRatio = None,
+    min_length: MinLength = None,
+    stop_words: StopWords = None,
     sample: Annotated[
         int | None, typer.Option(min=1, help="Write this many at random.", show_default="all")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
     exact_up_to: Annotated[
-        int, typer.Option(min=0, help="Most items for exact search; HNSW beyond.")
+        int, typer.Option(min=0, help="Maximum items for exact search; HNSW beyond.")
     ] = 200_000,
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for kept vectors and indexes.", show_default="beside the output, .cache"
+            help="Folder for vectors and indexes.", show_default="next to the output, .cache"
         ),
     ] = None,
     device: Device = None,
 ) -> None:
     """Pair the captions of near items and filter the pairs.
 
-    Items are embedded by their images, by vectors of your own, or by the mean of their captions.
-    A run that was stopped goes on with the same command. Run each collection by itself.
+    Items are embedded by their images, by your own vectors, or by the mean of their captions.
+    The same command continues an interrupted run. Run each collection by itself.
 
     **Examples**
 
@@ -133,20 +145,25 @@ def candidates(
         require(module, extra="build")
     from condsim.annotation.candidates import (
         CandidateSettings,
-        check_candidates_file,
         make_candidates,
+        preset as preset_of,
     )
-    from condsim.rows.filters import preset as preset_of
-    from condsim.rows.items import read_items, read_stop_words
-    from condsim.rows.near_pairs import embed
+    from condsim.annotation.items import embed_collection, read_items
+    from condsim.rows.pairs import read_stop_words
 
     check_outputs(output=output)
-    check_candidates_file(output)
-    _check_sources(texts=texts, images=images, embeddings=embeddings, image_encoder=image_encoder)
+    if output.suffix.lower() != ".parquet":
+        raise InputError(f"--output: candidates are written as .parquet; got {output}.")
+    if images is not None and embeddings is not None:
+        raise InputError("--images and --embeddings both embed the items; give one of them.")
+    if texts and images is not None:
+        raise InputError("--texts has no items with images; omit --images.")
+    if image_encoder is not None and images is None:
+        raise InputError("--image-encoder is for --images; give the folder of images as well.")
     bounds = (max_iou, min_cosine, min_ratio, min_length)
     settings = CandidateSettings(
         k=k or (64 if preset is None else preset_of(preset)[0]),
-        filters=filter_settings(preset, bounds, cosine=not no_text_cosine),
+        filters=_filter_settings(preset, bounds, no_text_cosine=no_text_cosine),
         exact_up_to=exact_up_to,
         sample=sample,
         seed=seed,
@@ -158,52 +175,59 @@ def candidates(
         caption_column=caption_column or ("sentence" if texts else "caption"),
         source=source,
     )
-    given = images is not None or embeddings is not None
-    kept = cache or output.with_suffix(".cache")
+    cache = cache or output.with_suffix(".cache")
+    # Without a bound and a text encoder, items that need no captions need no cosines either.
+    needs_cosine = text_encoder is not None or settings.filters.min_text_cosine is not None
+    has_vectors = images is not None or embeddings is not None
     with long_work(log=None) as progress:
-        found = embed(
+        vectors = embed_collection(
             collection,
             images=images,
             image_encoder=image_encoder,
             embeddings=embeddings,
             text_encoder=text_encoder,
-            cosine=not no_text_cosine
-            and not (text_encoder is None and settings.filters.min_text_cosine is None and given),
-            cache=kept,
+            cosine=not no_text_cosine and (needs_cosine or not has_vectors),
+            cache=cache,
             device=device,
             progress=progress,
         )
         report = make_candidates(
             collection,
-            found.items,
+            vectors.items,
             output,
             settings=settings,
-            cache=kept,
+            cache=cache,
             progress=progress,
-            caption_vectors=found.captions,
+            caption_vectors=vectors.captions,
             stop_words=words,
-            provenance=found.provenance,
+            provenance=vectors.provenance,
         )
-    _show(report, settings.filters)
+    typer.echo(
+        f"{report.items:,} items, {report.captions:,} captions "
+        f"({report.repeated_captions:,} repeated ones left out), "
+        f"{report.item_pairs:,} pairs of near items"
+    )
+    _show_counts(report.counts, settings.filters)
+    typer.echo(f"left out, the same two texts came before: {report.repeated:,}")
     typer.echo(f"{output}: {report.written:,} pairs")
 
 
 @app.command("filter")
-def filter_(
+def filter_pairs(
     pairs: Annotated[
         list[Path], typer.Argument(help="Files with the columns sentence1, sentence2.")
     ],
     output: Annotated[
         Path | None, typer.Option(help="Parquet or CSV file to write.", show_default="only count")
     ] = None,
-    preset: Annotated[str | None, PRESET] = None,
-    text_encoder: Annotated[str | None, TEXT_ENCODER] = None,
-    no_text_cosine: Annotated[bool, NO_TEXT_COSINE] = False,
-    max_iou: Annotated[float | None, MAX_IOU] = None,
-    min_cosine: Annotated[float | None, MIN_COSINE] = None,
-    min_ratio: Annotated[float | None, MIN_RATIO] = None,
-    min_length: Annotated[int | None, MIN_LENGTH] = None,
-    stop_words: Annotated[Path | None, STOP_WORDS] = None,
+    preset: Preset = None,
+    text_encoder: TextEncoderName = None,
+    no_text_cosine: NoTextCosine = False,
+    max_iou: MaxIou = None,
+    min_cosine: MinCosine = None,
+    min_ratio: MinRatio = None,
+    min_length: MinLength = None,
+    stop_words: StopWords = None,
     device: Device = None,
 ) -> None:
     """Filter existing pairs and report how many each filter rejects.
@@ -216,44 +240,21 @@ def filter_(
 
     `condsim build filter coco.parquet flickr.parquet --max-iou 0.1 --output pairs.parquet`
     """
-    from condsim.rows.filters import PairFilter, filter_files
-    from condsim.rows.items import read_stop_words
+    from condsim.annotation.candidates import filter_files
     from condsim.rows.near_pairs import load_text_encoder
+    from condsim.rows.pairs import PairFilter, read_stop_words
 
     check_outputs(output=output)
     bounds = (max_iou, min_cosine, min_ratio, min_length)
-    settings = filter_settings(preset, bounds, cosine=not no_text_cosine)
+    settings = _filter_settings(preset, bounds, no_text_cosine=no_text_cosine)
     words = read_stop_words(stop_words)
-    wanted = settings.min_text_cosine is not None or text_encoder is not None
     encoder = None
-    if wanted and not no_text_cosine:
+    needs_cosine = settings.min_text_cosine is not None or text_encoder is not None
+    if needs_cosine and not no_text_cosine:
         encoder = load_text_encoder(text_encoder, device=device)
     rules = PairFilter(settings, encoder=encoder, stop_words=words)
     passed = filter_files(pairs, rules, output=output)
     if rules.repeated:
         typer.echo(f"left out, the pair came before: {rules.repeated:,}")
-    show_counts(rules.counts, settings)
+    _show_counts(rules.counts, settings)
     typer.echo(f"{passed:,} pairs pass" if output is None else f"{output}: {passed:,} pairs")
-
-
-def _check_sources(
-    *, texts: bool, images: Path | None, embeddings: Path | None, image_encoder: str | None
-) -> None:
-    """Refuses options that say two things about the items."""
-    if images is not None and embeddings is not None:
-        raise InputError("--images and --embeddings both embed the items; give one of them.")
-    if texts and images is not None:
-        raise InputError("--texts has no items with images; leave --images out.")
-    if image_encoder is not None and images is None:
-        raise InputError("--image-encoder is for --images; give the folder of images too.")
-
-
-def _show(report: CandidateReport, settings: FilterSettings) -> None:
-    """Prints what there was and what became of it."""
-    typer.echo(
-        f"{report.items:,} items, {report.captions:,} captions "
-        f"({report.repeated_captions:,} repeated ones left out), "
-        f"{report.item_pairs:,} pairs of near items"
-    )
-    show_counts(report.counts, settings)
-    typer.echo(f"left out, the same two texts came before: {report.repeated:,}")

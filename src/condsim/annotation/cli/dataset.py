@@ -1,4 +1,4 @@
-"""``condsim build dataset | split | agreement | leakage``: data sets and their quality."""
+"""``condsim build dataset | split | agreement | leakage``."""
 
 from __future__ import annotations
 
@@ -10,35 +10,34 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from condsim.cli.options import JsonFile, Resamples, show_table, write_report
-from condsim.cli.running import check_outputs
+from condsim.cli.process import check_outputs
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.annotation.card import PlainTable
     from condsim.annotation.splits import SplitRules
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
-
-RatingsFile = Annotated[Path, typer.Argument(help="Ratings, as `condsim build pull` writes them.")]
 OutputFolder = Annotated[Path, typer.Option("--output", help="Folder of the data set.")]
 Ratios = Annotated[str, typer.Option(help="Train, validation and test.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the splits and of the order of rows.")]
+GroupName = Literal["sentence", "pair"]
 Group = Annotated[
-    Literal["sentence", "pair"],
+    GroupName,
     typer.Option(help="Unit that may not be in two splits: a sentence, or (as in C-STS) a pair."),
 ]
+OversizeName = Literal["keep", "cut"]
 Oversize = Annotated[
-    Literal["keep", "cut"],
+    OversizeName,
     typer.Option(
         help="A group of connected pairs that is larger than the smallest split: keep it whole, or "
         "cut it and drop the rows in between."
     ),
 ]
-Format = Annotated[Literal["csv", "parquet"], typer.Option("--format", help="Of the split files.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the data set in the folder.")]
-Name = Annotated[
-    str | None, typer.Option(help="Name on the card.", show_default="that of the folder")
+Format = Annotated[
+    Literal["csv", "parquet"], typer.Option("--format", help="File format of the splits.")
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the data set in the folder.")]
+Name = Annotated[str | None, typer.Option(help="Name on the card.", show_default="the folder's")]
 License = Annotated[
     str | None,
     typer.Option(
@@ -52,26 +51,28 @@ Sources = Annotated[
     typer.Option(
         "--source",
         metavar="NAME=LICENCE",
-        help="Where sentences are from, and what its owners allow. May be given again.",
+        help="Source of the sentences and its licence. May be given several times.",
     ),
 ]
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 
 @app.command()
 def dataset(
-    ratings: RatingsFile,
+    ratings: Annotated[Path, typer.Argument(help="Ratings, as `condsim build pull` writes them.")],
     output: OutputFolder,
     conditions: Annotated[
         Path | None,
         typer.Option(
-            help="All conditions; shows which ones a model proposed and which were never rated."
+            help="All conditions, for those that a model proposed or that were never rated."
         ),
     ] = None,
     candidates: Annotated[
-        Path | None, typer.Option(help="The candidates; shows which source a pair is from.")
+        Path | None, typer.Option(help="The candidates, for the source of each pair.")
     ] = None,
     labels: Annotated[
-        Literal["median", "majority"], typer.Option(help="How ratings become a label.")
+        Literal["median", "majority"], typer.Option(help="Statistic of the ratings.")
     ] = "median",
     min_ratings: Annotated[
         int, typer.Option(min=1, help="Rows with fewer ratings are dropped.")
@@ -91,7 +92,7 @@ def dataset(
         bool, typer.Option("--keep-lone", help="Keep rows whose pair has lost its other row.")
     ] = False,
     count_models: Annotated[
-        bool, typer.Option("--count-models", help="Ratings by models are votes, too.")
+        bool, typer.Option("--count-models", help="Count ratings by models as votes.")
     ] = False,
     ratios: Ratios = "60:15:25",
     seed: Seed = 0,
@@ -103,7 +104,7 @@ def dataset(
     source: Sources = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Make a data set of ratings: labels, splits, leakage report and card.
+    """Build a data set from ratings: labels, splits, leakage report and card.
 
     The folder is loaded by `datasets`, and its files by `condsim train`. Every row that is left out
     is in `dropped.csv`, with the reason.
@@ -172,12 +173,32 @@ def split(
     typer.echo(f"{output}: {facts.summary()}")
 
 
-@app.command()
-def agreement(
+def _require_extra() -> None:
+    """Raise the error of a missing extra before the work."""
+    logging.basicConfig(format="%(message)s")
+    for module in ("scipy", "matplotlib", "statsmodels", "krippendorff"):
+        require(module, extra="build")
+
+
+def _split_rules(ratios: str, seed: int, group: GroupName, oversize: OversizeName) -> SplitRules:
+    from condsim.annotation.splits import SplitRules
+
+    try:
+        train, validation, test = map(float, ratios.split(":"))
+    except ValueError:
+        raise InputError(
+            f"--ratios must be three numbers such as 60:15:25, for train, validation and test; got "
+            f"{ratios!r}."
+        ) from None
+    return SplitRules(ratios=(train, validation, test), seed=seed, group=group, oversize=oversize)
+
+
+@app.command("agreement")
+def report_agreement(
     ratings: Annotated[Path, typer.Argument(help="Ratings: Parquet, CSV, TSV or JSONL.")],
     json: JsonFile = None,
 ) -> None:
-    """Measure how far annotators agree, how good each is, and how far models agree with them.
+    """Measure the agreement of annotators, the quality of each, and the agreement of models.
 
     **Examples**
 
@@ -189,24 +210,25 @@ def agreement(
     from condsim.annotation.agreement import report_ratings
     from condsim.annotation.card import rating_tables
     from condsim.annotation.labels import collect_votes
-    from condsim.rows.records import Rating, plain_values, read_rows
+    from condsim.annotation.records import Rating
+    from condsim.rows.records import plain_values, read_rows
 
     report = report_ratings(collect_votes(read_rows(ratings, Rating)))
     write_report(json, plain_values(report))
-    _show(rating_tables(report))
+    _show_tables(rating_tables(report))
 
 
 @app.command()
 def leakage(
     files: Annotated[
         list[Path],
-        typer.Argument(help="The splits, as C-STS files; the first is what a model is trained on."),
+        typer.Argument(help="The splits, as C-STS files; baselines are fitted on the first."),
     ],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
     resamples: Resamples = 1000,
     json: JsonFile = None,
 ) -> None:
-    """Find what splits share, and what a model reaches that sees only a part of each row.
+    """Find texts that splits share, and the results of models that see only a part of each row.
 
     **Examples**
 
@@ -225,33 +247,11 @@ def leakage(
         raise InputError("The splits must have different names. Rename one of the files.")
     report = find_leakage(tasks, resamples=resamples, seed=seed)
     write_report(json, plain_values(report))
-    _show(leakage_tables(report))
+    _show_tables(leakage_tables(report))
     for warning in report.warnings:
         typer.echo(f"warning: {warning}")
 
 
-def _require_extra() -> None:
-    """Raises the error of a missing extra before the work."""
-    logging.basicConfig(format="%(message)s")
-    for module in ("scipy", "matplotlib", "statsmodels", "krippendorff"):
-        require(module, extra="build")
-
-
-def _split_rules(
-    ratios: str, seed: int, group: Literal["sentence", "pair"], oversize: Literal["keep", "cut"]
-) -> SplitRules:
-    from condsim.annotation.splits import SplitRules
-
-    try:
-        train, validation, test = map(float, ratios.split(":"))
-    except ValueError:
-        raise InputError(
-            f"--ratios must be three numbers such as 60:15:25, for train, validation and test. Got "
-            f"{ratios!r}."
-        ) from None
-    return SplitRules(ratios=(train, validation, test), seed=seed, group=group, oversize=oversize)
-
-
-def _show(tables: Iterable[PlainTable]) -> None:
-    for one in tables:
-        show_table(one.head, one.rows, title=one.title, caption=one.caption)
+def _show_tables(tables: Iterable[PlainTable]) -> None:
+    for table in tables:
+        show_table(table.head, table.rows, title=table.title, caption=table.caption)

@@ -1,55 +1,66 @@
-"""From labelled tables to a file of conditional rows."""
+"""Conditional rows drawn from labelled tables, and the report on them."""
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
+from dataclasses import astuple, dataclass
+from itertools import chain
 from pathlib import Path
 
 from condsim.console import Progress, silent
+from condsim.data.files import column_names, stem_of
 from condsim.data.held_out import HeldOutTexts, held_out_texts
-from condsim.data.reading import column_names, stem_of
 from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
-from condsim.errors import InputError
+from condsim.errors import InputError, unknown_name
 from condsim.evaluation.correlation import spearman
 from condsim.io import check_not_input
 from condsim.rows.criteria.balance import CriteriaRow, GroupRow, PairRow, choose_rows
-from condsim.rows.criteria.collect import Labelled, check_names, collect_texts, is_number
-from condsim.rows.criteria.draw import TextGroup, collect_pairs, draw_groups, groups_of_pairs
+from condsim.rows.criteria.collection import Labelled, collect_pairs, collect_texts
+from condsim.rows.criteria.sampler import GroupSampler, TextGroup, groups_of_pairs
 from condsim.rows.criteria.settings import CriteriaSettings
+from condsim.rows.criteria.values import is_number
 from condsim.rows.records import BLOCK, plain_values, write_provenance, write_rows
 
-_NONE = HeldOutTexts()
+_NO_TEXTS = HeldOutTexts()
 _SPLITS = frozenset(("train", "dev", "test", "val", "valid", "validation"))
 
 
 @dataclass(frozen=True)
 class SetReport:
-    """What was drawn from one table."""
+    """Counts of the rows that were drawn from one table.
+
+    Attributes:
+        name: The set, named after its file.
+        texts: Texts that rows were drawn from.
+        excluded: Texts or pairs left out since they are held out.
+        repeated: Texts or pairs left out since they came before.
+        rows: Rows written.
+        groups: Groups, or pairs in the form ``pairs``, that have a row.
+        criteria: Rows by criterion.
+        unused: Criteria without rows: left out, or without two values of two texts each.
+        word_overlap: Spearman correlation of the labels with the share of words that both texts
+            have, -1 to 1; NaN where all labels are the same.
+    """
 
     name: str
-    texts: int  # texts that rows were drawn from
-    excluded: int  # texts or pairs left out since they are held out
-    repeated: int  # texts or pairs left out since they came before
+    texts: int
+    excluded: int
+    repeated: int
     rows: int
-    groups: int  # groups, or pairs in the form ``pairs``, that have a row
-    criteria: dict[str, int]  # rows by criterion
-    # Criteria without rows: left out, or without two values of two texts each.
+    groups: int
+    criteria: dict[str, int]
     unused: tuple[str, ...]
-    # Spearman correlation of the labels with the share of words that both texts have, -1 to 1; NaN
-    # where all labels are the same.
     word_overlap: float
 
 
 @dataclass(frozen=True)
 class CriteriaReport:
-    """What was drawn from all tables."""
+    """Number of rows that were drawn from all tables, and the report on each."""
 
     rows: int
-    sets: tuple[SetReport, ...]  # what was drawn from each
+    sets: tuple[SetReport, ...]
 
 
 def build_criteria(
@@ -63,20 +74,21 @@ def build_criteria(
     exclude: Sequence[Path] = (),
     progress: Progress = silent,
 ) -> CriteriaReport:
-    """Makes conditional rows of labelled tables; the same input gives the same file.
+    """Write conditional rows of labelled tables; the same input gives the same file.
 
     Args:
         paths: The tables, each a set of its own; forms as `iter_criteria` reads them.
-        output: A ``.csv`` or ``.parquet`` file to write; a manifest lies beside it.
+        output: A ``.csv`` or ``.parquet`` file to write, with a manifest next to it.
         text: The column of texts in a table.
         criteria: The criteria to use; all if None.
-        separator: What separates several values in a cell of a table.
+        separator: The text between several values in a cell of a table.
         exclude: Files of texts to leave out; see `condsim.data.held_out.held_out_texts`.
-        progress: Called with the stage, what is done and what there is.
+        progress: Called with the stage, the number done and the total.
 
     Raises:
         InputError: If a file cannot be read or written, no criterion of a table can be used, the
-            settings name a criterion that is in no table, or a column of numbers was not asked for.
+            settings name a criterion that is in no table, or a column of numbers is neither named
+            nor cut into bins.
         MissingExtraError: If a file is Parquet and pyarrow is not installed.
     """
     for path in (*paths, *exclude):
@@ -88,13 +100,16 @@ def build_criteria(
     def rows() -> Iterator[CriteriaRow]:
         for path, name in zip(paths, _set_names(paths), strict=True):
             items = iter_criteria(path, text=text, criteria=criteria, separator=separator)
-            if criteria is None and settings.bins is None and _is_table(path):
-                items = _no_numbers(items, path, settings)
-            items = _told(items, progress)
-            source, groups = _open_source(items, settings, name=name, held_out=held_out)
+            if criteria is None and settings.bins is None and _has_criterion_columns(path):
+                items = _refuse_numbers(items, path, settings)
+            source, groups = _open_source(
+                _report_progress(items, progress), settings, name=name, held_out=held_out
+            )
             names.update(source.steps, source.unused)
-            yield from _drawn(source, groups, settings, reports, progress)
-        check_names(settings.criteria, names)
+            yield from _draw_set(source, groups, settings, reports, progress)
+        for name in settings.criteria:
+            if name not in names:
+                raise unknown_name("criterion in the settings:", name, names)
 
     written = write_rows(rows(), output, kind=PairRow if settings.form == "pairs" else GroupRow)
     report = CriteriaReport(written, tuple(reports))
@@ -113,9 +128,9 @@ def criteria_rows(
     settings: CriteriaSettings,
     *,
     name: str = "texts",
-    held_out: HeldOutTexts = _NONE,
+    held_out: HeldOutTexts = _NO_TEXTS,
 ) -> Iterator[CriteriaRow]:
-    """Draws conditional rows of texts with attributes, or of labelled pairs.
+    """Draw conditional rows of texts with attributes, or of labelled pairs.
 
     Args:
         items: The texts or the pairs, read once and kept in memory.
@@ -139,7 +154,7 @@ def criteria_rows(
         [('the action', 1.0), ('the action', 5.0), ('the vehicle', 1.0), ('the vehicle', 5.0)]
     """
     source, groups = _open_source(items, settings, name=name, held_out=held_out)
-    return _drawn(source, groups, settings, [], silent)
+    return _draw_set(source, groups, settings, [], silent)
 
 
 def _open_source(
@@ -148,47 +163,46 @@ def _open_source(
     *,
     name: str,
     held_out: HeldOutTexts,
-) -> tuple[Labelled, Iterator[TextGroup]]:
-    """Gives what rows are drawn from, and the groups that are drawn."""
+) -> tuple[Labelled, Iterable[TextGroup]]:
+    """Collect the items, which are all texts or all pairs, and return the groups to draw."""
     remaining = iter(items)
-    first = list(islice(remaining, 1))
-    both = chain(first, remaining)
-    if first and isinstance(first[0], CriteriaPair):
-        only_pairs = (item for item in both if isinstance(item, CriteriaPair))
-        pairs = collect_pairs(only_pairs, settings, name=name, held_out=held_out)
+    first = next(remaining, None)
+    if isinstance(first, CriteriaPair):
+        labelled = (item for item in chain([first], remaining) if isinstance(item, CriteriaPair))
+        pairs = collect_pairs(labelled, settings, name=name, held_out=held_out)
         return pairs, groups_of_pairs(pairs, settings)
-    only_texts = (item for item in both if isinstance(item, CriteriaText))
-    texts = collect_texts(only_texts, settings, name=name, held_out=held_out)
-    return texts, draw_groups(texts, settings)
+    all_items = remaining if first is None else chain([first], remaining)
+    attributed = (item for item in all_items if isinstance(item, CriteriaText))
+    texts = collect_texts(attributed, settings, name=name, held_out=held_out)
+    return texts, GroupSampler(texts, settings)
 
 
-def _drawn(
+def _draw_set(
     source: Labelled,
-    groups: Iterator[TextGroup],
+    groups: Iterable[TextGroup],
     settings: CriteriaSettings,
     reports: list[SetReport],
     progress: Progress,
 ) -> Iterator[CriteriaRow]:
-    """The rows of a set; its report is added at the end."""
-    labels, overlaps, written = array("f"), array("f"), set()
+    """Draw the rows of a set, and add its report at the end."""
+    labels, overlaps = array("f"), array("f")
+    group_names: set[str] = set()
     rows_of: Counter[str] = Counter()
+    # With one criterion no pair is both alike and different, and all groups would be drawn.
     if settings.form == "pairs" and len(source.steps) < 2:
-        groups = iter(())  # it would draw until all pairs are used up
-    for row, group, overlap in choose_rows(source, groups, settings, progress=progress):
+        groups = ()
+    for row, overlap in choose_rows(source, groups, settings, progress=progress):
         labels.append(row.label)
         overlaps.append(overlap)
-        written.add(group)
+        group_names.add(astuple(row)[-1])
         rows_of[row.criterion] += 1
         yield row
     if not labels:
-        why = (
-            "pairs need texts that are alike in one criterion and different in another; give more "
-            "criteria, or the form 'groups'"
-            if settings.form == "pairs"
-            else "no two texts can be told alike and no two different; give more texts"
+        raise InputError(
+            f"{source.name}: no row can be drawn; give more texts"
+            + (", more criteria that cut across each other" if settings.form == "pairs" else "")
+            + (f", or ask for more than {settings.rows} rows." if settings.rows < 10 else ".")
         )
-        why += f", or ask for more than {settings.rows} rows" if settings.rows < 10 else ""
-        raise InputError(f"{source.name}: no row can be drawn: {why}.")
     reports.append(
         SetReport(
             name=source.name,
@@ -196,7 +210,7 @@ def _drawn(
             excluded=source.excluded,
             repeated=source.repeated,
             rows=len(labels),
-            groups=len(written),
+            groups=len(group_names),
             criteria=dict(rows_of.most_common()),
             unused=tuple(source.unused),
             word_overlap=spearman(labels, overlaps),
@@ -205,40 +219,39 @@ def _drawn(
 
 
 def _set_names(paths: Sequence[Path]) -> list[str]:
-    """Names sets after their files; a file that is named after a split, after its folder."""
+    """Name sets after their files, or after their folders where a file is named after a split."""
     stems = [stem_of(path) for path in paths]
     names = [
         path.absolute().parent.name if stem in _SPLITS or stems.count(stem) > 1 else stem
         for path, stem in zip(paths, stems, strict=True)
     ]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(
-            f"Each table is a set, and two would be called {twice[0]!r}. Rename a file, or give "
-            "each table once."
+            f"Each table must have a name of its own, and two would be called {repeated[0]!r}; "
+            "rename a file, or give each table once."
         )
     return names
 
 
-def _is_table(path: Path) -> bool:
-    """Whether a file has a column for each criterion."""
-    names = column_names(path)
-    return not any({*form} <= {*names} for form in (("text", "attributes"), ("text1", "labels")))
+def _has_criterion_columns(path: Path) -> bool:
+    """Return whether a file has a column for each criterion."""
+    names = set(column_names(path))
+    return not (names >= {"text", "attributes"} or names >= {"text1", "labels"})
 
 
-def _told(
+def _report_progress(
     items: Iterable[CriteriaText | CriteriaPair], progress: Progress
 ) -> Iterator[CriteriaText | CriteriaPair]:
-    """The items, while their number is shown."""
     for number, item in enumerate(items):
         if number % BLOCK == 0:
             progress("read", number, 0)
         yield item
 
 
-def _no_numbers(
+def _refuse_numbers(
     items: Iterable[CriteriaText | CriteriaPair], path: Path, settings: CriteriaSettings
 ) -> Iterator[CriteriaText | CriteriaPair]:
-    """Refuses columns of numbers that nobody named, such as an id or a price."""
+    """Refuse columns of numbers that the settings do not name, such as an id or a price."""
     numeric: dict[str, bool] = {}
     for item in items:
         if isinstance(item, CriteriaText):
@@ -246,9 +259,9 @@ def _no_numbers(
                 if numeric.get(name, True):
                     numeric[name] = all(map(is_number, values))
         yield item
-    for name, found in numeric.items():
-        if found and name not in settings.criteria:
+    for name, is_numeric in numeric.items():
+        if is_numeric and name not in settings.criteria:
             raise InputError(
                 f"{path}: the column {name!r} holds numbers, which are not just alike or "
-                "different. Grade them with --bins, or name the columns to use with --criteria."
+                "different; grade them with --bins, or name the columns to use with --criteria."
             )

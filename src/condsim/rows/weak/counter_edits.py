@@ -1,7 +1,8 @@
-"""Counter-edits: minimally changed copies of a text that differ in one respect alone."""
+"""Counter-edits: minimally changed copies of a text that differ in one respect alone.
 
-# After counterfactually augmented data (Kaushik et al., 2020), by rule: a number, a negation or a
-# word with an opposite is changed, and the functions say what that changes.
+They are counterfactually augmented data (Kaushik et al., 2020) made by rule: a number, a negation
+or a word with an opposite is changed, and labelling functions tell which conditions that changes.
+"""
 
 from __future__ import annotations
 
@@ -17,27 +18,30 @@ from condsim.data.held_out import HeldOutTexts, held_out_texts
 from condsim.errors import InputError
 from condsim.io import check_not_input
 from condsim.rows.records import TrainingRow, revisions_of, write_provenance, write_rows
-from condsim.rows.weak.build import read_pool
 from condsim.rows.weak.functions import LabellingFunction, wordings_of
 from condsim.rows.weak.language import Sentence
-from condsim.rows.weak.quantities import quantities, tokens_of
+from condsim.rows.weak.pool import read_pool
+from condsim.rows.weak.quantities import quantities, text_tokens
 from condsim.rows.weak.registry import Registry
 from condsim.rows.weak.texts import opposites, stands_alone, text_functions
 
-_LENGTHS = range(4, 61)  # words of a text
+_WORDS_PER_TEXT = range(4, 61)
+_MAX_TOKENS_NEGATED = 30
 _NEGATION = "whether it is said to be so"
 _TOPIC = wordings_of("topic", ("what it is about",))
 _AUXILIARIES = "is are was were can could will would should has have had does do did".split()
 _NOT = {"can": "cannot", "will": "won't"}
-_PLAIN = {negated: word for word in _AUXILIARIES for negated in (f"{word} not", f"{word}n't")}
-_PLAIN |= {"cannot": "can", "can't": "can", "won't": "will"}
-_NEGATED = re.compile(rf"\b(?:{'|'.join(_PLAIN)})\b(?! only)", re.IGNORECASE)
+_AFFIRMATIVES = {
+    negated: word for word in _AUXILIARIES for negated in (f"{word} not", f"{word}n't")
+}
+_AFFIRMATIVES |= {"cannot": "can", "can't": "can", "won't": "will"}
+_NEGATED = re.compile(rf"\b(?:{'|'.join(_AFFIRMATIVES)})\b(?! only)", re.IGNORECASE)
 _AFFIRMED = re.compile(
     rf"(?<=\w )\b(?:{'|'.join(_AUXILIARIES[:10])})\b"
     r"(?! not\b|n't|[^\w ]| (?:no|never|nothing|nobody|hardly)\b)"
 )
 _SPELLED = "two three four five six seven eight nine ten eleven twelve".split()
-# What makes a number a part of a time, date or name.
+# Characters around a number that make it a part of a time, date or name.
 _PART_AFTER = re.compile(
     r"[:/.\-]\w|\s*[()]|[a-z]|\s*(?:[ap]\.?m\b|o'?\s?clock|past\b|to\b)", re.IGNORECASE
 )
@@ -46,37 +50,50 @@ _PART_BEFORE = re.compile(r"[\w(:/.\-]$|\b(?:past|to|at)\s+$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class CounterEditRow(TrainingRow):
-    """A text beside its changed copy; the rows of one ``group`` have both texts in common."""
+    """A text with its changed copy; the rows of one ``group`` have both texts in common."""
 
     group: str
 
 
 @dataclass(frozen=True)
 class CounterEditReport:
-    """What was made."""
+    """Counts of the rows that were written.
 
-    texts: int  # texts that were looked at
-    excluded: int  # texts left out since they are in a file to be kept apart
+    Attributes:
+        texts: Texts that were read.
+        excluded: Texts left out since they are held out.
+        groups: Pairs of a text and its copy.
+        kinds: Pairs by what was changed: ``number``, ``negation`` or ``opposite``.
+        labels: Rows by label.
+    """
+
+    texts: int
+    excluded: int
     rows: int
-    groups: int  # pairs of a text and its copy
-    kinds: dict[str, int]  # pairs by what was changed: ``number``, ``negation`` or ``opposite``
-    labels: dict[str, int]  # rows by label
+    groups: int
+    kinds: dict[str, int]
+    labels: dict[str, int]
 
 
 @dataclass(frozen=True)
 class CounterEdit:
-    """A changed copy."""
+    """A changed copy.
+
+    Attributes:
+        kind: ``"number"``, ``"negation"`` or ``"opposite"``.
+        attribute: The condition that is changed; empty where only the functions can tell.
+    """
 
     text: str
-    kind: str  # ``"number"``, ``"negation"`` or ``"opposite"``
-    attribute: str  # the condition that is changed; empty where only functions say which
+    kind: str
+    attribute: str
 
 
 def counter_edits(text: str, *, seed: int = 0) -> list[CounterEdit]:
-    """Gives the copies of a text that differ from it in one number, negation or opposite.
+    """Return the copies of a text that differ from it in one number, negation or opposite.
 
     Args:
-        seed: Seed of the numbers that are put in.
+        seed: Seed of the new numbers.
 
     Returns:
         The copies, in the order of the places that are changed.
@@ -88,70 +105,74 @@ def counter_edits(text: str, *, seed: int = 0) -> list[CounterEdit]:
         >>> [edit.text for edit in counter_edits("The door is open.")]
         ['The door is not open.', 'The door is closed.']
     """
-    return [*_numbers(text, random.Random(f"{seed} {text}")), *_negations(text), *_opposites(text)]
+    generator = random.Random(f"{seed} {text}")
+    return [*_change_numbers(text, generator), *_negate(text), *_swap_opposites(text)]
 
 
-def _numbers(text: str, draw: random.Random) -> Iterator[CounterEdit]:
-    """Puts another number in the place of one, in the same notation."""
-    for one in quantities(text):
-        written = text[one.start : one.stop]
-        if _PART_AFTER.match(text[one.stop :]) or _PART_BEFORE.search(text[: one.start]):
+def _change_numbers(text: str, generator: random.Random) -> Iterator[CounterEdit]:
+    """Replace a number by another, in the same notation."""
+    for quantity in quantities(text):
+        start, stop = quantity.start, quantity.stop
+        written = text[start:stop]
+        if _PART_AFTER.match(text[stop:]) or _PART_BEFORE.search(text[:start]):
             continue
         if re.fullmatch(r"[2-9]|[1-9]\d{1,4}", written):
             value = int(written)
             if 1500 <= value < 2100:
-                new = str(value - draw.randint(1, 20))
+                new = str(value - generator.randint(1, 20))
             else:
-                others = {value + 1, value * 2, value * 3, max(2, value // 2)} - {value}
-                new = str(draw.choice(sorted(others)))
+                values = {value + 1, value * 2, value * 3, max(2, value // 2)} - {value}
+                new = str(generator.choice(sorted(values)))
         elif written.lower() in _SPELLED:
-            new = draw.choice([word for word in _SPELLED if word != written.lower()])
+            new = generator.choice([word for word in _SPELLED if word != written.lower()])
         else:
             continue
-        counts = not one.kind and one.nouns and one.nouns[0].endswith("s")
-        attribute = f"number of {one.nouns[0]}" if counts else ""
-        yield CounterEdit(_with(text, one.start, one.stop, new), "number", attribute)
+        counts = not quantity.kind and quantity.nouns and quantity.nouns[0].endswith("s")
+        attribute = f"number of {quantity.nouns[0]}" if counts else ""
+        yield CounterEdit(_replace_word(text, start, stop, new), "number", attribute)
 
 
-def _negations(text: str) -> Iterator[CounterEdit]:
-    """Takes a negation out, or puts one in where there is none."""
-    if len(tokens_of(text)) > 30 or text.rstrip().endswith("?"):
+def _negate(text: str) -> Iterator[CounterEdit]:
+    """Remove a negation, or add one if there is none."""
+    if len(text_tokens(text)) > _MAX_TOKENS_NEGATED or text.rstrip().endswith("?"):
         return
     negated, affirmed = list(_NEGATED.finditer(text)), _AFFIRMED.search(text)
     if len(negated) == 1:
-        word = _PLAIN[negated[0][0].lower()]
-        if word not in ("do", "does", "did"):  # "did not go": "did go" is no English
-            yield CounterEdit(_with(text, *negated[0].span(), word), "negation", _NEGATION)
+        word = _AFFIRMATIVES[negated[0][0].lower()]
+        # "Did not go" does not become "did go".
+        if word not in ("do", "does", "did"):
+            yield CounterEdit(_replace_word(text, *negated[0].span(), word), "negation", _NEGATION)
     elif affirmed and not negated:
         word = _NOT.get(affirmed[0], f"{affirmed[0]} not")
-        yield CounterEdit(_with(text, *affirmed.span(), word), "negation", _NEGATION)
+        yield CounterEdit(_replace_word(text, *affirmed.span(), word), "negation", _NEGATION)
 
 
-def _opposites(text: str) -> Iterator[CounterEdit]:
-    """Puts the opposite of a word in its place."""
-    tokens = tokens_of(text)
+def _swap_opposites(text: str) -> Iterator[CounterEdit]:
+    """Replace a word by its opposite."""
+    tokens = text_tokens(text)
     words = [token.word for token in tokens]
-    for place, token in enumerate(tokens):
-        known = next((one for one in opposites() if token.word in one.swaps), None)
-        if known is not None and stands_alone(words, place):
-            copy = _with(text, token.start, token.stop, known.swaps[token.word])
-            yield CounterEdit(_with_article(copy, token.start), "opposite", known.name)
+    for index, token in enumerate(tokens):
+        matches = (attribute for attribute in opposites() if token.word in attribute.swaps)
+        attribute = next(matches, None)
+        if attribute is not None and stands_alone(words, index):
+            copy = _replace_word(text, token.start, token.stop, attribute.swaps[token.word])
+            yield CounterEdit(_fit_article(copy, token.start), "opposite", attribute.name)
 
 
-def _with(text: str, start: int, stop: int, word: str) -> str:
-    """Puts a word in the place of another, with a capital where that has one."""
+def _replace_word(text: str, start: int, stop: int, word: str) -> str:
+    """Replace a word by another, with a capital where it has one."""
     word = word[0].upper() + word[1:] if text[start].isupper() else word
     return text[:start] + word + text[stop:]
 
 
-def _with_article(text: str, place: int) -> str:
-    """Makes "a" and "an" before a word that was put in fit its first letter."""
-    match = re.search(r"\b(a|an|A|An) $", text[:place])
+def _fit_article(text: str, start: int) -> str:
+    """Change "a" and "an" before a new word to fit its first letter."""
+    match = re.search(r"\b(a|an|A|An) $", text[:start])
     if match is None:
         return text
-    wanted = "an" if text[place].lower() in "aeiou" else "a"
-    wanted = wanted.capitalize() if match[1][0] == "A" else wanted
-    return f"{text[: match.start()]}{wanted} {text[place:]}"
+    article = "an" if text[start].lower() in "aeiou" else "a"
+    article = article.capitalize() if match[1][0] == "A" else article
+    return f"{text[: match.start()]}{article} {text[start:]}"
 
 
 def build_counter_edits(
@@ -166,39 +187,36 @@ def build_counter_edits(
     seed: int = 0,
     progress: Progress = silent,
 ) -> CounterEditReport:
-    """Writes texts beside changed copies; the same input gives the same file.
+    """Write texts with changed copies; the same input gives the same file.
 
     Each text is used once, with the kind of edit that was drawn least so far. A row has the label
     of the function that reads the change, or a 1 for the attribute of an opposite or a negation;
     others have a 5, for a condition whose function reads the same from both texts, and the topic.
-    Functions on captions take no part: what they take a text to imply, a change may leave open.
+    Functions on captions are not used: a change may not affect what they infer from a text.
 
     Args:
-        output: A ``.csv`` or ``.parquet`` file to write; a manifest lies beside it.
-        rows: Most rows, at least 2.
-        exclude: Files of texts that must not be used; see `condsim.data.held_out.held_out_texts`.
+        output: A ``.csv`` or ``.parquet`` file to write, with a manifest next to it.
+        rows: Maximum number of rows, at least 2.
+        exclude: Files of texts to leave out; see `condsim.data.held_out.held_out_texts`.
         functions: Files that functions of the registry are from, for the manifest.
-        progress: Called with the stage, the rows written and how many there may be.
+        progress: Called with the stage, the rows written and their maximum.
 
     Raises:
         InputError: If a file cannot be read or written, or ``rows`` is below 2.
         MissingExtraError: If the extra ``build`` is not installed.
     """
     if rows < 2:
-        raise InputError(
-            f"A text and its copy have two rows, so 'rows' must be at least 2. Got {rows}."
-        )
+        raise InputError(f"'rows' must be at least 2, since a text has two, got {rows}.")
     for path in paths:
         check_not_input(output, path)
     held_out = held_out_texts(exclude)
     pool = read_pool(paths, caption_column=text_column, exclude=held_out)
-    texts = list(pool.collection.captions)
+    texts = list(pool.sentences)
     random.Random(seed).shuffle(texts)
     kinds, labels = Counter[str](), Counter[str]()
 
-    def counted() -> Iterator[CounterEditRow]:
-        drawn = _rows_of(texts, registry, held_out, kinds, seed)
-        for group in drawn:
+    def counted_rows() -> Iterator[CounterEditRow]:
+        for group in _groups_of_rows(texts, registry, held_out, kinds, seed):
             if labels.total() + len(group) > rows:
                 return
             for row in group:
@@ -207,7 +225,7 @@ def build_counter_edits(
             kinds[group[0].origin.split(":")[1]] += 1
             progress("counter-edits", labels.total(), rows)
 
-    write_rows(counted(), output, kind=CounterEditRow)
+    write_rows(counted_rows(), output, kind=CounterEditRow)
     report = CounterEditReport(
         texts=len(texts),
         excluded=pool.excluded,
@@ -226,54 +244,58 @@ def build_counter_edits(
     return report
 
 
-def _rows_of(
+def _groups_of_rows(
     texts: Iterable[str], registry: Registry, held_out: HeldOutTexts, kinds: Counter[str], seed: int
 ) -> Iterator[list[CounterEditRow]]:
-    """Gives the rows of each text that can be changed."""
-    drawn = [one for one in registry if one.name in text_functions() or one.family == "own"]
+    """Return the rows of each text that can be changed."""
+    functions = [f for f in registry if f.name in text_functions() or f.family == "own"]
     for number, text in enumerate(texts):
-        if len(text.split()) not in _LENGTHS:
+        if len(text.split()) not in _WORDS_PER_TEXT:
             continue
-        draw = random.Random(f"{seed} {text}")
+        generator = random.Random(f"{seed} {text}")
         edits = counter_edits(text, seed=seed)
-        draw.shuffle(edits)
-        for edit in sorted(edits, key=lambda one: kinds[one.kind]):
+        generator.shuffle(edits)
+        for edit in sorted(edits, key=lambda edit: kinds[edit.kind]):
             if edit.text not in held_out:
-                rows = _rows(text, edit, registry, drawn, draw, group=f"{edit.kind}-{number}")
+                group = f"{edit.kind}-{number}"
+                rows = _rows_of_edit(text, edit, registry, functions, generator, group=group)
                 if rows:
                     yield rows
                     break
 
 
-def _rows(
+def _rows_of_edit(
     text: str,
     edit: CounterEdit,
     registry: Registry,
     functions: Sequence[LabellingFunction],
-    draw: random.Random,
+    generator: random.Random,
     *,
     group: str,
 ) -> list[CounterEditRow]:
-    """The rows of a text and its copy; none if no condition tells them apart."""
-    one, two = Sentence(text), Sentence(edit.text)
-    scored = [(function, function.score(one, two)) for function in functions]
-    changed = [(f.wordings, label) for f, label in scored if label is not None and label < 5]
-    same = [f.wordings for f, label in scored if label == 5 and f.name != "overall opinion"]
+    """Return the rows of a text and its copy; none if no condition distinguishes them."""
+    original, copy = Sentence(text), Sentence(edit.text)
+    scores = [(function, function.score(original, copy)) for function in functions]
+    changed = [(f.wordings, score) for f, score in scores if score is not None and score < 5]
+    same = [f.wordings for f, score in scores if score == 5 and f.name != "overall opinion"]
     if edit.kind == "number":
-        counted = registry.find(edit.attribute) if edit.attribute else None
-        label = None if counted is None else counted.score(one, two)
-        if counted is not None and label is not None and label < 5:
-            changed = [(counted.wordings, label)]
-    elif edit.attribute != "overall opinion":  # of which aspect only the functions say
-        others = changed if edit.kind == "negation" else []
-        changed = [(wordings_of(edit.attribute), 1.0), *others]
+        function = registry.find(edit.attribute) if edit.attribute else None
+        score = None if function is None else function.score(original, copy)
+        if function is not None and score is not None and score < 5:
+            changed = [(function.wordings, score)]
+    # Only the functions can tell which aspect of an opinion is changed.
+    elif edit.attribute != "overall opinion":
+        by_function = changed if edit.kind == "negation" else []
+        changed = [(wordings_of(edit.attribute), 1.0), *by_function]
         same = [wordings for wordings in same if edit.attribute not in wordings]
     if not changed:
         return []
-    draw.shuffle(same)
-    conditions = [draw.choice(changed), *((wordings, 5.0) for wordings in (*same[:1], _TOPIC))]
-    pair = (text, edit.text) if draw.random() < 0.5 else (edit.text, text)
+    generator.shuffle(same)
+    conditions = [generator.choice(changed)]
+    conditions += [(wordings, 5.0) for wordings in (*same[:1], _TOPIC)]
+    pair = (text, edit.text) if generator.random() < 0.5 else (edit.text, text)
+    origin = f"counter-edit:{edit.kind}"
     return [
-        CounterEditRow(*pair, draw.choice(wordings), label, f"counter-edit:{edit.kind}", group)
+        CounterEditRow(*pair, generator.choice(wordings), label, origin, group)
         for wordings, label in conditions
     ]

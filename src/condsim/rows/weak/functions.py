@@ -20,52 +20,51 @@ from condsim.rows.weak.language import (
     taxonomy,
 )
 
+LOWEST, HIGHEST = 1.0, 5.0
 _HEADS = {entry.name: entry.words[1:] for entry in listed("conditions", "heads")}
 _SAME = names_by_word("conditions", "same")
 _SINGULAR = names_by_word("conditions", "singular")
-_KEPT = all_words("conditions", "kept")
+_UNCHANGED = all_words("conditions", "kept")
 _EMPTY = all_words("conditions", "empty")
+_CLAUSE_WORDS = ("how", "what", "where", "which", "whether", "the")
 
 
-def wordings_of(name: str, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Gives ways to write a condition."""
+def wordings_of(name: str, extra: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return ways to write a condition, its name first."""
     head, _, rest = name.partition(" of ")
-    made = [template.format(x=rest) for template in _HEADS.get(head, ()) if rest]
-    return tuple(dict.fromkeys(way for text in (name, *made, *extra) for way in _ways(text)))
+    derived = [template.format(x=rest) for template in _HEADS.get(head, ()) if rest]
+    return tuple(dict.fromkeys(way for text in (name, *derived, *extra) for way in _ways(text)))
 
 
 def _ways(text: str) -> Iterator[str]:
-    """A wording as it is, and as a sentence."""
+    """Return a wording unchanged and as a sentence."""
     yield text
     capital = text[0].upper() + text[1:]
     if text.endswith("?"):
         yield capital
-    elif text.split(" ")[0] in ("how", "what", "where", "which", "whether", "the"):
+    elif text.split(" ")[0] in _CLAUSE_WORDS:
         yield f"{capital}."
     else:
-        yield f"The {text}."
-        yield f"the {text}"
-        yield f"{capital}."
+        yield from (f"The {text}.", f"the {text}", f"{capital}.")
 
 
 @cache
-def built_in_conditions() -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Gives the further wordings of the built-in functions, and what else they understand."""
+def _built_in_conditions() -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the further wordings of the built-in functions, and the aliases of each."""
     lists = {entry.name: entry.words for entry in listed("functions", "lists")}
-
-    def expanded(text: str) -> Iterator[str]:
-        head, brace, name = text.partition("{")
-        yield from (head + word for word in (lists[name.rstrip("}")] if brace else ("",)))
-
-    return {
-        entry.name: (entry.words[1:], tuple(one for text in entry.hints for one in expanded(text)))
-        for entry in listed("functions", "conditions")
-    }
+    conditions = {}
+    for entry in listed("functions", "conditions"):
+        aliases: list[str] = []
+        for text in entry.hints:
+            head, brace, name = text.partition("{")
+            aliases += [head + word for word in (lists[name.rstrip("}")] if brace else ("",))]
+        conditions[entry.name] = entry.words[1:], tuple(aliases)
+    return conditions
 
 
 @lru_cache(maxsize=512)
 def condition_key(condition: str) -> frozenset[str]:
-    """Gives the words of a condition that carry its meaning.
+    """Return the words of a condition that carry its meaning.
 
     Example:
         >>> condition_key("The number of people.") == condition_key("How many persons there are")
@@ -76,6 +75,7 @@ def condition_key(condition: str) -> frozenset[str]:
 
 
 def _meaning(word: str) -> str:
+    """Return the singular of a word, or the word that stands for its meaning."""
     word = _SAME.get(word, word)
     if word in _SINGULAR:
         word = _SINGULAR[word]
@@ -83,16 +83,13 @@ def _meaning(word: str) -> str:
         word = word[:-3] + "y"
     elif word.endswith(("ches", "shes", "sses", "xes", "oes")):
         word = word[:-2]
-    elif word.endswith("s") and not word.endswith("ss") and len(word) > 3 and word not in _KEPT:
-        word = word[:-1]
+    elif word.endswith("s") and not word.endswith("ss") and len(word) > 3:
+        word = word if word in _UNCHANGED else word[:-1]
     return _SAME.get(word, word)
 
 
-LOWEST, HIGHEST = 1.0, 5.0
-
-
 class Absent(Enum):
-    """What a function returns where the sentence has nothing the condition could be about."""
+    """Marker for a sentence that has nothing the condition could be about."""
 
     ABSENT = "absent"
 
@@ -100,61 +97,85 @@ class Absent(Enum):
 ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
 
 Reader: TypeAlias = Callable[[Sentence], Any]
-"""Gives the value; None if it is not understood; `ABSENT` if the attribute is absent."""
+"""Returns the value; None if it is not understood; `ABSENT` if the attribute is absent."""
 
 Comparison: TypeAlias = Callable[[Any, Any], float | None]
-"""Gives two values a label from 1 (entirely different) to 5 (the same); None if it cannot tell."""
+"""Returns a label of two values from 1 (entirely different) to 5 (the same); None if unknown."""
 
 
 @dataclass(frozen=True)
 class LabellingFunction:
-    """Reads one attribute and compares two values of it; see `labelling_function`."""
+    """Reader of one attribute with a comparison of its values; see `labelling_function`.
+
+    Attributes:
+        answer: Writes a value in a few words.
+        wordings: Ways to write the condition, the name first.
+        aliases: Further conditions it understands.
+        absence_counts: Whether a sentence without the attribute has a value ("no people").
+    """
 
     name: str
     family: str
     read: Reader
     compare: Comparison
     answer: Callable[[Any], str]
-    wordings: tuple[str, ...]  # the name first
-    also: tuple[str, ...] = ()
+    wordings: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
     weight: float = 1.0
-    none_is_a_value: bool = False
+    absence_counts: bool = False
 
     def score(self, sentence1: Sentence, sentence2: Sentence) -> float | None:
-        """Compares two sentences."""
+        """Compare two sentences."""
         return self.score_values(self.read(sentence1), self.read(sentence2))
 
-    def score_values(self, one: Any, two: Any) -> float | None:  # noqa: ANN401  (any value)
-        """Compares what was read from two sentences."""
-        if one is None or two is None:
+    def score_values(self, value1: Any, value2: Any) -> float | None:  # noqa: ANN401
+        """Compare the values of two sentences."""
+        if value1 is None or value2 is None:
             return None
-        absent = (one is ABSENT) + (two is ABSENT)
+        absent = (value1 is ABSENT) + (value2 is ABSENT)
         if absent:
-            return LOWEST if absent == 1 and self.none_is_a_value else None
-        label = self.compare(one, two)
+            return LOWEST if absent == 1 and self.absence_counts else None
+        label = self.compare(value1, value2)
         if label is not None and not LOWEST <= label <= HIGHEST:
             raise InputError(
-                f"The labelling function {self.name!r} gave {one!r} and {two!r} the label {label}. "
-                "Labels are from 1 to 5, or None where it cannot tell."
+                f"The labelling function {self.name!r} must give a label from 1 to 5, or None; "
+                f"got {label} for {value1!r} and {value2!r}."
             )
         return label
 
-    def say(self, value: Any) -> str:  # noqa: ANN401  (any value)
-        """Says what was read."""
+    def say(self, value: Any) -> str:  # noqa: ANN401
+        """Write a value in a few words, empty if there is none."""
         if value is ABSENT:
-            return "none" if self.none_is_a_value else ""
+            return "none" if self.absence_counts else ""
         return "" if value is None else self.answer(value)
 
-    def void(self, one: Any, two: Any) -> bool:  # noqa: ANN401  (any value)
-        """Whether the condition applies to neither sentence, or to only one."""
-        if one is None or two is None or self.none_is_a_value:
-            return one is ABSENT and two is ABSENT
-        return one is ABSENT or two is ABSENT
+    def is_inapplicable(self, value1: Any, value2: Any) -> bool:  # noqa: ANN401
+        """Return whether the condition applies to neither sentence, or to only one."""
+        if value1 is None or value2 is None or self.absence_counts:
+            return value1 is ABSENT and value2 is ABSENT
+        return value1 is ABSENT or value2 is ABSENT
 
 
-def yes_or_no(one: Hashable, two: Hashable) -> float:
-    """Compares values that are equal or not."""
-    return HIGHEST if one == two else LOWEST
+def yes_or_no(value1: Hashable, value2: Hashable) -> float:
+    """Compare values that are equal or not."""
+    return HIGHEST if value1 == value2 else LOWEST
+
+
+def graded(*values: str) -> Callable[[str, str], float]:
+    """Return a comparison of values that have an order.
+
+    Example:
+        >>> graded("none", "mild", "severe")("mild", "severe")
+        3.0
+    """
+    if len(values) < 2 or len(set(values)) < len(values):
+        raise InputError(f"An order needs two values or more, each once; got {list(values)!r}.")
+
+    def compare(value1: str, value2: str) -> float:
+        steps = abs(values.index(value1) - values.index(value2))
+        return HIGHEST - steps / (len(values) - 1) * (HIGHEST - LOWEST)
+
+    return compare
 
 
 def built_in(
@@ -164,12 +185,12 @@ def built_in(
     answer: Callable[[Any], str] = str,
     *,
     family: str = "",
-    also: Iterable[str] = (),
+    aliases: Iterable[str] = (),
     weight: float = 1.0,
-    none_is_a_value: bool = False,
+    absence_counts: bool = False,
 ) -> LabellingFunction:
-    """Makes a function that comes with condsim; ``lists/functions.txt`` has its wordings."""
-    wordings, understood = built_in_conditions().get(name, ((), ()))
+    """Make a function of condsim; ``lists/functions.txt`` has its wordings."""
+    wordings, listed_aliases = _built_in_conditions().get(name, ((), ()))
     return LabellingFunction(
         name=name,
         family=family or name,
@@ -177,9 +198,9 @@ def built_in(
         compare=compare,
         answer=answer,
         wordings=wordings_of(name, wordings),
-        also=(*understood, *also),
+        aliases=(*listed_aliases, *aliases),
         weight=weight,
-        none_is_a_value=none_is_a_value,
+        absence_counts=absence_counts,
     )
 
 
@@ -190,24 +211,30 @@ def node_function(
     *,
     floor: float = LOWEST,
     family: str = "",
-    also: Iterable[str] = (),
+    aliases: Iterable[str] = (),
     weight: float = 1.0,
 ) -> LabellingFunction:
-    """Makes a built-in function that reads nodes of a tree; labels are from ``floor`` to 5."""
-    # Each node is held against the most similar one of the other sentence; labels are the mean
-    # over both directions.
+    """Make a built-in function that reads nodes of a tree; labels are from ``floor`` to 5.
 
-    def compare(one: Set[Node], two: Set[Node]) -> float:
-        known = taxonomy(tree)
-        alike = (_best(known, one, two) + _best(known, two, one)) / 2
-        return floor + (alike - LOWEST) * (HIGHEST - floor) / (HIGHEST - LOWEST)
+    Each node is compared with the most similar one of the other sentence; labels are the mean over
+    both directions.
+    """
+
+    def compare(nodes1: Set[Node], nodes2: Set[Node]) -> float:
+        known_tree = taxonomy(tree)
+        mean = (
+            _mean_best_similarity(known_tree, nodes1, nodes2)
+            + _mean_best_similarity(known_tree, nodes2, nodes1)
+        ) / 2
+        return floor + (mean - LOWEST) * (HIGHEST - floor) / (HIGHEST - LOWEST)
 
     read = read or partial(read_nodes, tree=tree)
-    return built_in(name, read, compare, _say_nodes, family=family, also=also, weight=weight)
+    return built_in(name, read, compare, _say_nodes, family=family, aliases=aliases, weight=weight)
 
 
-def _best(tree: Taxonomy, some: Set[Node], others: Set[Node]) -> float:
-    return sum(max(tree.similarity(one, two) for two in others) for one in some) / len(some)
+def _mean_best_similarity(tree: Taxonomy, nodes: Set[Node], candidates: Set[Node]) -> float:
+    """Return the mean similarity of nodes to their most similar candidates."""
+    return sum(max(tree.similarity(n, c) for c in candidates) for n in nodes) / len(nodes)
 
 
 def _say_nodes(nodes: Set[Node]) -> str:
@@ -218,26 +245,8 @@ def _say_nodes(nodes: Set[Node]) -> str:
 def read_nodes(
     sentence: Sentence, *, tree: str, of: str | None = None, where: str | None = None
 ) -> frozenset[Node] | Absent | None:
-    """Reads what a sentence mentions of a tree, or below a node; ABSENT if nothing of ``where``."""
+    """Read the mentions of a tree, or below a node; ABSENT if the tree ``where`` has none."""
     nodes = sentence.nodes(tree, of=None if of is None else taxonomy(tree)[of])
     if nodes:
         return nodes
     return None if where is None or sentence.mentions(where) else ABSENT
-
-
-def graded(*values: str) -> Callable[[str, str], float]:
-    """Makes a comparison of values that have an order.
-
-    Example:
-        >>> graded("none", "mild", "severe")("mild", "severe")
-        3.0
-    """
-    if len(values) < 2 or len(set(values)) < len(values):
-        raise InputError(f"An order needs two values or more, each once. Got {list(values)!r}.")
-    place = {value: number for number, value in enumerate(values)}
-
-    def compare(one: str, two: str) -> float:
-        apart = abs(place[one] - place[two]) / (len(values) - 1)
-        return HIGHEST - apart * (HIGHEST - LOWEST)
-
-    return compare

@@ -11,14 +11,17 @@ from itertools import pairwise, takewhile
 from condsim.errors import require
 from condsim.rows.weak.language import all_words, listed, names_by_word, plural
 
-_DIGITS = re.compile(r"(?:(?<![\w)])(?<!\d )-)?\d+(?:,\d{3})*(?:\.\d+)?")  # "3-5" has no minus
+# "3-5" has no minus.
+_DIGITS = re.compile(r"(?:(?<![\w)])(?<!\d )-)?\d+(?:,\d{3})*(?:\.\d+)?")
 _TOKEN = re.compile(rf"{_DIGITS.pattern}|[a-z]+(?:n't|'[a-z]+)?|[^\s\w]|\w", re.IGNORECASE)
-_CLOCK = re.compile(  # 4.50 may be a price or a weight, but not 4.50 pm
+# 4.50 may be a price or a weight, but not 4.50 pm.
+_CLOCK = re.compile(
     r"(?<![\d$€£])(?:(?P<hour>[01]?\d|2[0-4])(?:[:h]|\.(?=\d\d\s*[ap]\.?m\b))"
     r"(?P<minute>[0-5]\d)(?!\d|\s*%)\s*(?P<half>[ap]\.?m\b)?"
     r"|(?P<alone>1\d|2[0-4]|[1-9])\s*(?:(?P<half2>[ap]\.?\s?m)\b|o'?\s?clock))"
 )
-_SPOKEN = re.compile(  # "from 5 to 9" and "a scale of 5 to 10" are no times
+# "From 5 to 9" and "a scale of 5 to 10" are not times.
+_SPOKEN = re.compile(
     r"(?<![\w.:$€£])(?P<minutes>(?:half|quarter|\d{1,2})(?=(?:\s+minutes)?\s+(?:past|after)\b)"
     r"|(?<!\bfrom )(?<!\bof )(?:quarter|\d?[05]|\d{1,2}(?=\s+minutes)))(?:\s+minutes)?\s+"
     r"(?P<side>past|to|after)\s+(?P<hour>1[0-2]|[1-9])\b(?P<half>\s*[ap]\.?m\b)?"
@@ -31,20 +34,23 @@ _AT = re.compile(
     r"|(?:in|on|and|is|was|this|tonight|tomorrow|today|sharp|for|at|to|the|every)\b))"
 )
 _SPOKEN_MINUTES = {"half": 30, "quarter": 15}
-_UNITS = {
-    word: (entry.name.split(" ")[0], float(entry.name.split(" ")[1]))
-    for entry in listed("units", "units")
-    for word in entry.words
-}  # what a unit measures, and how many of the base unit it is
+# What each unit measures, and how many of the base unit it is.
+_UNITS: dict[str, tuple[str, float]] = {}
+for _entry in listed("units", "units"):
+    _kind, _factor = _entry.name.split(" ")
+    _UNITS.update(dict.fromkeys(_entry.words, (_kind, float(_factor))))
 _OTHER_NUMBERS = {word: float(name) for word, name in names_by_word("units", "numbers").items()}
-_BOUNDS = sorted(names_by_word("units", "bounds").items(), key=lambda one: -len(one[0]))
+# The longest phrases first.
+_BOUNDS = sorted(names_by_word("units", "bounds").items(), key=lambda item: -len(item[0]))
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "k": 1e3, "million": 1e6, "billion": 1e9}
-_PARTS = [
-    (int(entry.name.split(" ")[0]), int(entry.name.split(" ")[1]), frozenset(entry.words))
-    for entry in listed("calendar", "part")
-]
+# First and last hour of each part of the day, and its words.
+_PARTS_OF_DAY: list[tuple[int, int, frozenset[str]]] = []
+for _entry in listed("calendar", "part"):
+    _first, _last = map(int, _entry.name.split(" ")[:2])
+    _PARTS_OF_DAY.append((_first, _last, frozenset(_entry.words)))
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d(?=s?\b)")
-_NO_ONE = frozenset(("of", "day", ".", ","))  # "one of them", "one day", "this one."
+# "One of them", "one day" and "this one." are not numbers.
+_AFTER_PRONOUN = frozenset(("of", "day", ".", ","))
 # Words and marks that end the things counted; not in "3 beds and baths", "12 people were hurt".
 _ENDS = all_words("grammar", "bounds").union(".;:!?") - set("and or is are was were".split())
 _SKIPPED = frozenset(("a", "an", "of", "-", "the", "more", "full", "whole"))
@@ -52,59 +58,70 @@ _SKIPPED = frozenset(("a", "an", "of", "-", "the", "more", "full", "whole"))
 
 @dataclass(frozen=True)
 class Token:
-    """A word, number or mark of a text; ``text`` is what text2num asks for."""
+    """A word, number or mark of a text, with the methods that text2num needs."""
 
     word: str
     start: int
     stop: int
 
     def text(self) -> str:
-        """The token in small letters."""
+        """Return the token in lower case."""
         return self.word
 
     def nt_separated(self, previous: Token) -> bool:
-        """Whether something parts it from the token before it."""
+        """Return whether the token before it belongs to another number."""
         return self.start > previous.stop and previous.word.isdigit()
 
     def not_a_number_part(self) -> bool:
-        """Whether it is no part of a number, as text2num asks."""
+        """Return whether it is never part of a number."""
         return self.word in (",", ".", "and", "second")
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number, what it is of and where it stands."""
+    """A number in a text.
 
-    value: float  # the number in the base unit
-    kind: str  # what the unit measures, such as ``"duration"``; empty without one
-    bound: str  # what is said about it, such as ``"least"``; empty for an exact number
-    start: int  # first character of the number
-    stop: int  # the one after its last
-    nouns: tuple[str, ...]  # up to three words that follow it
-    number: float  # the number as it is written, in its own unit
+    Attributes:
+        value: The number in the base unit.
+        kind: What the unit measures, such as ``"duration"``; empty without one.
+        bound: How the words before it limit it, such as ``"least"``; empty for an exact number.
+        start: Its first character.
+        stop: The character after its last.
+        nouns: Up to three words that follow it.
+        number: The number in its own unit.
+    """
+
+    value: float
+    kind: str
+    bound: str
+    start: int
+    stop: int
+    nouns: tuple[str, ...]
+    number: float
 
 
-def tokens_of(text: str) -> list[Token]:
-    """Cuts a text into words, numbers and marks with their places."""
-    plain = text.replace("\u2019", "'").replace("\u2212", "-")  # the curly apostrophe, the minus
-    found = _TOKEN.finditer(plain)
-    return [Token(match.group().lower(), match.start(), match.end()) for match in found]
+def text_tokens(text: str) -> list[Token]:
+    """Split a text into words, numbers and marks with their places."""
+    # The curly apostrophe and the minus sign.
+    plain = text.replace("\u2019", "'").replace("\u2212", "-")
+    matches = _TOKEN.finditer(plain)
+    return [Token(match.group().lower(), match.start(), match.end()) for match in matches]
 
 
-@lru_cache(maxsize=16)  # a sentence is read by several functions in turn
+# A sentence is read by several functions in turn.
+@lru_cache(maxsize=16)
 def quantities(text: str) -> tuple[Quantity, ...]:
-    """Reads the numbers of a text, in digits and in words, with their units."""
-    tokens = tokens_of(text)
-    found = [*_numbers(tokens), (len(tokens), 0, 0.0)]
-    return tuple(_measured(tokens, *one, following) for one, following in pairwise(found))
+    """Read the numbers of a text, in digits and in words, with their units."""
+    tokens = text_tokens(text)
+    numbers = [*_number_spans(tokens), (len(tokens), 0, 0.0)]
+    return tuple(_measure(tokens, *number, following) for number, following in pairwise(numbers))
 
 
-def _numbers(tokens: list[Token]) -> Iterator[tuple[int, int, float]]:
-    """Gives the first token of each number, the one after its last, and its value."""
-    numbers = require("text_to_num", extra="build")
-    spelled = {
-        one.start: one for one in numbers.find_numbers(tokens, "en", 0) if not one.is_ordinal
-    }
+def _number_spans(tokens: list[Token]) -> Iterator[tuple[int, int, float]]:
+    """Return the first token of each number, the one after its last, and its value."""
+    library = require("text_to_num", extra="build")
+    matches = library.find_numbers(tokens, "en", 0)
+    spelled = {match.start: match for match in matches if not match.is_ordinal}
     at = 0
     while at < len(tokens):
         word, start = tokens[at].word, at
@@ -116,7 +133,7 @@ def _numbers(tokens: list[Token]) -> Iterator[tuple[int, int, float]]:
         elif at in spelled:
             value, at = float(spelled[at].value), int(spelled[at].end)
             following = tokens[at].word if at < len(tokens) else "."
-            if value == 1 and following in _NO_ONE:
+            if value == 1 and following in _AFTER_PRONOUN:
                 continue
             if following == "dozen":
                 value, at = value * 12, at + 1
@@ -132,10 +149,10 @@ def _numbers(tokens: list[Token]) -> Iterator[tuple[int, int, float]]:
         yield start, at, value
 
 
-def _measured(
+def _measure(
     tokens: list[Token], start: int, stop: int, number: float, following: tuple[int, int, float]
 ) -> Quantity:
-    """Adds the unit of a number and what the words before it say of it."""
+    """Add the unit of a number and the bound that the words before it set."""
     after = [t.word for t in tokens[stop : stop + 5] if t.word not in _SKIPPED]
     before = tokens[start - 1].word if start else ""
     kind, factor = _UNITS.get(after[0], ("", 1.0)) if after else ("", 1.0)
@@ -146,9 +163,11 @@ def _measured(
     elif kind == "duration" and "old" in after[1:3]:
         kind = "age"
     elif after[:1] in (["out"], ["/"]):
-        near = following[0] <= stop + 4  # "8 out of a possible 10"
-        scale = following[2] if near and following[2] >= 10 else 5.0
-        kind, factor = "rating", 5 / scale  # people take 4 out of 5 and 4 out of 6 for the same
+        # "8 out of a possible 10".
+        is_near = following[0] <= stop + 4
+        scale = following[2] if is_near and following[2] >= 10 else 5.0
+        # People take 4 out of 5 and 4 out of 6 for the same.
+        kind, factor = "rating", 5 / scale
     leading = " ".join(t.word for t in tokens[max(0, start - 4) : start]).rstrip("€$£ ")
     bound = next((name for words, name in _BOUNDS if f" {leading}".endswith(f" {words}")), "")
     phrase = takewhile(lambda word: word not in _ENDS, after[:3])
@@ -157,52 +176,57 @@ def _measured(
     return Quantity(number * factor, kind, bound, *span, nouns, number)
 
 
-def counted_of(text: str, things: frozenset[str]) -> tuple[Quantity, ...]:
-    """Gives the numbers of a text that count one of some things: those in the singular."""
+def quantities_of(text: str, things: frozenset[str]) -> tuple[Quantity, ...]:
+    """Return the numbers of a text that count one of the things, which are in the singular."""
     forms = {form for thing in things for form in (thing, plural(thing))}
     return tuple(q for q in quantities(text) if not q.kind and forms.intersection(q.nouns))
 
 
-_OPPOSED = frozenset(("least", "more")), frozenset(("most", "less"))
+_DIRECTIONS = {"least": 1, "more": 1, "most": -1, "less": -1}
 
 
-def compare_quantities(one: Quantity, two: Quantity) -> float | None:
-    """Compares two numbers of one kind: by their ratio, and by what is said about them."""
-    if one.kind and two.kind and one.kind != two.kind:
+def compare_quantities(quantity1: Quantity, quantity2: Quantity) -> float | None:
+    """Compare two numbers of one kind by their ratio and their bounds."""
+    if quantity1.kind and quantity2.kind and quantity1.kind != quantity2.kind:
         return None
-    known = one.kind == two.kind  # without one of the units, the numbers as they are written
-    low, high = sorted(q.value if known else q.number for q in (one, two))
+    # Without one of the units, the numbers are compared as written.
+    same_kind = quantity1.kind == quantity2.kind
+    low, high = sorted(q.value if same_kind else q.number for q in (quantity1, quantity2))
     if high < 0:
         low, high = -high, -low
-    if not one.kind and not two.kind and 1500 <= low and high < 2100:
+    if not quantity1.kind and not quantity2.kind and 1500 <= low and high < 2100:
         return compare_years(low, high)
     ratio = 1.0 if low == high else low / high if low > 0 else 0.0
     label = 5.0 - sum(ratio < least for least in (1, 0.9, 0.7, 0.4))
-    if one.bound == two.bound:
+    if quantity1.bound == quantity2.bound or label <= 3:
         return label
-    sides = [next((i for i, s in enumerate(_OPPOSED) if q.bound in s), None) for q in (one, two)]
-    opposed = None not in sides and sides[0] != sides[1]
-    return max(1.0, label - (2 if opposed else 1)) if label > 3 else label
+    directions = _DIRECTIONS.get(quantity1.bound, 0), _DIRECTIONS.get(quantity2.bound, 0)
+    return max(1.0, label - (2 if directions[0] * directions[1] < 0 else 1))
 
 
 @dataclass(frozen=True)
 class Clock:
-    """A time of day."""
+    """A time of day.
 
-    # Minutes from midnight, or of half a day if that is not said; None if only a part of the
-    # day is.
+    Attributes:
+        minute: Minutes from midnight, or of half a day if that is not given; None if only a part
+            of the day is.
+        half: Whether morning or afternoon is known.
+        part: First and last hour of the part of the day; None if it is not given.
+    """
+
     minute: int | None
-    half: bool  # whether morning or afternoon is known
-    # From and to, in hours, of the part of the day; None if it is not said.
+    half: bool
     part: tuple[int, int] | None
 
 
 def read_clock(text: str) -> Clock | None:
-    """Reads the first time of day of a text."""
-    numbers = require("text_to_num", extra="build")
-    text = numbers.alpha2digit(text.lower(), "en", 0)
+    """Read the first time of day of a text."""
+    library = require("text_to_num", extra="build")
+    text = library.alpha2digit(text.lower(), "en", 0)
     words = set(re.findall("[a-z]+", text))
-    part = next(((low, high) for low, high, names in _PARTS if words & names), None)
+    parts = ((first, last) for first, last, names in _PARTS_OF_DAY if words & names)
+    part = next(parts, None)
     if words & {"noon", "midday"}:
         return Clock(720, True, (12, 13))
     if match := _SPOKEN.search(text):
@@ -218,41 +242,41 @@ def read_clock(text: str) -> Clock | None:
 
 
 def _clock(hour: int, minutes: int, half: str | None, part: tuple[int, int] | None) -> Clock:
-    known = half is not None or hour > 12 or hour == 0 or part is not None
-    after_midnight = part is not None and part[0] in (0, 20) and hour % 12 < 6  # in the night
+    half_known = half is not None or hour > 12 or hour == 0 or part is not None
+    is_night = part is not None and part[0] in (0, 20) and hour % 12 < 6
     if half:
-        late = half.strip().startswith("p")
+        is_late = half.strip().startswith("p")
     else:
-        late = part is not None and part[0] >= 12 and not after_midnight
-    if late and hour < 12:
+        is_late = part is not None and part[0] >= 12 and not is_night
+    if is_late and hour < 12:
         hour += 12
-    elif hour == 12 and not late and (half or after_midnight):
+    elif hour == 12 and not is_late and (half or is_night):
         hour = 0
-    return Clock((hour * 60 + minutes) % 1440, known, part)
+    return Clock((hour * 60 + minutes) % 1440, half_known, part)
 
 
-def compare_clocks(one: Clock, two: Clock) -> float | None:
-    """Compares two times of day."""
-    if one.minute is None or two.minute is None:
-        if not (one.half and two.half):
+def compare_clocks(clock1: Clock, clock2: Clock) -> float | None:
+    """Compare two times of day."""
+    if clock1.minute is None or clock2.minute is None:
+        if not (clock1.half and clock2.half):
             return None
-        (low1, high1), (low2, high2) = hours1, hours2 = _hours(one), _hours(two)
-        days = (-24, 0, 24)  # the night goes on after midnight
-        meet = any(low1 < high2 + day and low2 + day < high1 for day in days)
+        (low1, high1), (low2, high2) = hours1, hours2 = _hours(clock1), _hours(clock2)
+        # The night goes on after midnight.
+        meet = any(low1 < high2 + day and low2 + day < high1 for day in (-24, 0, 24))
         return 5.0 if hours1 == hours2 else 3.5 if meet else 1.0
-    around = 1440 if one.half and two.half else 720
-    apart = abs(one.minute - two.minute) % around
+    around = 1440 if clock1.half and clock2.half else 720
+    apart = abs(clock1.minute - clock2.minute) % around
     return 5.0 - sum(min(apart, around - apart) > most for most in (0, 30, 90, 180))
 
 
 def _hours(clock: Clock) -> tuple[float, float]:
-    """From and to, in hours."""
+    """Return the first and the last hour."""
     hour = (clock.minute or 0) / 60
     return clock.part or (hour, hour + 0.1)
 
 
 def say_clock(value: Clock) -> str:
-    """Says a time of day in digits, or a part of the day by its hours."""
+    """Write a time of day in digits, or a part of the day by its hours."""
     if value.minute is None:
         return "" if value.part is None else f"{value.part[0]}:00 to {value.part[1] % 24}:00"
     return f"{value.minute // 60}:{value.minute % 60:02}"
@@ -266,53 +290,52 @@ _DAYS = [
     re.compile(rf"\b(\d{{1,2}}) (?:of )?(?:{_MONTHS})\b"),
 ]
 _NEXT = re.compile(r"\b(next|last|this|coming)\s+(week|month|year|weekend)\b")
+# Verbs or other nouns as well.
+_AMBIGUOUS = ("may", "march", "sun", "sat", "mon", "dec", "wed", "mar", "now")
 
 
 def read_date(text: str) -> dict[str, str] | None:
-    """Reads what a text says of dates: ``weekday``, ``month``, ``day``, ``year``, ``relative``."""
+    """Read the ``weekday``, ``month``, ``day``, ``year`` and ``relative`` date of a text."""
     lower = text.lower()
-    read = {field: read_field(text, field) for field in _CALENDAR}
-    found = {field: value for field, value in read.items() if value is not None}
+    fields = {field: read_field(text, field) for field in _CALENDAR}
+    date = {field: value for field, value in fields.items() if value is not None}
     if match := next(filter(None, (day.search(lower) for day in _DAYS)), None):
-        found["day"] = str(int(match[1]))
+        date["day"] = str(int(match[1]))
     if match := _YEAR.search(lower):
-        found["year"] = match[0]
+        date["year"] = match[0]
     if match := _NEXT.search(lower):
-        found["relative"] = match[0]
-    return found or None
-
-
-def _is_date(word: str, text: str) -> bool:
-    """Whether a word that is a verb or another noun as well stands for a month or day."""
-    if word not in ("may", "march", "sun", "sat", "mon", "dec", "wed", "mar", "now"):
-        return True
-    return word == "now" or re.search(rf"\b{word.capitalize()}\b", text) is not None
-
-
-def compare_dates(one: dict[str, str], two: dict[str, str]) -> float:
-    """Compares what is said of two dates: the fields that both have, or none in common."""
-    shared = [field for field in one if field in two]
-    if not shared:
-        return 2.0
-    same = sum(one[field] == two[field] for field in shared) / len(shared)
-    if same == 1:
-        return 5.0 if one == two else 4.0
-    return 1.0 + 2 * same
+        date["relative"] = match[0]
+    return date or None
 
 
 def read_field(text: str, field: str) -> str | None:
-    """Reads one field of the calendar, such as ``"month"``."""
-    known = _CALENDAR[field]
-    words = re.findall(r"[a-z]+", text.lower())
-    return next((known[w] for w in words if w in known and _is_date(w, text)), None)
+    """Read one field of the calendar, such as ``"month"``."""
+    for word in re.findall(r"[a-z]+", text.lower()):
+        if word not in _CALENDAR[field]:
+            continue
+        is_capital = re.search(rf"\b{word.capitalize()}\b", text) is not None
+        if word not in _AMBIGUOUS or word == "now" or is_capital:
+            return _CALENDAR[field][word]
+    return None
 
 
-def compare_years(one: float, two: float) -> float:
-    """Compares two years."""
-    return 5.0 - sum(abs(one - two) > most for most in (0, 1, 5, 20))
+def compare_dates(date1: dict[str, str], date2: dict[str, str]) -> float:
+    """Compare two dates by the fields that both have."""
+    shared = [field for field in date1 if field in date2]
+    if not shared:
+        return 2.0
+    same = sum(date1[field] == date2[field] for field in shared) / len(shared)
+    if same == 1:
+        return 5.0 if date1 == date2 else 4.0
+    return 1.0 + 2 * same
+
+
+def compare_years(year1: float, year2: float) -> float:
+    """Compare two years."""
+    return 5.0 - sum(abs(year1 - year2) > most for most in (0, 1, 5, 20))
 
 
 def read_year(text: str) -> float | None:
-    """Reads the first year of a text."""
+    """Read the first year of a text."""
     match = _YEAR.search(text)
     return None if match is None else float(match[0])

@@ -17,208 +17,179 @@ from condsim.rows.weak.quantities import (
     compare_dates,
     compare_quantities,
     compare_years,
-    counted_of,
     quantities,
+    quantities_of,
     read_clock,
     read_date,
     read_field,
     read_year,
     say_clock,
-    tokens_of,
+    text_tokens,
 )
 
 _NEGATIONS = all_words("opinions", "negations")
 _TURNS = all_words("opinions", "turns")
-_MARKS = frozenset(".;!?:")
-_SCOPE = 4  # words after a negation for which the opposite holds
-_FARTHEST = 5  # words between an aspect and a word about it
-_LEAST = 0.6  # sum of polarities of a text that thinks well or ill of it
-_EXTRA = {
+_CLAUSE_MARKS = frozenset(".;!?:")
+# Words after a negation for which the opposite holds.
+_NEGATED_WORDS = 4
+# Words between an aspect and a word about it.
+_MAX_WORDS_TO_ASPECT = 5
+# Smallest sum of polarities that is an opinion.
+_MIN_POLARITY = 0.6
+_EXTRA_POLARITY = {
     word: float(entry.name) for entry in listed("opinions", "general") for word in entry.words
 }
-_POLAR: dict[str, dict[str, float]] = {}
+_ASPECT_POLARITY: dict[str, dict[str, float]] = {}
 for _entry in listed("opinions", "polar"):
     _aspect, _, _sign = _entry.name.rpartition(" ")
-    _POLAR.setdefault(_aspect, {}).update(dict.fromkeys(_entry.words, 2.5 * float(_sign)))
+    _words = dict.fromkeys(_entry.words, 2.5 * float(_sign))
+    _ASPECT_POLARITY.setdefault(_aspect, {}).update(_words)
 _ASPECTS = {entry.name: entry.words for entry in listed("opinions", "aspects")}
 
 
 @cache
-def lexicon() -> dict[str, float]:
-    """Gives the polarity of words from -4 to 4: VADER's (Hutto and Gilbert, 2014) and ours."""
+def _lexicon() -> dict[str, float]:
+    """Return the polarity of words from -4 to 4: VADER's (Hutto and Gilbert, 2014) and ours."""
     vader = require("vaderSentiment.vaderSentiment", extra="build")
-    known: dict[str, float] = vader.SentimentIntensityAnalyzer().lexicon
-    return {**known, **_EXTRA}
+    return {**vader.SentimentIntensityAnalyzer().lexicon, **_EXTRA_POLARITY}
 
 
 @lru_cache(maxsize=256)
 def words_of_aspect(aspect: str) -> frozenset[str]:
-    """Gives the words that stand for an aspect: those listed, or its own."""
+    """Return the words that stand for an aspect: those listed, or its own."""
     own = frozenset(word for word in aspect.split(" ") if word not in ("the", "of", "and", "in"))
     return own.union(*(_ASPECTS.get(name, ()) for name in (aspect, *own)))
 
 
-def _polarities(text: str, aspect: str) -> tuple[tuple[str, int, int, float], ...]:
-    """The words of a text with place, clause and polarity, negation and turns taken in."""
-    known, special = lexicon(), _POLAR.get(aspect, {})
-    found = []
-    clause, negated = 0, -_SCOPE - 1
-    words = [token.word for token in tokens_of(text)]
-    for place, word in enumerate(words):
-        if word in _MARKS or word in _TURNS:
-            clause, negated = clause + 1, -_SCOPE - 1
-        pair = f"{word} {words[place + 1]}" if place + 1 < len(words) else word
-        value = special.get(word, known.get(word, 0.0))
+def _polarities(text: str, aspect: str) -> Iterator[tuple[str, int, float]]:
+    """Return each word with its clause and its polarity after negations and turns."""
+    lexicon, special = _lexicon(), _ASPECT_POLARITY.get(aspect, {})
+    clause, negated = 0, -_NEGATED_WORDS - 1
+    words = [token.word for token in text_tokens(text)]
+    for index, word in enumerate(words):
+        if word in _CLAUSE_MARKS or word in _TURNS:
+            clause, negated = clause + 1, -_NEGATED_WORDS - 1
+        pair = f"{word} {words[index + 1]}" if index + 1 < len(words) else word
+        value = special.get(word, lexicon.get(word, 0.0))
         if word == ",":
-            negated = -_SCOPE - 1
+            negated = -_NEGATED_WORDS - 1
         elif pair == "not only":
             value = 0.0
         elif word in _NEGATIONS or pair in _NEGATIONS or word.endswith("n't"):
-            negated, value = place, 0.0
-        elif value and place - negated <= _SCOPE:
+            negated, value = index, 0.0
+        elif value and index - negated <= _NEGATED_WORDS:
             value *= -0.8
-        elif value > 0 and place and words[place - 1] == "too":
+        elif value > 0 and index and words[index - 1] == "too":
             value = -value
-        found.append((word, place, clause, value))
-    return tuple(found)
+        yield word, clause, value
 
 
-@lru_cache(maxsize=1024)  # of the answers: the words of a long text take a megabyte
+# Only answers are cached: the words of a long text take a megabyte.
+@lru_cache(maxsize=1024)
 def polarity(text: str, aspect: str = "") -> str | None:
-    """Says what a text thinks of an aspect, or as a whole: ``"good"``, ``"bad"`` or None."""
-    rows = _polarities(text, aspect)
-    own = words_of_aspect(aspect)
-    places = [(place, clause) for word, place, clause, _ in rows if word in own]
+    """Return the opinion of a text on an aspect, or as a whole: "good", "bad" or None."""
+    rows = list(enumerate(_polarities(text, aspect)))
+    own_words = words_of_aspect(aspect)
+    mentions = [(index, clause) for index, (word, clause, _) in rows if word in own_words]
     total = 0.0
-    for _, place, clause, value in rows:
-        near = min((abs(place - at) for at, inside in places if inside == clause), default=None)
+    for index, (_, clause, value) in rows:
+        distances = [abs(index - mention) for mention, inside in mentions if inside == clause]
+        distance = min(distances, default=_MAX_WORDS_TO_ASPECT + 1)
         if not aspect:
             total += value
-        elif value and near is not None and near <= _FARTHEST:
-            total += value / (1 + 0.15 * near)
-    if abs(total) < _LEAST:
+        elif value and distance <= _MAX_WORDS_TO_ASPECT:
+            total += value / (1 + 0.15 * distance)
+    if abs(total) < _MIN_POLARITY:
         return None
     return "good" if total > 0 else "bad"
 
 
 _NOT = frozenset("not no never n't cannot without neither nor".split())
-_REACH = 3
-_LONGEST = 2  # words of a phrase
-
-
-@dataclass(frozen=True)
-class Opposites:
-    """An attribute with two sides."""
-
-    name: str  # the attribute, in the words of a condition
-    sides: dict[tuple[str, ...], int]  # 1 or -1 by word or phrase
-    swaps: dict[str, str]  # the opposite of each word or phrase
-
-
-@cache
-def opposites() -> list[Opposites]:
-    """Gives the attributes."""
-    found: list[Opposites] = []
-    for entry in listed("opposites", "opposites"):
-        if entry.depth == 1:
-            found.append(Opposites(entry.name, {}, {}))
-            continue
-        sides, swaps = found[-1].sides, found[-1].swaps
-        for one, two in zip(entry.words, entry.hints, strict=False):
-            swaps.setdefault(one, two)
-            swaps.setdefault(two, one)
-        for side, phrases in ((1, entry.words), (-1, entry.hints)):
-            for phrase in phrases:
-                sides.setdefault(tuple(phrase.split(" ")), side)
-    return found
-
-
+_WORDS_BEFORE_TURNED = 3
+_MAX_PHRASE_WORDS = 2
 _ONLY_AFTER = {entry.name: entry.words[1:] for entry in listed("opposites", "only after")}
 _LAST_AFTER = {entry.name: entry.hints for entry in listed("opposites", "only after")}
 _NOT_BEFORE = {entry.name: entry.words[1:] for entry in listed("opposites", "not before")}
 
 
-def stands_alone(words: Sequence[str], place: int) -> bool:
-    """Whether a word is the one that has an opposite there, and no part of another phrase."""
-    word = words[place]
-    before = words[place - 1] if place else ""
-    following = words[place + 1] if place + 1 < len(words) else ""
-    wanted = _ONLY_AFTER.get(word, (before,))
+@dataclass(frozen=True)
+class Opposites:
+    """An attribute with two sides, in the words of a condition.
+
+    Attributes:
+        sides: 1 or -1 by word or phrase.
+        swaps: The opposite of each word or phrase.
+    """
+
+    name: str
+    sides: dict[tuple[str, ...], int]
+    swaps: dict[str, str]
+
+
+@cache
+def opposites() -> list[Opposites]:
+    """Return the attributes with two sides."""
+    attributes: list[Opposites] = []
+    for entry in listed("opposites", "opposites"):
+        if entry.depth == 1:
+            attributes.append(Opposites(entry.name, {}, {}))
+            continue
+        sides, swaps = attributes[-1].sides, attributes[-1].swaps
+        for phrase1, phrase2 in zip(entry.words, entry.hints, strict=False):
+            swaps.setdefault(phrase1, phrase2)
+            swaps.setdefault(phrase2, phrase1)
+        for side, phrases in ((1, entry.words), (-1, entry.hints)):
+            for phrase in phrases:
+                sides.setdefault(tuple(phrase.split(" ")), side)
+    return attributes
+
+
+def stands_alone(words: Sequence[str], index: int) -> bool:
+    """Return whether a word is the one that has an opposite there, not part of another phrase."""
+    word = words[index]
+    before = words[index - 1] if index else ""
+    following = words[index + 1] if index + 1 < len(words) else ""
+    allowed = _ONLY_AFTER.get(word, (before,))
     if not following.isalnum() or following in ("and", "or", *_TURNS):
-        wanted += _LAST_AFTER.get(word, ())
-    return before in wanted and following not in _NOT_BEFORE.get(word, ())
+        allowed += _LAST_AFTER.get(word, ())
+    return before in allowed and following not in _NOT_BEFORE.get(word, ())
 
 
-def side_of(text: str, known: Mapping[tuple[str, ...], int]) -> int | None:
-    """Says on which side of an attribute a text is; None if on neither or on both."""
-    # A negation up to three words before a word turns it, unless a comma is between them.
-    words = [token.word for token in tokens_of(text)]
-    found: set[int] = set()
-    at = 0
-    while at < len(words):
-        for length in range(_LONGEST, 0, -1):
-            side = known.get(tuple(words[at : at + length]))
-            if side is not None and (length > 1 or stands_alone(words, at)):
-                before = " ".join(words[max(0, at - _REACH) : at]).rpartition(", ")[2].split()
+def side_of(text: str, sides: Mapping[tuple[str, ...], int]) -> int | None:
+    """Return the side of an attribute that a text is on; None if on neither or on both.
+
+    A negation up to three words before a word turns it, unless a comma is between them.
+    """
+    words = [token.word for token in text_tokens(text)]
+    text_sides: set[int] = set()
+    index = 0
+    while index < len(words):
+        for length in range(_MAX_PHRASE_WORDS, 0, -1):
+            side = sides.get(tuple(words[index : index + length]))
+            if side is not None and (length > 1 or stands_alone(words, index)):
+                start = max(0, index - _WORDS_BEFORE_TURNED)
+                before = " ".join(words[start:index]).rpartition(", ")[2].split()
                 turned = any(word in _NOT or word.endswith("n't") for word in before)
-                found.add(-side if turned else side)
-                at += length - 1
+                text_sides.add(-side if turned else side)
+                index += length - 1
                 break
-        at += 1
-    return found.pop() if len(found) == 1 else None
+        index += 1
+    return text_sides.pop() if len(text_sides) == 1 else None
 
 
-_function = partial(built_in, weight=0.3)  # captions seldom say such things
+# Captions seldom say such things.
+_function = partial(built_in, weight=0.3)
+# The conditions of each function as one expression.
 _FORMS = {
     entry.name: re.compile(
         "|".join(re.escape(words).replace(r"\.\.\.", "(.+)") for words in entry.words)
     )
     for entry in listed("texts", "conditions")
-}  # the conditions of each function as one expression
-
+}
 _FOR_HOW_MANY = re.compile(r"\b(?:for|of|party of|seats?)\W*$")
 _RATED = re.compile(r"\b(?:rate|rating|rated|points?|score|mark)\b", re.IGNORECASE)
 _GUESTS = frozenset("people person guest traveler traveller rider passenger seat ticket".split())
-
-
-def installed() -> bool:
-    """Whether the packages that these functions need are there; the extra ``build`` brings them."""
-    return all(find_spec(name) is not None for name in ("text_to_num", "vaderSentiment"))
-
-
-@lru_cache(maxsize=256)
-def function_by_form(condition: str) -> LabellingFunction | None:
-    """Gives the function for a condition of a known form, such as "the opinion about the room"."""
-    key = re.sub(r"^the ", "", condition.lower().strip(" .?!"))
-    for name, form in _FORMS.items():
-        if match := form.fullmatch(key):
-            thing = next(filter(None, match.groups()), "")  # what the dots of the form stand for
-            make = _MADE.get(name)
-            return text_functions()[name] if make is None else make(thing)
-    return None
-
-
-@cache
-def text_functions() -> dict[str, LabellingFunction]:
-    """Gives those that have a name of their own, by name; these are drawn."""
-    return {function.name: function for function in _named()}
-
-
-def _named() -> Iterator[LabellingFunction]:
-    yield from (_opinion(aspect) for aspect in ("", *_ASPECTS))
-    for name, kind in _MEASURED.items():
-        yield _function(name, partial(_of_kind, kind=kind), compare_quantities, _say_quantity)
-    yield _function("number", _any, compare_quantities, _say_quantity)
-    yield _function("time", _of_text(read_clock), compare_clocks, say_clock)
-    yield _function("date", _of_text(read_date), compare_dates, _say_date)
-    yield _function("year", _of_text(read_year), compare_years, "{:.0f}".format, family="date")
-    for field in ("weekday", "month"):
-        yield _function(field, _of_text(partial(read_field, field=field)), yes_or_no, family="date")
-    for known in opposites():
-        if known.name in _FORMS and known.name != "overall opinion":
-            yield _side(known)
-
-
+# What the unit of a number measures, by function.
 _MEASURED = {
     "price": "money",
     "duration": "duration",
@@ -226,45 +197,89 @@ _MEASURED = {
     "weight": "weight",
     "rating": "rating",
 }
-"""What the unit of a number measures, by function."""
+
+
+def can_read_texts() -> bool:
+    """Return whether the libraries of these functions are installed, with the extra ``build``."""
+    return all(find_spec(name) is not None for name in ("text_to_num", "vaderSentiment"))
+
+
+@lru_cache(maxsize=256)
+def function_by_form(condition: str) -> LabellingFunction | None:
+    """Return the function for a condition of a known form, such as "the opinion about the room"."""
+    key = re.sub(r"^the ", "", condition.lower().strip(" .?!"))
+    for name, form in _FORMS.items():
+        if match := form.fullmatch(key):
+            # The words that the dots of the form stand for.
+            thing = next(filter(None, match.groups()), "")
+            if name == "opinion about":
+                return _opinion_function(thing)
+            return _count_function(thing) if name == "number of" else text_functions()[name]
+    return None
+
+
+@cache
+def text_functions() -> dict[str, LabellingFunction]:
+    """Return the functions that have a name of their own, by name; these are drawn."""
+    functions = [_opinion_function(aspect) for aspect in ("", *_ASPECTS)]
+    for name, kind in _MEASURED.items():
+        read = partial(_read_measured, kind=kind)
+        functions.append(_function(name, read, compare_quantities, _say_quantity))
+    functions += [
+        _function("number", _read_any, compare_quantities, _say_quantity),
+        _function("time", _of_text(read_clock), compare_clocks, say_clock),
+        _function("date", _of_text(read_date), compare_dates, _say_date),
+        _function("year", _of_text(read_year), compare_years, "{:.0f}".format, family="date"),
+    ]
+    for field in ("weekday", "month"):
+        read_it = _of_text(partial(read_field, field=field))
+        functions.append(_function(field, read_it, yes_or_no, family="date"))
+    for attribute in opposites():
+        if attribute.name in _FORMS and attribute.name != "overall opinion":
+            functions.append(_side_function(attribute))
+    return {function.name: function for function in functions}
 
 
 def _of_text(read: Callable[[str], object]) -> Reader:
     return lambda sentence: read(sentence.text)
 
 
-def _opinion(aspect: str) -> LabellingFunction:
+def _opinion_function(aspect: str) -> LabellingFunction:
     aspect = re.sub(r"^(?:the|its|their) ", "", aspect)
     name = f"opinion about the {aspect}" if aspect else "overall opinion"
     return _function(name, _of_text(partial(polarity, aspect=aspect)), family="opinion")
 
 
-def _of_kind(sentence: Sentence, *, kind: str) -> Quantity | None:
-    found = quantities(sentence.text)
-    rated = kind == "rating" and _RATED.search(sentence.text)
-    told = [q for q in found if q.kind == kind] or [q for q in found if rated and not q.kind]
-    return next(iter(told), None)
+def _read_measured(sentence: Sentence, *, kind: str) -> Quantity | None:
+    numbers = quantities(sentence.text)
+    measured = [number for number in numbers if number.kind == kind]
+    if not measured and kind == "rating" and _RATED.search(sentence.text):
+        measured = [number for number in numbers if not number.kind]
+    return next(iter(measured), None)
 
 
-def _any(sentence: Sentence) -> Quantity | None:
+def _read_any(sentence: Sentence) -> Quantity | None:
     return next(iter(quantities(sentence.text)), None)
 
 
-def _number_of(things: str) -> LabellingFunction:
+def _count_function(things: str) -> LabellingFunction:
     words = things.split(" of ")[0].split(" ")
     last = next((word for word in words if word.endswith("s")), words[-1])
     single = re.sub(r"(?<=[^s])s$", "", last)
-    read = partial(_count, things=frozenset((single, last)))
+    read = partial(_read_number_of, things=frozenset((single, last)))
     name = f"number of {things}"
     return _function(name, read, compare_quantities, _say_quantity, family="number of things")
 
 
-def _count(sentence: Sentence, *, things: frozenset[str]) -> Quantity | None:
-    found = counted_of(sentence.text, things)
-    if not found and things & _GUESTS:
-        free = (one for one in quantities(sentence.text) if not one.kind)
-        found = tuple(q for q in free if _FOR_HOW_MANY.search(sentence.text[: q.start].lower()))
-    return next(iter(found), None)
+def _read_number_of(sentence: Sentence, *, things: frozenset[str]) -> Quantity | None:
+    numbers = quantities_of(sentence.text, things)
+    if not numbers and things & _GUESTS:
+        numbers = tuple(
+            number
+            for number in quantities(sentence.text)
+            if not number.kind and _FOR_HOW_MANY.search(sentence.text[: number.start].lower())
+        )
+    return next(iter(numbers), None)
 
 
 def _say_quantity(value: Quantity) -> str:
@@ -275,11 +290,8 @@ def _say_date(value: dict[str, str]) -> str:
     return " ".join(value.values())
 
 
-def _side(known: Opposites) -> LabellingFunction:
-    first = {side: " ".join(words) for words, side in reversed(list(known.sides.items()))}
-    read = _of_text(partial(side_of, known=known.sides))
-    return _function(known.name, read, answer=lambda side: first[side])
-
-
-_MADE = {"opinion about": _opinion, "number of": _number_of}
-"""What makes the function of a thing, by form."""
+def _side_function(attribute: Opposites) -> LabellingFunction:
+    # The first phrase of each side.
+    names = {side: " ".join(words) for words, side in reversed(list(attribute.sides.items()))}
+    read = _of_text(partial(side_of, sides=attribute.sides))
+    return _function(attribute.name, read, answer=lambda side: names[side])

@@ -16,7 +16,7 @@ from condsim.rows.weak.functions import (
     read_nodes,
 )
 from condsim.rows.weak.language import (
-    Found,
+    Mention,
     Node,
     Sentence,
     listed,
@@ -25,17 +25,19 @@ from condsim.rows.weak.language import (
     taxonomy,
 )
 
-_NUMBERS = {int(entry.name): entry.words for entry in listed("numbers", "exact")}
-_EXACT = {word: number for number, words in _NUMBERS.items() for word in words}
+_NUMBER_WORDS = {int(entry.name): entry.words for entry in listed("numbers", "exact")}
+_EXACT = {word: number for number, words in _NUMBER_WORDS.items() for word in words}
 _VAGUE = {word: int(name) for word, name in names_by_word("numbers", "vague").items()}
 _COLLECTIVE = {word: int(name) for word, name in names_by_word("numbers", "collective").items()}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6}
-_PLURAL = 3  # what a plural without a number is taken for
+_OWNERS = frozenset(("the", "a", "an", "his", "her"))
+# The number that a plural without a number stands for.
+_NUMBER_OF_PLURAL = 3
 
 
 @dataclass(frozen=True)
 class Count:
-    """A number of things: an estimate, unless the sentence tells it."""
+    """A number of things: an estimate, unless the sentence gives it."""
 
     number: float
     exact: bool
@@ -47,104 +49,105 @@ class Count:
 
 
 def read_count(sentence: Sentence, *, tree: str, of: Node) -> Count | Absent | None:
-    """Counts what a sentence mentions of a node; absent if it mentions nothing of the tree."""
-    found = [hit for hit in sentence.mentions(tree, of=of) if not hit.hint]
-    if found:
-        return count(sentence, found)
+    """Count the mentions of a node; absent if the sentence mentions nothing of the tree."""
+    mentions = [mention for mention in sentence.mentions(tree, of=of) if not mention.hint]
+    if mentions:
+        return _count_mentions(sentence, mentions)
     return None if sentence.mentions(tree) else ABSENT
 
 
-def count(sentence: Sentence, found: Sequence[Found]) -> Count:
-    """Counts things that a sentence mentions, at least one."""
+def _count_mentions(sentence: Sentence, mentions: Sequence[Mention]) -> Count:
     total, exact = 0.0, True
-    single: set[Node] = set()
-    many = False  # a plural came before: "two dogs, one of them black" counts them once
-    for hit in found:
-        if sentence.word(hit.stop) == "of" and any(0 < o.start - hit.stop <= 4 for o in found):
-            continue  # "a group of people" is counted at the people
-        if any(o.start == hit.stop for o in found):
-            continue  # "a calico cat" is one
-        one = _count_one(sentence, hit)
-        before = sentence.before(hit)
-        if one.number == 1:
-            other = {"other", "one"} & {*before, sentence.word(hit.start - 1)}
-            again = hit.node in single and before[-1:] in (("the",), ("his",), ("her",), ("that",))
-            if again or (many and other):
-                continue
-            single.add(hit.node)
-        elif hit.plural and many and "the" in before:
+    singles: set[Node] = set()
+    # Whether a plural came before: "two dogs, one of them black" counts them once.
+    has_many = False
+    for mention in mentions:
+        distances = [following.start - mention.stop for following in mentions]
+        # "A calico cat" is one; "a group of people" is counted at the people.
+        is_group = sentence.word(mention.stop) == "of" and any(0 < d <= 4 for d in distances)
+        if is_group or 0 in distances:
             continue
-        many |= one.number > 1
-        total += one.number
-        exact &= one.exact
-    if total == 1 and exact and _another(sentence):
+        count = _count_one(sentence, mention)
+        before = sentence.before(mention)
+        if count.number == 1:
+            is_member = {"other", "one"} & {*before, sentence.word(mention.start - 1)}
+            is_definite = before[-1:] in (("the",), ("his",), ("her",), ("that",))
+            if (mention.node in singles and is_definite) or (has_many and is_member):
+                continue
+            singles.add(mention.node)
+        elif mention.plural and has_many and "the" in before:
+            continue
+        has_many |= count.number > 1
+        total += count.number
+        exact &= count.exact
+    if total == 1 and exact and _mentions_another(sentence):
         total = 2.0
     return Count(total, exact)
 
 
-def compare_counts(one: Count, two: Count) -> float:
-    """Compares two numbers."""
-    low, high = sorted((one.number, two.number))
-    if one.exact and two.exact:
+def compare_counts(count1: Count, count2: Count) -> float:
+    """Compare two numbers."""
+    low, high = sorted((count1.number, count2.number))
+    if count1.exact and count2.exact:
         if low == high:
             return 5.0
         if low < 2:
             return 2.0 if (low, high) == (1, 2) else 1.0
         ratio = low / high
         return 4.0 if ratio > 0.9 else 3.0 if ratio > 0.6 else 2.0 if ratio >= 0.5 else 1.0
-    if one.exact or two.exact:
-        told, other = (one, two) if one.exact else (two, one)
-        return 2.0 if other.size == 2 else 1.0 if told.number < 10 else 3.0
-    if one.size != two.size:
+    if count1.exact or count2.exact:
+        exact, estimate = (count1, count2) if count1.exact else (count2, count1)
+        return 2.0 if estimate.size == 2 else 1.0 if exact.number < 10 else 3.0
+    if count1.size != count2.size:
         return 2.0
     return 4.0 if low == high else 3.0
 
 
 def say_count(value: Count) -> str:
-    """Says a number as a short answer."""
+    """Write a number as a short answer."""
     if value.exact:
         number = int(value.number)
-        return _NUMBERS.get(number, (str(number),))[0] if number else "none"
+        return _NUMBER_WORDS.get(number, (str(number),))[0] if number else "none"
     return "many" if value.size == 3 else "several"
 
 
-def _count_one(sentence: Sentence, hit: Found) -> Count:
-    """Counts one mention: by the words before it, or "a group of" it."""
-    before = sentence.before(hit)
-    start = hit.start - len(before)
-    noun = sentence.words[hit.stop - 1]
-    if sentence.word(start - 1) == "of" and not {"the", "a", "an", "his", "her"} & {*before[:1]}:
+def _count_one(sentence: Sentence, mention: Mention) -> Count:
+    """Count one mention: by the words before it, or "a group of" it."""
+    before = sentence.before(mention)
+    start = mention.start - len(before)
+    noun = sentence.words[mention.stop - 1]
+    number = _number_before(before)
+    if sentence.word(start - 1) == "of" and not _OWNERS & {*before[:1]}:
         quantity = sentence.word(start - 2)
         if quantity in _EXACT and quantity not in ("a", "an", "one"):
             return Count(_EXACT[quantity], exact=True)
-        if _number(before) is None and quantity in _VAGUE:
+        if number is None and quantity in _VAGUE:
             large = "large" in sentence.words[max(0, start - 4) : start - 2]
             return Count(max(_VAGUE[quantity], 12.0 * large), exact=False)
-    number = _number(before)
     if noun in _COLLECTIVE and (number is None or number == 1):
         return Count(_COLLECTIVE[noun], exact=_COLLECTIVE[noun] <= 3)
-    if number is not None and (hit.plural or number <= 1 or plural(noun) == noun):
+    if number is not None and (mention.plural or number <= 1 or plural(noun) == noun):
         return Count(number, exact=True)
-    if hit.plural:
+    if mention.plural:
         vague = max((_VAGUE[word] for word in before if word in _VAGUE), default=0)
-        return Count(vague or _PLURAL, exact=False)
+        return Count(vague or _NUMBER_OF_PLURAL, exact=False)
     return Count(1, exact=True)
 
 
-def _another(sentence: Sentence) -> bool:
-    """Whether a second one is called "another" or "the other" alone: "as another looks on"."""
+def _mentions_another(sentence: Sentence) -> bool:
+    """Return whether "another" or "the other" stands alone for a second one."""
+    actions = taxonomy("actions")
     return any(
-        word in ("another", "other")
-        and (following == "is" or bool(taxonomy("actions").find((following,))))
+        word in ("another", "other") and (following == "is" or bool(actions.find((following,))))
         for word, following in pairwise(sentence.words)
     )
 
 
-def _number(before: Sequence[str]) -> float | None:
-    """The number among the words before a noun."""
+def _number_before(before: Sequence[str]) -> float | None:
+    """Return the number among the words before a noun."""
     scale = 1.0
     for word in reversed(before):
-        digits = word.replace(",", "")  # "1,000"
+        digits = word.replace(",", "")
         if digits.isdigit() and int(digits) > 0:
             return float(digits) * scale
         if word in _EXACT and word not in ("a", "an", "couple"):
@@ -155,7 +158,7 @@ def _number(before: Sequence[str]) -> float | None:
     return 2.0 if "couple" in before else None
 
 
-_TREES = {
+_FAMILIES = {
     "animals": "animal",
     "vehicles": "vehicle",
     "food": "food",
@@ -164,22 +167,25 @@ _TREES = {
     "clothing": "clothing",
     "objects": "object",
 }
-_BROAD = frozenset(("objects", "food", "clothing", "furniture"))  # "number of objects" says little
-_FEW = 0.05  # weight of a function for one word, where the frequency of conditions is not known
-_NO_PLURAL = ("furniture", "clothing", "food")
-_KINDS = (  # name, tree, node and weight
+# "Number of objects" and the like say little.
+_BROAD_TREES = frozenset(("objects", "food", "clothing", "furniture"))
+_UNCOUNTABLE = ("furniture", "clothing", "food")
+# Weight of a function for one word, where the frequency of conditions is not known.
+_WEIGHT_OF_WORD = 0.05
+# Name, tree, node and weight. The last three have 0 since captions do not say which thing is held.
+_KINDS = (
     ("type of dessert", "food", "sweet", 0.5),
     ("means of transport", "vehicles", "vehicle", 0.5),
     ("food items", "food", "food", 0.5),
     ("type of seating", "furniture", "seat", 0.5),
     ("objects nearby", "objects", "object", 0.5),
-    ("object being held", "objects", "object", 0.0),  # what is held is not told apart
+    ("object being held", "objects", "object", 0.0),
     ("animal being ridden", "animals", "animal", 0.0),
     ("clothing worn", "clothing", "clothing", 0.5),
 )
 _COLOURS = names_by_word("colours", "colours")
 _NEAR_COLOURS = {
-    frozenset((entry.name, other)) for entry in listed("colours", "near") for other in entry.words
+    frozenset((entry.name, word)) for entry in listed("colours", "near") for word in entry.words
 }
 _WEARS = frozenset("in wearing wears dressed clad".split())
 _DETERMINERS = frozenset("a an any the other".split())
@@ -188,110 +194,114 @@ _JOINS = frozenset(("and", ",", "&", "or"))
 
 
 def thing_functions() -> Iterator[LabellingFunction]:
-    """Gives those on no single noun."""
-    yield built_in("color of clothing", _worn_colour, _compare_colours, _say_colours)
-    yield built_in("color of object", _any_colour, _compare_colours, _say_colours)
+    """Make the functions on no single noun."""
+    yield built_in("color of clothing", _read_worn_colour, _compare_colours, _say_colours)
+    yield built_in("color of object", _read_any_colour, _compare_colours, _say_colours)
     for name, tree, node, weight in _KINDS:
         yield _kind_function(name, tree, taxonomy(tree)[node], weight=weight)
 
 
 def noun_functions() -> Iterator[LabellingFunction]:
-    """Gives those on each noun of the trees."""
-    for tree, family in _TREES.items():
+    """Make the functions on each noun of the trees."""
+    for tree, family in _FAMILIES.items():
         for node in taxonomy(tree).nodes.values():
             if node.parent is None:
                 yield from _functions_of(tree, node, family)
-            elif node.words:  # not a group that has no word of its own
+            # A group without a word of its own has no functions.
+            elif node.words:
                 noun = node.name if node.name in node.words else node.words[0]
                 yield from _functions_of(tree, node, noun)
 
 
 def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunction]:
-    family = _TREES[tree]
-    many = noun if noun in _NO_PLURAL else plural(noun)
-    others = node.words[1:]
-    weight = _FEW if node.parent else 1.0
-    told = node.parent is not None or tree not in _BROAD
+    family = _FAMILIES[tree]
+    nouns = noun if noun in _UNCOUNTABLE else plural(noun)
+    synonyms = node.words[1:]
+    weight = _WEIGHT_OF_WORD if node.parent else 1.0
+    is_specific = node.parent is not None or tree not in _BROAD_TREES
     yield built_in(
-        f"number of {many}",
+        f"number of {nouns}",
         partial(read_count, tree=tree, of=node),
         compare_counts,
         say_count,
         family=f"number of {family}",
-        also=[f"number of {plural(word)}" for word in others if word != noun],
-        weight=weight if told else 0.0,
-        none_is_a_value=True,
+        aliases=[f"number of {plural(word)}" for word in synonyms if word != noun],
+        weight=weight if is_specific else 0.0,
+        absence_counts=True,
     )
     yield built_in(
         f"color of {noun}",
-        partial(_colour, tree=tree, of=node),
+        partial(_read_colour, tree=tree, of=node),
         _compare_colours,
         _say_colours,
         family=f"color of {family}",
-        also=[f"color of {word}" for word in others],
+        aliases=[f"color of {word}" for word in synonyms],
         weight=weight,
     )
     if node.children:
-        also = [many, noun, *(f"type of {word}" for word in others)]
-        yield _kind_function(f"type of {noun}", tree, node, also=also, weight=weight)
+        aliases = [nouns, noun, *(f"type of {word}" for word in synonyms)]
+        yield _kind_function(f"type of {noun}", tree, node, aliases=aliases, weight=weight)
     yield built_in(
         f"presence of {noun}",
-        partial(_presence, tree=tree, of=node),
+        partial(_read_presence, tree=tree, of=node),
         _compare_presence,
         family="presence",
-        also=[noun, *(f"presence of {word}" for word in others)],
-        weight=_FEW if told else 0.0,
+        aliases=[noun, *(f"presence of {word}" for word in synonyms)],
+        weight=_WEIGHT_OF_WORD if is_specific else 0.0,
     )
 
 
 def _kind_function(
-    name: str, tree: str, node: Node, *, also: Sequence[str] = (), weight: float
+    name: str, tree: str, node: Node, *, aliases: Sequence[str] = (), weight: float
 ) -> LabellingFunction:
     return node_function(
         name,
         tree,
-        partial(_kind, tree=tree, of=node),
-        floor=2.0 if tree in _BROAD else 1.0,
-        family=f"type of {_TREES[tree]}",
-        also=also,
+        partial(_read_kind, tree=tree, of=node),
+        floor=2.0 if tree in _BROAD_TREES else 1.0,
+        family=f"type of {_FAMILIES[tree]}",
+        aliases=aliases,
         weight=weight,
     )
 
 
-def _kind(sentence: Sentence, *, tree: str, of: Node) -> frozenset[Node] | Absent | None:
+def _read_kind(sentence: Sentence, *, tree: str, of: Node) -> frozenset[Node] | Absent | None:
     nodes = read_nodes(sentence, tree=tree, of=of.name, where=tree)
     return nodes - {of} or None if isinstance(nodes, frozenset) else nodes
 
 
-def _presence(sentence: Sentence, *, tree: str, of: Node) -> str:
-    for hit in sentence.mentions(tree, of=of):
-        before = [word for word in sentence.before(hit) if word not in _DETERMINERS]
-        if before[-1:] not in (["no"], ["without"]):  # "without any other dog"
+def _read_presence(sentence: Sentence, *, tree: str, of: Node) -> str:
+    for mention in sentence.mentions(tree, of=of):
+        # "Without any other dog".
+        before = [word for word in sentence.before(mention) if word not in _DETERMINERS]
+        if before[-1:] not in (["no"], ["without"]):
             return "yes"
     return "no"
 
 
-def _compare_presence(one: str, two: str) -> float | None:
-    """Two sentences without it tell nothing: captions do not say what there is not."""
-    return None if one == two == "no" else 5.0 if one == two else 1.0
+def _compare_presence(presence1: str, presence2: str) -> float | None:
+    """Compare presences; unknown for two absences, since captions do not list what is missing."""
+    if presence1 == presence2 == "no":
+        return None
+    return 5.0 if presence1 == presence2 else 1.0
 
 
-def _colour(sentence: Sentence, *, tree: str, of: Node) -> frozenset[str] | Absent | None:
-    found = [hit for hit in sentence.mentions(tree, of=of) if not hit.hint]
-    if found:
-        return _colours_of(sentence, found) or None
+def _read_colour(sentence: Sentence, *, tree: str, of: Node) -> frozenset[str] | Absent | None:
+    mentions = [mention for mention in sentence.mentions(tree, of=of) if not mention.hint]
+    if mentions:
+        return _colours_of(sentence, mentions) or None
     return None if sentence.mentions(tree) else ABSENT
 
 
-def _worn_colour(sentence: Sentence) -> frozenset[str] | Absent | None:
-    found = sentence.mentions("clothing")
-    colours = _colours_of(sentence, found) | _worn_colours(sentence)
+def _read_worn_colour(sentence: Sentence) -> frozenset[str] | Absent | None:
+    mentions = sentence.mentions("clothing")
+    colours = _colours_of(sentence, mentions) | _worn_colours(sentence)
     if colours:
         return colours
-    return None if found or sentence.mentions("people") else ABSENT
+    return None if mentions or sentence.mentions("people") else ABSENT
 
 
-def _any_colour(sentence: Sentence) -> frozenset[str] | None:
+def _read_any_colour(sentence: Sentence) -> frozenset[str] | None:
     return frozenset(_COLOURS[word] for word in sentence.words if word in _COLOURS) or None
 
 
@@ -299,41 +309,43 @@ def _say_colours(colours: frozenset[str]) -> str:
     return " and ".join(sorted(colours))
 
 
-def _colours_of(sentence: Sentence, found: Sequence[Found]) -> frozenset[str]:
-    """Reads the colours of things that a sentence mentions."""
+def _colours_of(sentence: Sentence, mentions: Sequence[Mention]) -> frozenset[str]:
+    """Read the colours of things that a sentence mentions."""
     colours: set[str] = set()
-    for hit in found:
-        before = sentence.before(hit)
-        for at in range(hit.start - 1, max(hit.start - 9, -1), -1):
-            word = sentence.words[at]
-            joined = word in _JOINS and sentence.word(at - 1) in _COLOURS
+    for mention in mentions:
+        before = sentence.before(mention)
+        for index in range(mention.start - 1, max(mention.start - 9, -1), -1):
+            word = sentence.words[index]
+            joins_colours = word in _JOINS and sentence.word(index - 1) in _COLOURS
             if word in _COLOURS:
                 colours.add(_COLOURS[word])
-            elif not joined and word not in before:
+            elif not joins_colours and word not in before:
                 break
-        if sentence.word(hit.stop) in _LINKS and sentence.word(hit.stop + 1) in _COLOURS:
-            colours.add(_COLOURS[sentence.word(hit.stop + 1)])
+        following = sentence.word(mention.stop + 1)
+        if sentence.word(mention.stop) in _LINKS and following in _COLOURS:
+            colours.add(_COLOURS[following])
     return frozenset(colours)
 
 
 def _worn_colours(sentence: Sentence) -> frozenset[str]:
-    """Reads what is worn from "a man in red" and "dressed in black and white"."""
+    """Read the colours in "a man in red" and "dressed in black and white"."""
     colours: set[str] = set()
-    for at, word in enumerate(sentence.words):
-        for place, following in enumerate(sentence.words[at + 1 :] if word in _WEARS else ()):
-            if following in _COLOURS:
-                colours.add(_COLOURS[following])
-            elif following not in ("all", "a") and not (place and following in _JOINS):
+    for start, verb in enumerate(sentence.words):
+        if verb not in _WEARS:
+            continue
+        for index, word in enumerate(sentence.words[start + 1 :]):
+            if word in _COLOURS:
+                colours.add(_COLOURS[word])
+            elif word not in ("all", "a") and not (index and word in _JOINS):
                 break
     return frozenset(colours)
 
 
-def _compare_colours(one: frozenset[str], two: frozenset[str]) -> float:
-    """Compares two sets of colours."""
-    if one == two:
+def _compare_colours(colours1: frozenset[str], colours2: frozenset[str]) -> float:
+    if colours1 == colours2:
         return 5.0
-    shared = len(one & two) / len(one | two)
+    shared = len(colours1 & colours2) / len(colours1 | colours2)
     if shared:
         return 4.0 if shared >= 0.5 else 3.0
-    near = any(frozenset((a, b)) in _NEAR_COLOURS for a in one for b in two)
+    near = any(frozenset((a, b)) in _NEAR_COLOURS for a in colours1 for b in colours2)
     return 2.0 if near else 1.0

@@ -1,0 +1,380 @@
+"""The data sets of the STS suite, found in a folder by their released file names."""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from condsim import __version__
+from condsim.cache import digest
+from condsim.data.load import load_task
+from condsim.data.pairs import join_tasks
+from condsim.data.triplets import Triplets, load_triplets
+from condsim.errors import InputError, unknown_name
+from condsim.evaluation.bootstrap import bootstrap
+from condsim.evaluation.metrics import triplet_wins
+from condsim.evaluation.suite import SuiteColumn, SuiteSet
+from condsim.io import sha256_of
+from condsim.types import Float64Array, FloatArray, Task
+from papers.data.afs import load_afs_topics
+from papers.data.sections import draw_section_triplets, load_wiki_sections, write_triplets
+from papers.data.sick import load_sick
+from papers.data.sts import STS_COUNTS, STS_YEARS, load_sts_year, subset_of
+
+Aggregation = Literal["all", "mean", "wmean"]
+"""Ways to make one correlation for a year of STS, whose test set is several subsets.
+
+``all``: the subsets put one after the other, then one Spearman (SBERT, SimCSE, SSBC, MTEB);
+``mean``: the mean of the Spearman of each subset (Giorgi et al., 2021, DeCLUTR); ``wmean``: the
+same, each weighted by its rows (BERT-flow, BERT-whitening). Results of one kind are not comparable
+with those of another (SimCSE, Gao et al., 2021, appendix B, the source of this; SSBC does not say
+which, but its baselines are those of SBERT). ``mean`` and ``wmean`` do not ask a model to rank the
+pairs of one subset among those of another.
+"""
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class StsSet(SuiteSet):
+    """A data set measured by Spearman and Pearson, perhaps of several subsets.
+
+    Attributes:
+        subsets: Number of rows of each subset in order; empty if there are none.
+        names: Names of the subsets.
+        aggregation: How the subsets become one number.
+    """
+
+    subsets: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    aggregation: Aggregation = "all"
+
+    metric_names: ClassVar[tuple[str, ...]] = ("spearman", "pearson")
+
+    def values(self, scores: FloatArray) -> Float64Array:
+        """Compute the metrics, x 100, of raw similarities ``(n,)``; ``(metrics,)``."""
+        parts = [part.values(scores[rows]) for rows, part in self._parts()]
+        return np.asarray(np.average(parts, axis=0, weights=self._weights()))
+
+    def draws(self, scores: Sequence[FloatArray], *, resamples: int, seed: int) -> Float64Array:
+        """Compute the metrics of scorers on the same resamples; ``(scorers, metrics, b)``."""
+        # Pairs are drawn with all their rows; for a mean of the subsets each is drawn on its own.
+        drawn = []
+        for number, (rows, part) in enumerate(self._parts()):
+            part_scores = [values[rows] for values in scores]
+            drawn.append(part.draws(part_scores, resamples=resamples, seed=seed + number))
+        return np.asarray(np.average(drawn, axis=0, weights=self._weights()))
+
+    def describe(self) -> SuiteColumn:
+        """Describe the data set for the report."""
+        subsets = dict(zip(self.names, self.subsets, strict=True))
+        return replace(super().describe(), subsets=subsets, conditions=None, pairs=None)
+
+    def _parts(self) -> Iterator[tuple[slice, _Part]]:
+        """Yield the rows that are measured together."""
+        ends = np.cumsum(self.subsets or (len(self.task),)).tolist()
+        bounds = list(zip([0, *ends[:-1]], ends, strict=True))
+        if self.aggregation == "all":
+            bounds = [(0, len(self.task))]
+        for start, end in bounds:
+            yield slice(start, end), _Part("", "", self.task.take(np.arange(start, end)))
+
+    def _weights(self) -> Sequence[int] | None:
+        return (self.subsets or None) if self.aggregation == "wmean" else None
+
+
+class _Part(SuiteSet):
+    """Rows of a data set that are measured together."""
+
+    metric_names: ClassVar[tuple[str, ...]] = StsSet.metric_names
+
+
+@dataclass(frozen=True, eq=False)
+class TripletSet(SuiteSet):
+    """A data set measured by accuracy on triplets; the pairs with the positive come first.
+
+    Attributes:
+        published: Whether it has all the rows that published results are of.
+    """
+
+    published: bool = False
+
+    metric_names: ClassVar[tuple[str, ...]] = ("accuracy",)
+
+    def values(self, scores: FloatArray) -> Float64Array:
+        """Compute the accuracy in %, ``(1,)``."""
+        return np.array([100 * triplet_wins(scores).mean()])
+
+    def draws(self, scores: Sequence[FloatArray], *, resamples: int, seed: int) -> Float64Array:
+        """Compute the accuracy of scorers on the same resamples, ``(scorers, 1, b)``."""
+        wins = np.stack([triplet_wins(values) for values in scores])  # (scorers, triplets)
+        return 100 * bootstrap(
+            lambda weights: (wins @ weights.T / wins.shape[1])[:, None],
+            np.arange(wins.shape[1]),
+            resamples=resamples,
+            seed=seed,
+        )
+
+    def describe(self) -> SuiteColumn:
+        """Describe the data set for the report."""
+        return SuiteColumn(
+            key=self.key,
+            title=self.title,
+            figure=self.metric_names[0],
+            revision=self.task.revision,
+            rows=len(self.task) // 2,
+            subsets={},
+            published=self.published,
+        )
+
+
+_MAX_DEPTH = 2
+_YEAR_IN_NAME = re.compile(r"(?:sts.{0,3}?(?:20)?|(?<!\d)20)(1[2-6])(?!\d)", re.IGNORECASE)
+
+
+class DataFolder:
+    """The files of a folder, the shallow ones first and then by name."""
+
+    def __init__(self, root: Path) -> None:
+        if not root.is_dir():
+            raise InputError(
+                f"{root}: no such folder; expected the folder that contains the data sets."
+            )
+        self.root = root
+        self._files = dict(_listed(root))
+
+    def file(self, *names: str, of: str | None = None) -> Path | None:
+        """Find a file of one of these names, below a folder whose name contains ``of``."""
+        root = self.root.resolve().name
+        paths = [
+            folder / file
+            for folder, files in self._files.items()
+            if of is None or of in f"{root}/{folder.relative_to(self.root)}".casefold()
+            for file in files
+        ]
+        for name in names:
+            for path in paths:
+                if path.name.casefold() == name.casefold():
+                    return path
+        return None
+
+    def folder_of(self, pattern: str) -> Path | None:
+        """Find a folder with a file that matches a pattern."""
+        for folder, files in self._files.items():
+            if fnmatch.filter(files, pattern):
+                return folder
+        return None
+
+    def sts_year(self, year: int) -> Path | None:
+        """Find the folder with the subsets of a year of STS."""
+        for folder, files in self._files.items():
+            subsets = [subset for file in files if (subset := subset_of(Path(file))) is not None]
+            if any(subset_year == year for subset_year, _ in subsets):
+                return folder
+            yearless = {subset for subset_year, subset in subsets if subset_year is None}
+            years = _YEAR_IN_NAME.findall(folder.name)
+            if yearless and years:
+                if f"{year % 100}" in years:
+                    return folder
+            elif yearless >= set(STS_COUNTS[year]):
+                return folder
+        return None
+
+
+def _listed(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield folders with the names of their files, breadth first."""
+    queue = deque([(root, 0)])
+    while queue:
+        folder, depth = queue.popleft()
+        try:
+            entries = sorted((entry.name, entry.is_dir()) for entry in os.scandir(folder))
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be listed ({error.strerror}).") from error
+        yield folder, [name for name, is_folder in entries if not is_folder]
+        if depth < _MAX_DEPTH:
+            inner = (name for name, is_folder in entries if is_folder and name[0] != ".")
+            queue += [(folder / name, depth + 1) for name in inner]
+
+
+_Loader = Callable[[DataFolder, Path | None], SuiteSet | None]
+
+
+def _sts(files: DataFolder, _: Path | None, *, year: int) -> SuiteSet | None:
+    folder = files.sts_year(year)
+    if folder is None:
+        return None
+    return _joined(f"STS{year % 100}", load_sts_year(folder, year=year), averaged=True)
+
+
+def _joined(name: str, subsets: Iterable[Task], *, averaged: bool = False) -> StsSet:
+    parts = [task.labelled() for task in subsets]
+    return StsSet(
+        name.lower(),
+        name,
+        join_tasks(parts, name=name),
+        subsets=tuple(map(len, parts)),
+        names=tuple(part.name for part in parts),
+        averaged=averaged,
+    )
+
+
+def _labelled(
+    key: str, title: str, path: Path | None, *, train: Path | None = None, averaged: bool = False
+) -> SuiteSet | None:
+    if path is None:
+        return None
+    task = load_task(path, name=title, require_labels=True)
+    train_task = None if train is None else load_task(train, require_labels=True)
+    return StsSet(key, title, task.labelled(), train=train_task, averaged=averaged)
+
+
+def _stsb(files: DataFolder, _: Path | None) -> SuiteSet | None:
+    path = files.file("sts-test.csv", "stsb-test.tsv", "stsbenchmark-test.tsv")
+    return _labelled("sts-b", "STS-B", path, averaged=True)
+
+
+def _stsb_dev(files: DataFolder, _: Path | None) -> SuiteSet | None:
+    path = files.file("sts-dev.csv", "stsb-dev.tsv", "stsbenchmark-dev.tsv")
+    # The test rows of GLUE have no scores.
+    path = path or files.file("dev.tsv", of="sts-b")
+    return _labelled("sts-b-dev", "STS-B dev", path)
+
+
+def _sick(files: DataFolder, _: Path | None) -> SuiteSet | None:
+    if path := files.file("SICK_test_annotated.txt", "sick_test.tsv", "sick_test.txt"):
+        task = load_sick(path, name="SICK-R")
+    elif path := files.file("SICK.txt", "sick.tsv"):
+        task = load_sick(path, name="SICK-R", split="test")
+    else:
+        return None
+    return StsSet("sick-r", task.name, task, averaged=True)
+
+
+def _csts(files: DataFolder, _: Path | None) -> SuiteSet | None:
+    path = files.file("csts_validation.csv") or files.file("dev.csv", "validation.csv", of="csts")
+    train = files.file("csts_train.csv") or files.file("train.csv", of="csts")
+    return _labelled("csts", "C-STS", path, train=train)
+
+
+def _afs(files: DataFolder, _: Path | None) -> SuiteSet | None:
+    folder = files.folder_of("ArgPairs_*.csv")
+    return None if folder is None else _joined("AFS", load_afs_topics(folder))
+
+
+def _sections(files: DataFolder, cache: Path | None) -> SuiteSet | None:
+    if path := files.file("test.csv", of="section") or files.file("test.csv", of="triplet"):
+        return _triplets(load_wiki_sections(path), title="Wiki sections", published=True)
+    if path := files.file("sections-dev.tsv"):
+        return _triplets(load_triplets(path), title="Sections", published=False)
+    if text := files.file("openstax.txt.gz", "sections.txt.gz", "sections.txt"):
+        return _triplets(_drawn(text, cache), title="Sections", published=False)
+    return None
+
+
+def _triplets(triplets: Triplets, *, title: str, published: bool) -> SuiteSet:
+    return TripletSet("wiki-sections", title, triplets.pairs(), published=published)
+
+
+def _drawn(text: Path, cache: Path | None) -> Triplets:
+    """Draw the dev split of triplets from running text; cache it if there is a folder for it."""
+    if cache is None:
+        return draw_section_triplets(text).dev
+    revision = sha256_of(text)
+    key = digest({"format": 1, "condsim": __version__, "triplets": revision})
+    path = cache / f"triplets-{key}.tsv"
+    if not path.is_file():
+        drawn = draw_section_triplets(text).dev
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            write_triplets(drawn, path)
+        except (OSError, InputError) as error:
+            _LOGGER.warning("%s: nothing can be cached there (%s)", cache, error)
+            return drawn
+    read = load_triplets(path, name=text.name.partition(".")[0])
+    return replace(read, revision=revision[:12])
+
+
+_LOADERS: Mapping[str, _Loader] = {
+    **{f"sts{year % 100}": partial(_sts, year=year) for year in STS_YEARS},
+    "sts-b-dev": _stsb_dev,
+    "sts-b": _stsb,
+    "sick-r": _sick,
+    "cxc": lambda files, _: _labelled("cxc", "CxC", files.file("cxc_sts_test.tsv")),
+    "afs": _afs,
+    "wiki-sections": _sections,
+    "csts": _csts,
+}
+_YEARS = tuple(f"sts{year % 100}" for year in STS_YEARS)
+SUITES: Mapping[str, tuple[str, ...]] = {
+    "sts": (*_YEARS, "sts-b", "sick-r"),
+    "sts-b": ("sts-b-dev", "sts-b"),
+    **{key: (key,) for key in ("csts", "afs", "wiki-sections")},
+    "all": tuple(key for key in _LOADERS if key != "sts-b-dev"),
+}
+"""Keys of the data sets by suite; ``sts`` has the seven columns of SSBC Table 2."""
+
+_AVERAGED_SETS = 7
+_LOOKED_FOR: Mapping[str, str] = {
+    **dict.fromkeys(
+        _YEARS,
+        "STS.input.<subset>.txt with STS.gs.<subset>.txt, in a folder named after the year, or "
+        "sts12.MSRpar.test.tsv and so on",
+    ),
+    **dict.fromkeys(
+        ("sts-b-dev", "sts-b"),
+        "sts-dev.csv (or dev.tsv of GLUE in a folder named STS-B) and sts-test.csv",
+    ),
+    "sick-r": "SICK_test_annotated.txt, sick_test.tsv or SICK.txt",
+    "cxc": "cxc_sts_test.tsv",
+    "afs": "ArgPairs_DP.csv, ArgPairs_GC.csv and ArgPairs_GM.csv",
+    "wiki-sections": "test.csv in a folder with 'section' or 'triplet' in its name, "
+    "sections-dev.tsv, or text with headings as openstax.txt.gz or sections.txt",
+    "csts": "csts_validation.csv, or dev.csv in a folder with 'csts' in its name",
+}
+
+
+def load_sts_suite(
+    folder: Path | str, suite: str = "sts", *, triplets_cache: Path | None = None
+) -> tuple[SuiteSet, ...]:
+    """Find and load the data sets of a suite.
+
+    Files are found by their names, in the folder itself or up to two levels below it. If two
+    folders have the same set, the shallower one wins, then the one whose name comes first.
+
+    Args:
+        folder: The folder.
+        suite: A name in `SUITES`.
+        triplets_cache: Folder that caches triplets drawn from running text.
+
+    Returns:
+        The data sets in the order of the tables. Missing ones are skipped with a warning; for
+        ``all``, without.
+    """
+    if suite not in SUITES:
+        raise unknown_name("suite", suite, SUITES)
+    files = DataFolder(Path(folder))
+    loaded = {key: _LOADERS[key](files, triplets_cache) for key in SUITES[suite]}
+    sets = tuple(suite_set for suite_set in loaded.values() if suite_set is not None)
+    missing = [_LOOKED_FOR[key] for key, suite_set in loaded.items() if suite_set is None]
+    looked_for = "; ".join(dict.fromkeys(missing))
+    if not sets:
+        raise InputError(
+            f"{folder}: has no data of the suite {suite!r}. Looked for, there and two levels "
+            f"below: {looked_for}."
+        )
+    if missing and suite != "all":
+        _LOGGER.warning("%s: some data sets are missing (%s)", folder, looked_for)
+    # SSBC Table 2 averages all seven of its columns.
+    if sum(suite_set.averaged for suite_set in sets) < _AVERAGED_SETS:
+        sets = tuple(replace(suite_set, averaged=False) for suite_set in sets)
+    return sets

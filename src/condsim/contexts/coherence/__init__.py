@@ -1,1 +1,0 @@
-"""Coherence model."""

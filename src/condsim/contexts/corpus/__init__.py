@@ -1,1 +1,0 @@
-"""Store documents as sentences and paragraphs."""

@@ -1,0 +1,356 @@
+"""Generators that count: word counts, and counts smoothed with the embeddings of an encoder.
+
+Counts are the floor that trained generators have to beat; SSBC has none. Their model is
+
+    p(token | given) = (1 - share) p(token) + share n(token, given) / n(given)
+
+with p(token) the share in the corpus. Over the vocabulary it sums to one, so it is a language model
+that can stand in for a trained generator, with nothing trained and, as ``share`` is fixed, nothing
+tuned.
+
+Counts find a word of the context only where it comes again. A *translation* model (Berger and
+Lafferty, 1999; by word vectors, Zuccon et al., 2015) spreads it over the vocabulary, and here each
+given sentence as a whole as well:
+
+    p(token | given) = o p(token) + c C(token) + w sum_g a(g) T(token | g) + s mean_r S(token | r)
+    T(token | g) = p(token)^α exp(cos(token, g) / τ) / Z(g),   a(g) = (-log p(g))^β / sum
+
+p is the share in the corpus, g each token of the given sentences, C the sum of a(g) over the g that
+are the token, r each given sentence, S is T with numbers α' and τ' of its own; o + c + w + s is 1,
+so over the vocabulary it sums to one. The vectors are those of a frozen encoder, of each entry of
+the vocabulary by itself and of each sentence. The eight numbers maximise the likelihood of the
+corpus, without labels. Not part of SSBC.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from condsim.cache import VectorCache, cached_rows
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.generator_items import PLACE_BITS, EncoderUnits, Items
+from condsim.contexts.recipe import MODEL, SHAPES, GeneratorKind, GeneratorSettings
+from condsim.contexts.trainer import StepProgress, best_device, restore_weights
+from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
+from condsim.io import sha256_of
+from condsim.types import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+FOLDER_KINDS: Mapping[GeneratorKind, str] = {
+    "trained": "generators",
+    "counts": "counts",
+    "translation": "translation",
+}
+"""Names of the kinds of generators in the record of a folder."""
+
+_SENTENCES_PER_COUNT = 100_000
+_SENTENCES_PER_READ = 1_024
+_ROWS_PER_NORMALISATION = 512
+# Vectors of given sentences that are cached for the next slab of pairs.
+_RECENT_VECTORS = 4_096
+
+# Initial numbers: log 1/τ and α, each of tokens and of sentences, β, and the logits of o, c, w, s.
+_INITIAL_NUMBERS = {
+    "sharpness": [math.log(1 / 0.09)] * 2,
+    "prior": [0.9, 0.9],
+    "rarity": [1.0],
+    "shares": [0.0, -2.0, 0.0, 0.0],
+}
+# Places of T and S among `sharpness` and `prior`.
+_WORD, _SENTENCE = 0, 1
+
+
+class CountsGenerator(nn.Module):
+    """Counts of a corpus; the counterpart of `ContextGenerator`."""
+
+    def __init__(self, settings: GeneratorSettings, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        # (vocabulary,) float64, add-one smoothed
+        self.counts: Tensor
+        self.register_buffer("counts", torch.ones(len(vocabulary), dtype=torch.float64))
+        # Only the width of this tensor is read.
+        self.places = torch.zeros(settings.places, SHAPES["tiny"].width)
+        self._share = settings.share
+        self._ends = [vocabulary.end_id, vocabulary.separator_id]
+
+    def count(self, tokens: CorpusTokens, counted: BoolArray) -> None:
+        """Count the tokens of some sentences, ``(n,)``; each has an end and a separator."""
+        counts = np.ones(len(self.counts))
+        for first in range(0, len(tokens), _SENTENCES_PER_COUNT):
+            ids, rows = tokens.stretch(first, min(first + _SENTENCES_PER_COUNT, len(tokens)))
+            counts += np.bincount(ids[counted[rows]], minlength=len(counts))
+        counts[self._ends] += counted.sum()
+        self.counts.copy_(torch.from_numpy(counts))
+
+    def encode(self, units: EncoderUnits) -> EncoderUnits:
+        """Return the units unchanged: they need no encoding."""
+        return units
+
+    def log_probabilities(self, units: EncoderUnits, items: Items) -> Tensor:
+        """Sum the log-probabilities of the tokens of each target, ``(n,)`` float64."""
+        counts = self.counts.numpy()
+        numbers: dict[tuple[int, ...], int] = {}
+        inputs = np.array([numbers.setdefault(group, len(numbers)) for group in items.units])
+        bags = [np.concatenate([units.tokens[unit] for unit in group]) for group in numbers]
+        sizes = np.array([len(bag) for bag in bags])
+        owners = np.repeat(np.arange(len(bags)), sizes)
+        keys, times = np.unique(owners * len(counts) + np.concatenate(bags), return_counts=True)
+        lengths = np.array([len(target) for target in items.targets])
+        targets, owners = np.concatenate(items.targets), np.repeat(inputs, lengths)
+        target_keys = owners * len(counts) + targets
+        position = np.minimum(np.searchsorted(keys, target_keys), len(keys) - 1)
+        inside = np.where(keys[position] == target_keys, times[position], 0) / sizes[owners]
+        mixed = (1 - self._share) * counts[targets] / counts.sum() + self._share * inside
+        starts = np.cumsum(lengths) - lengths
+        return torch.from_numpy(np.add.reduceat(np.log(mixed), starts))
+
+
+def corpus_vectors(
+    backbone: str, corpus: Corpus, folder: Path, *, progress: StepProgress | None = None
+) -> NDArray[Any]:
+    """Compute the vectors of all sentences of a corpus, ``(n, d)``, or open those in the folder."""
+
+    def encode(first: int, last: int) -> NDArray[np.float16]:
+        sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))
+        return _unit_vectors(backbone, sentences).astype(np.float16)
+
+    return cached_rows(
+        folder / "sentences.npy",
+        encode,
+        rows=len(corpus),
+        block=_SENTENCES_PER_READ,
+        inputs={"corpus": corpus.revision, "backbone": backbone},
+        progress=progress,
+    )
+
+
+class _EncodedUnits(NamedTuple):
+    """Tokens of units, log p, log Z of each token among them, vectors and log Z of units."""
+
+    tokens: Sequence[IntArray]
+    logs: Tensor  # (v,)
+    norms: Tensor  # (v,)
+    sentences: Tensor  # (u, d)
+    sentence_norms: Tensor  # (u,)
+
+
+class TranslationGenerator(CountsGenerator):
+    """Counts, vectors of width d, and the numbers that are fitted."""
+
+    def __init__(
+        self, settings: GeneratorSettings, vocabulary: Vocabulary, sentences: NDArray[Any]
+    ) -> None:
+        """Take the vectors of the corpus, ``(n, d)``; see `corpus_vectors`."""
+        super().__init__(settings, vocabulary)
+        width = sentences.shape[1]
+        # Unit vectors of the entries of the vocabulary, (v, d); 0 for special tokens.
+        self.vectors: Tensor
+        self.register_buffer("vectors", torch.zeros(len(vocabulary), width))
+        self.numbers = nn.ParameterDict(
+            {name: nn.Parameter(torch.tensor(values)) for name, values in _INITIAL_NUMBERS.items()}
+        )
+        self._tokenizer, self._backbone = vocabulary.tokenizer, str(settings.backbone)
+        self._corpus = sentences
+        self._recent = VectorCache(_RECENT_VECTORS, width)
+        # Log Z of all tokens, and of all sentences.
+        self._log_norms: dict[int, Tensor] = {}
+
+    @classmethod
+    def new(
+        cls, settings: GeneratorSettings, vocabulary: Vocabulary, sentences: NDArray[Any]
+    ) -> TranslationGenerator:
+        """Make a model with the vector of each entry of the vocabulary, and no counts."""
+        model = cls(settings, vocabulary, sentences)
+        texts = [vocabulary.tokenizer.decode([entry]).strip() for entry in range(len(vocabulary))]
+        vectors = _unit_vectors(str(settings.backbone), texts)
+        vectors[[not text for text in texts]] = 0.0
+        model.vectors.copy_(torch.from_numpy(vectors))
+        return model
+
+    @classmethod
+    def open(
+        cls, settings: GeneratorSettings, vocabulary: Vocabulary, corpus: Corpus, folder: Path
+    ) -> TranslationGenerator:
+        """Open a fitted model, with its vectors of the corpus."""
+        sentences = corpus_vectors(str(settings.backbone), corpus, folder)
+        model = cls(settings, vocabulary, sentences)
+        restore_weights(model, folder / MODEL)
+        model.eval().cache_norms(folder)
+        return model
+
+    def cache_norms(self, folder: Path, *, progress: StepProgress | None = None) -> None:
+        """Compute log Z of all tokens and sentences, or open those in the folder."""
+        # Scoring needs them all sooner or later, and each is a sum over the vocabulary.
+        logs, inputs = self._logs(), {"model": sha256_of(folder / MODEL)[:12]}
+        sources = ((_WORD, "words", self.vectors.numpy()), (_SENTENCE, "sentences", self._corpus))
+        for kind, name, vectors in sources:
+
+            def norms(
+                first: int, last: int, kind: int = kind, vectors: NDArray[Any] = vectors
+            ) -> FloatArray:
+                rows = torch.from_numpy(vectors[first:last].astype(np.float32))
+                return self._norms(rows, logs, kind).numpy()[:, None]
+
+            path = folder / f"normalisers-{name}.npy"
+            with torch.inference_mode():
+                cached = cached_rows(
+                    path, norms, rows=len(vectors), inputs=inputs, progress=progress
+                )
+            self._log_norms[kind] = torch.from_numpy(np.array(cached[:, 0]))
+
+    def train(self, mode: bool = True) -> TranslationGenerator:
+        """Forget the cached log Z if the numbers may change now."""
+        if mode:
+            self._log_norms.clear()
+        super().train(mode)
+        return self
+
+    def loss(self, units: EncoderUnits, items: Items) -> Tensor:
+        """Compute the mean negative log-probability of the target tokens, a scalar."""
+        return -self.log_probabilities(units, items).sum() / sum(map(len, items.targets))
+
+    def log_probabilities(self, units: EncoderUnits, items: Items) -> Tensor:
+        """Sum the log-probabilities of the tokens of each target, ``(n,)`` float64."""
+        groups: dict[bytes, list[int]] = {}
+        for row, target in enumerate(items.targets):
+            groups.setdefault(target.tobytes(), []).append(row)
+        encoded = self._encode_units(units)
+        sums = [
+            self._target_sums(encoded, [items.units[row] for row in rows], items.targets[rows[0]])
+            for rows in groups.values()
+        ]
+        order = np.argsort(np.concatenate(list(groups.values())))
+        return torch.cat(sums)[torch.from_numpy(order)]
+
+    def _encode_units(self, units: EncoderUnits) -> _EncodedUnits:
+        logs = self._logs()
+        words = np.unique(np.concatenate(units.tokens))
+        norms = self._cached_norms(self.vectors[words], words, logs, _WORD)
+        rows = np.array(units.keys) >> PLACE_BITS
+        sentences = self._unit_sentences(units, rows)
+        return _EncodedUnits(
+            tokens=units.tokens,
+            logs=logs,
+            norms=torch.zeros(len(logs)).index_put((torch.from_numpy(words),), norms),
+            sentences=sentences,
+            sentence_norms=self._cached_norms(sentences, rows, logs, _SENTENCE),
+        )
+
+    def _target_sums(
+        self, encoded: _EncodedUnits, inputs: Sequence[tuple[int, ...]], target: IntArray
+    ) -> Tensor:
+        """Sum log-probabilities of one target given each of some tuples of units, ``(n,)``."""
+        entries, flat_units = torch.from_numpy(target), np.concatenate(inputs)
+        sizes = np.array([len(units) for units in inputs])
+        # First unit of each tuple among all.
+        firsts = np.cumsum(sizes) - sizes
+        bags = [encoded.tokens[unit] for unit in flat_units]
+        lengths = np.array([len(bag) for bag in bags])
+        words, rows = np.unique(np.concatenate(bags), return_inverse=True)
+        own, copied, by_word, by_sentence = self.numbers["shares"].softmax(0)
+        spread = by_word * self._probabilities(
+            self.vectors[words], entries, encoded.logs, encoded.norms[words], _WORD
+        )
+        spread = spread + copied * (torch.from_numpy(words)[:, None] == entries).float()
+        weights = (-encoded.logs[words])[:, None] ** self.numbers["rarity"]
+        table = torch.cat([spread * weights, weights], 1)
+        summed = _bags(table, rows, (np.cumsum(lengths) - lengths)[firsts], "sum")
+        chosen, rows = np.unique(flat_units, return_inverse=True)
+        sentence_table = by_sentence * self._probabilities(
+            encoded.sentences[chosen],
+            entries,
+            encoded.logs,
+            encoded.sentence_norms[chosen],
+            _SENTENCE,
+        )
+        probabilities: Tensor = own * encoded.logs[entries].exp()
+        probabilities = probabilities + summed[:, :-1] / summed[:, -1:]
+        probabilities = probabilities + _bags(sentence_table, rows, firsts, "mean")
+        return probabilities.log().double().sum(1)
+
+    def _logs(self) -> Tensor:
+        return (self.counts / self.counts.sum()).float().log()
+
+    def _unit_sentences(self, units: EncoderUnits, rows: IntArray) -> Tensor:
+        """Collect vectors of units, ``(u, d)``; those with a row of the corpus are cached."""
+        vectors = np.zeros((len(rows), self._corpus.shape[1]), np.float32)
+        in_corpus = rows >= 0
+        vectors[in_corpus] = self._corpus[rows[in_corpus]]
+        if not in_corpus.all():
+            tokens = [units.tokens[unit].tolist() for unit in np.flatnonzero(~in_corpus)]
+            texts = self._tokenizer.decode_batch(tokens)
+            vectors[~in_corpus] = self._recent.embed(texts, partial(_unit_vectors, self._backbone))
+        return torch.from_numpy(vectors)
+
+    def _probabilities(
+        self, vectors: Tensor, entries: Tensor, logs: Tensor, norms: Tensor, kind: int
+    ) -> Tensor:
+        """Compute T or S of entries by each vector, ``(g, w)``."""
+        logits = self._logits(vectors, self.vectors[entries], logs[entries], kind)
+        return (logits - norms[:, None]).exp()
+
+    def _logits(self, vectors: Tensor, entries: Tensor, logs: Tensor, kind: int) -> Tensor:
+        """Compute the logarithm of T or S of entries before it is normalised, ``(g, w)``."""
+        sharpness, prior = self.numbers["sharpness"][kind].exp(), self.numbers["prior"][kind]
+        logits: Tensor = vectors @ entries.T * sharpness + prior * logs
+        return logits
+
+    def _cached_norms(self, vectors: Tensor, keys: IntArray, logs: Tensor, kind: int) -> Tensor:
+        """Look up log Z of vectors, ``(g,)``, by their keys; compute those with key -1."""
+        cached = self._log_norms.get(kind)
+        if cached is None:
+            return self._norms(vectors, logs, kind)
+        norms = cached[torch.from_numpy(np.maximum(keys, 0))]
+        new = torch.from_numpy(keys < 0)
+        if new.any():
+            norms[new] = self._norms(vectors[new], logs, kind)
+        return norms
+
+    def _norms(self, vectors: Tensor, logs: Tensor, kind: int) -> Tensor:
+        """Compute log Z of vectors, ``(g,)``, in parts, each computed again for a gradient."""
+
+        def part_norms(part: Tensor) -> Tensor:
+            return self._logits(part, self.vectors, logs, kind).logsumexp(1)
+
+        parts = (
+            vectors[first : first + _ROWS_PER_NORMALISATION]
+            for first in range(0, len(vectors), _ROWS_PER_NORMALISATION)
+        )
+        return torch.cat([checkpoint(part_norms, part, use_reentrant=False) for part in parts])
+
+
+def _bags(table: Tensor, rows: IntArray, firsts: IntArray, mode: str) -> Tensor:
+    """Sum or average rows of a table, ``(bags, columns)``; a bag ends where the next begins."""
+    flat, starts = torch.from_numpy(rows.reshape(-1)), torch.from_numpy(firsts)
+    values: Tensor = nn.functional.embedding_bag(flat, table, starts, mode=mode)
+    return values
+
+
+@lru_cache(maxsize=1)
+def _encoder(name: str) -> SentenceTransformer:
+    """Load the frozen encoder, which is not part of the model's weights."""
+    from condsim.model.backbone import without_progress_bars
+    from condsim.model.builders import build_bi_encoder
+
+    with without_progress_bars():
+        return build_bi_encoder(name).to(best_device()).eval()
+
+
+def _unit_vectors(backbone: str, texts: Sequence[str]) -> FloatArray:
+    """Encode texts to unit vectors, ``(n, d)``."""
+    vectors: FloatArray = _encoder(backbone).encode(
+        list(texts), normalize_embeddings=True, show_progress_bar=False
+    )
+    return vectors

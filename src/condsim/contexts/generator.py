@@ -1,0 +1,440 @@
+"""The generators (Sun et al., 2022, §3.2.2, Eq. 2): p(c_i | c_<i, c_>i) and two backwards.
+
+``encoder: joint`` is the paper's reading: all given sentences are one input of the encoder.
+``encoder: apart`` (the default) encodes each by itself, and the decoder attends to the states of
+all, as in Fusion-in-Decoder (Izacard and Grave, 2021). So the states of a sentence at a place are
+computed once and shared by every sentence scored in that context, by the three terms of Eq. 3 that
+one model computes, and by overlapping contexts; and attention costs the square of one sentence, not
+of five. In exchange, sentences do not see each other before the decoder sees them.
+
+Sentence-position embeddings are added to those of the tokens, and the backbone adds those of the
+token positions (§4.1). The task is a marker added to the decoder's first input, so that encoder
+states do not depend on it.
+
+Copies are a pointer to the given sentences (See et al., 2017, Eq. 8-9): contexts differ mostly in
+words that recur, which a small Transformer does not learn unless it can point. With a gate g and an
+attention of one head, both from the decoder's state, a token's probability is
+``(1 - g) p_words(token) + g * (attention on the given tokens that are this token)``.
+Not part of SSBC, whose generators are plain Transformers: ``copy: false`` gives those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from condsim.contexts.corpus import spans
+from condsim.contexts.generator_items import EncoderUnits, Items, length_groups, pad_rows
+from condsim.contexts.recipe import GENERATOR_TASKS, SHAPES, GeneratorSettings
+from condsim.contexts.trainer import best_device
+from condsim.contexts.vocabulary import Vocabulary
+from condsim.errors import InputError, ModelError
+from condsim.types import IntArray
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+# Cost of a pass whatever its size, in tokens of a tiny model. It is higher where many items are
+# scored: few lengths, each split by the tokens it attends to.
+_TOKENS_PER_CALL = 400
+_TOKENS_PER_SCORING_CALL = 2_000
+_MAX_TOKENS_PER_PASS = 8_192
+# 128 rows of 8,000.
+_LOGITS_PER_BLOCK = 1 << 20
+_KEY_SIZE = 64
+# An eighth of the probability is for copies at first.
+_INITIAL_GATE = -2.0
+
+
+class Copies(NamedTuple):
+    """Parts that a target token's log-probability is mixed from, each ``(...)`` float32.
+
+    ``own`` is the log of the share of the output words, log(1 - g), and ``copied`` the
+    log-probability of the token as a copy, log g included.
+    """
+
+    own: Tensor
+    copied: Tensor
+
+    def mixed(self, scores: Tensor) -> Tensor:
+        """Mix in the log-probabilities of tokens among the output words, ``(...)``."""
+        return torch.logaddexp(self.own + scores, self.copied)
+
+
+class CopyHead(nn.Module):
+    """One head of attention on the given tokens, and the gate of its share."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(size, _KEY_SIZE)
+        self.key = nn.Linear(size, _KEY_SIZE)
+        self.gate = nn.Linear(size, 1)
+        nn.init.constant_(self.gate.bias, _INITIAL_GATE)
+
+    def forward(
+        self, hidden: Tensor, keys: Tensor, inputs: Tensor, attended: Tensor, targets: Tensor
+    ) -> Copies:
+        """Look for target tokens, (b, t), by states, (b, t, d), among input tokens, (b, s)."""
+        scores = (self.query(hidden) * _KEY_SIZE**-0.5) @ keys.transpose(1, 2)
+        scores = scores.float().masked_fill(~attended[:, None], float("-inf"))
+        is_copy = (inputs[:, None] == targets[:, :, None]) & attended[:, None]
+        # Log of the sum of the softmax over copies; the least float stands for no copy.
+        least = torch.finfo(torch.float32).min
+        copy_mass = torch.logsumexp(scores.masked_fill(~is_copy, least), dim=-1)
+        gate = self.gate(hidden).squeeze(-1).float()
+        pointed = copy_mass - torch.logsumexp(scores, dim=-1)
+        return Copies(F.logsigmoid(-gate), F.logsigmoid(gate) + pointed)
+
+
+def target_log_probabilities(
+    hidden: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    targets: Tensor,
+    copies: Copies | None = None,
+) -> Tensor:
+    """Compute the log-probabilities of targets, (n,) float32; they may be copies.
+
+    Decoder states are (n, d), output embeddings (vocabulary, d). Rows are taken in blocks, whose
+    logits fit the processor's cache.
+    """
+    blocks = []
+    size = max(1, _LOGITS_PER_BLOCK // len(weight))
+    for rows, block_targets in zip(
+        torch.split(hidden, size), torch.split(targets, size), strict=True
+    ):
+        logits = F.linear(rows, weight, bias).float()
+        blocks.append(-F.cross_entropy(logits, block_targets, reduction="none"))
+    scores = torch.cat(blocks)
+    return scores if copies is None else copies.mixed(scores)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Encoder states of the tokens of u units, and a last row for padding.
+
+    ``keys``, by which copies are found, are None if the model does not copy.
+    """
+
+    states: Tensor  # (t + 1, d)
+    starts: IntArray  # (u,)
+    lengths: IntArray  # (u,)
+    tokens: Tensor  # (t + 1,)
+    keys: Tensor | None  # (t + 1, 64)
+
+    def rows(self, units: Sequence[tuple[int, ...]]) -> IntArray:
+        """List the rows of the units of each item, ``(b, longest)``, padded with the last row."""
+        flat = np.array([unit for item in units for unit in item], dtype=np.int64)
+        lengths = self.lengths[flat]
+        last_units = np.cumsum([len(item) for item in units]) - 1
+        parts = np.split(spans(self.starts[flat], lengths), np.cumsum(lengths)[last_units][:-1])
+        return pad_rows(parts, fill=len(self.states) - 1)[0]
+
+
+class StateStore:
+    """Encoder states of units that come up again; those that come first stay.
+
+    With ``encoder: apart`` contexts that suit one sentence often suit others. Whether states are
+    cached or computed again decides memory and speed, not the scores.
+    """
+
+    def __init__(self, gigabytes: float) -> None:
+        self._bytes = int(gigabytes * 10**9)
+        self._starts: dict[int, int] = {}
+        # Allocated when the width of the states is known.
+        self._states = torch.empty(0, 0)
+        self._end = 0
+
+    def starts(self, keys: Sequence[int]) -> IntArray:
+        """Find the first row of each unit in the store, ``(u,)``; -1 where it is missing."""
+        return np.array([self._starts.get(key, -1) for key in keys], dtype=np.int64)
+
+    def take(self, rows: IntArray) -> Tensor:
+        """Read the states at rows of the store, ``(t, d)``."""
+        return self._states[torch.from_numpy(rows).to(self._states.device)]
+
+    def keep(self, keys: Sequence[int], lengths: IntArray, states: Tensor) -> None:
+        """Store units while there is room, with the states, ``(t, d)``, of all their tokens."""
+        if not len(self._states):
+            rows = self._bytes // (states.shape[1] * states.element_size())
+            self._states = states.new_empty(rows, states.shape[1])
+        chosen = np.array(keys, dtype=np.int64) >= 0
+        ends = self._end + np.cumsum(np.where(chosen, lengths, 0))
+        chosen &= ends <= len(self._states)
+        tokens = np.repeat(chosen, lengths)
+        end = self._end + int(tokens.sum())
+        self._states[self._end : end] = states[torch.from_numpy(tokens).to(states.device)]
+        for unit in np.flatnonzero(chosen).tolist():
+            self._starts[keys[unit]] = int(ends[unit] - lengths[unit])
+        self._end = end
+
+
+class ContextGenerator(nn.Module):
+    """A sequence-to-sequence model over the sentences of a context."""
+
+    def __init__(
+        self, backbone: PreTrainedModel, settings: GeneratorSettings, vocabulary: Vocabulary
+    ) -> None:
+        super().__init__()
+        # For sentences plain products are faster than the fused kernel of a processor.
+        if best_device().type == "cpu":
+            backbone.set_attn_implementation("eager")
+        self.backbone = backbone
+        size = cast("nn.Embedding", backbone.get_input_embeddings()).embedding_dim
+        # Zero at first, so that a pre-trained backbone starts unchanged.
+        self.places = nn.Parameter(torch.zeros(settings.places, size))
+        self.tasks = nn.Parameter(torch.zeros(len(GENERATOR_TASKS), size))
+        self.copy = CopyHead(size) if settings.copy else None
+        self._pad, self._start = vocabulary.pad_id, vocabulary.start_id
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self.places.device
+
+    def encode(self, units: EncoderUnits, store: StateStore | None = None) -> Memory:
+        """Encode units, sorted by length and in few passes."""
+        lengths = np.array([len(tokens) for tokens in units.tokens], dtype=np.int64)
+        stored = np.full(len(lengths), -1) if store is None else store.starts(units.keys)
+        cached, fresh = np.flatnonzero(stored >= 0), np.flatnonzero(stored < 0)
+        order, states = self._encode(units, fresh, lengths)
+        if store is not None and len(order):
+            store.keep([units.keys[row] for row in order], lengths[order], states)
+        if store is not None and len(cached):
+            states = torch.cat([store.take(spans(stored[cached], lengths[cached])), states])
+            order = np.concatenate([cached, order])
+        starts = np.zeros(len(lengths), dtype=np.int64)
+        starts[order] = np.cumsum(lengths[order]) - lengths[order]
+        joined = torch.cat([states, states.new_zeros(1, states.shape[1])])
+        ids = [units.tokens[row] for row in order]
+        tokens = self._tensor(np.concatenate([*ids, [self._pad]]))
+        keys = None if self.copy is None else self.copy.key(joined)
+        return Memory(joined, starts, lengths, tokens, keys)
+
+    def _encode(
+        self, units: EncoderUnits, chosen: IntArray, lengths: IntArray
+    ) -> tuple[IntArray, Tensor]:
+        """Encode chosen units; returns them in their order of encoding, and states, ``(t, d)``."""
+        encoder, embed = self.backbone.get_encoder(), self.backbone.get_input_embeddings()
+        states, order = [], []
+        groups = length_groups(lengths[chosen], call=_TOKENS_PER_CALL, most=_MAX_TOKENS_PER_PASS)
+        for rows in groups:
+            group = chosen[rows]
+            tokens, inside = pad_rows([units.tokens[row] for row in group], fill=self._pad)
+            places, _ = pad_rows([units.places[row] for row in group], fill=0)
+            mask = None if inside.all() else self._tensor(inside)
+            inputs = embed(self._tensor(tokens)) + self.places[self._tensor(places)]
+            out = encoder(inputs_embeds=inputs, attention_mask=mask).last_hidden_state
+            states.append(out.flatten(0, 1) if mask is None else out[mask])
+            order.append(group)
+        if not states:
+            return chosen, self.places.new_zeros(0, self.places.shape[1])
+        return np.concatenate(order), torch.cat(states)
+
+    def _decode(
+        self, memory: Memory, items: Items, group: IntArray
+    ) -> tuple[Tensor, Tensor, Copies | None]:
+        """Compute states before each target token, ``(n, d)``, targets and copies, ``(n,)``."""
+        padded, inside = pad_rows([items.targets[row] for row in group], fill=self._pad)
+        seen = np.full_like(padded, self._start)
+        seen[:, 1:] = padded[:, :-1]
+        rows = memory.rows([items.units[row] for row in group])
+        attended = rows < len(memory.states) - 1
+        memory_rows = self._tensor(rows)
+        embedded = self.backbone.get_input_embeddings()(self._tensor(seen))
+        marker = self.tasks[self._tensor(np.array([items.tasks[row] for row in group]))]
+        embedded = torch.cat([embedded[:, :1] + marker[:, None], embedded[:, 1:]], dim=1)
+        # Nothing real comes after the padding of a target, so causality alone masks it.
+        out = self.backbone.get_decoder()(  # type: ignore[no-untyped-call]
+            inputs_embeds=embedded,
+            encoder_hidden_states=memory.states[memory_rows],
+            encoder_attention_mask=None if attended.all() else self._tensor(attended),
+            use_cache=False,
+        ).last_hidden_state
+        mask, targets = self._tensor(inside), self._tensor(padded)
+        copies = None
+        if self.copy is not None and memory.keys is not None:
+            keys, tokens = memory.keys[memory_rows], memory.tokens[memory_rows]
+            all_copies: Copies = self.copy(out, keys, tokens, self._tensor(attended), targets)
+            copies = Copies(all_copies.own[mask], all_copies.copied[mask])
+        return out[mask], targets[mask], copies
+
+    def output_head(self) -> tuple[float, Tensor, Tensor | None]:
+        """Return the scale of decoder states, the output embeddings and their bias."""
+        config = self.backbone.config
+        head = self.backbone.get_output_embeddings()  # type: ignore[no-untyped-call]
+        scale = config.d_model**-0.5 if getattr(config, "scale_decoder_outputs", False) else 1.0
+        bias = getattr(self.backbone, "final_logits_bias", None)
+        if bias is None:
+            bias = head.bias
+        # A row of zeros, as in most checkpoints, needs no addition.
+        elif not bool(bias.any()):
+            bias = None
+        return scale, head.weight, None if bias is None else bias.flatten()
+
+    def loss(self, units: EncoderUnits, items: Items) -> Tensor:
+        """Compute the mean negative log-probability of all target tokens, a scalar."""
+        memory = self.encode(units)
+        lengths = np.array([len(target) for target in items.targets], dtype=np.int64)
+        groups = length_groups(lengths, call=_TOKENS_PER_CALL, most=_MAX_TOKENS_PER_PASS)
+        parts = [self._decode(memory, items, group) for group in groups]
+        scale, weight, bias = self.output_head()
+        hidden = torch.cat([states for states, _, _ in parts]) * scale
+        targets = torch.cat([ids for _, ids, _ in parts])
+        group_copies = [copies for _, _, copies in parts if copies is not None]
+        copies = None
+        if group_copies:
+            copies = Copies(*(torch.cat(part) for part in zip(*group_copies, strict=True)))
+        return -target_log_probabilities(hidden, weight, bias, targets, copies).mean()
+
+    def log_probabilities(self, memory: Memory, items: Items) -> Tensor:
+        """Compute log p(target | given) of each item, ``(n,)`` float32; no gradient."""
+        lengths = np.array([len(target) for target in items.targets], dtype=np.int64)
+        flat = np.array([unit for units in items.units for unit in units], dtype=np.int64)
+        firsts = np.cumsum([0, *(len(units) for units in items.units[:-1])])
+        attended = np.add.reduceat(memory.lengths[flat], firsts) if len(items) else lengths
+        sums = torch.zeros(len(items), device=self.device)
+        scale, weight, bias = self.output_head()
+        groups = length_groups(
+            lengths, call=_TOKENS_PER_SCORING_CALL, most=_MAX_TOKENS_PER_PASS, attended=attended
+        )
+        for group in groups:
+            hidden, targets, copies = self._decode(memory, items, group)
+            scaled = (hidden * scale).to(weight.dtype)
+            scores = target_log_probabilities(scaled, weight, bias, targets, copies)
+            sums.index_add_(0, self._tensor(np.repeat(group, lengths[group])), scores)
+        return sums
+
+    def _tensor(self, values: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self.device)
+
+
+def new_generator(settings: GeneratorSettings, vocabulary: Vocabulary) -> ContextGenerator:
+    """Make a generator to train: seeded random weights, or those of the settings' backbone."""
+    with torch.random.fork_rng():
+        torch.manual_seed(settings.seed)
+        if settings.backbone is None:
+            generator = ContextGenerator(_scratch(settings, vocabulary), settings, vocabulary)
+            for added in (generator.places, generator.tasks):
+                nn.init.normal_(added, std=added.shape[1] ** -0.5)
+            return generator
+        generator = ContextGenerator(_pretrained(settings), settings, vocabulary)
+    _check_backbone(generator, settings.backbone, vocabulary)
+    return generator
+
+
+def saved_generator(
+    settings: GeneratorSettings, vocabulary: Vocabulary, config: Path
+) -> ContextGenerator:
+    """Make a generator whose weights are loaded next."""
+    from transformers import AutoConfig, AutoModelForSeq2SeqLM
+
+    try:
+        backbone_config = AutoConfig.from_pretrained(config)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{config} contains no model: {error}. Train it again.") from error
+    backbone = AutoModelForSeq2SeqLM.from_config(backbone_config)  # type: ignore[no-untyped-call]
+    return ContextGenerator(cast("PreTrainedModel", backbone), settings, vocabulary)
+
+
+def backbone_vocabulary(settings: GeneratorSettings, folder: Path) -> Vocabulary:
+    """Write the tokenizer of a pre-trained backbone to a folder."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    name = str(settings.backbone)
+    try:
+        tokenizer, config = AutoTokenizer.from_pretrained(name), AutoConfig.from_pretrained(name)
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"Cannot load the backbone {name!r}: {_short_reason(error)}") from error
+    fast = getattr(tokenizer, "backend_tokenizer", None)
+    if fast is None or tokenizer.eos_token_id is None:
+        raise InputError(f"The tokenizer of {name!r} must be a fast one with an end token.")
+    fast.no_truncation()
+    fast.no_padding()
+    end, start = tokenizer.eos_token_id, config.decoder_start_token_id
+    numbers = (tokenizer.pad_token_id, start, end, tokenizer.sep_token_id)
+    pad, start, end, separator = (end if number is None else number for number in numbers)
+    return Vocabulary.new(fast, folder, corpus="", ids=(pad, start, end, separator))
+
+
+def _scratch(settings: GeneratorSettings, vocabulary: Vocabulary) -> PreTrainedModel:
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    shape = SHAPES[settings.size]
+    return BartForConditionalGeneration(
+        BartConfig(
+            vocab_size=len(vocabulary),
+            d_model=shape.width,
+            encoder_layers=shape.layers,
+            decoder_layers=shape.layers,
+            encoder_ffn_dim=shape.inner,
+            decoder_ffn_dim=shape.inner,
+            encoder_attention_heads=shape.heads,
+            decoder_attention_heads=shape.heads,
+            dropout=settings.dropout,
+            attention_dropout=0.0,
+            # As Vaswani et al.; the library's default of 0.02 is that of BART-large.
+            init_std=shape.width**-0.5,
+            max_position_embeddings=settings.positions,
+            pad_token_id=vocabulary.pad_id,
+            bos_token_id=vocabulary.start_id,
+            eos_token_id=vocabulary.end_id,
+            decoder_start_token_id=vocabulary.start_id,
+            forced_eos_token_id=vocabulary.end_id,
+        )
+    )
+
+
+def _pretrained(settings: GeneratorSettings) -> PreTrainedModel:
+    from transformers import AutoModelForSeq2SeqLM
+
+    name = str(settings.backbone)
+    try:
+        loaded = AutoModelForSeq2SeqLM.from_pretrained(name, dtype=torch.float32)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"Cannot load the backbone {name!r} as an encoder-decoder: {_short_reason(error)}"
+        ) from error
+    backbone = cast("PreTrainedModel", loaded)
+    positions = getattr(backbone.config, "max_position_embeddings", None)
+    if positions is not None and positions < settings.positions:
+        raise InputError(
+            f"The backbone {name!r} has {positions} token positions and the settings need "
+            f"{settings.positions}: lower 'max_tokens', or use encoder 'apart'."
+        )
+    return backbone
+
+
+def _check_backbone(generator: ContextGenerator, name: str, vocabulary: Vocabulary) -> None:
+    """Compare the results of the generator with those of the backbone itself."""
+    backbone = generator.backbone
+    tokens = torch.tensor([[vocabulary.end_id, vocabulary.separator_id, vocabulary.end_id]])
+    generator.eval()
+    with torch.inference_mode():
+        encoder, embed = backbone.get_encoder(), backbone.get_input_embeddings()
+        by_ids = encoder(input_ids=tokens).last_hidden_state
+        by_embeddings = encoder(inputs_embeds=embed(tokens)).last_hidden_state
+        out = backbone(input_ids=tokens, decoder_input_ids=tokens, output_hidden_states=True)
+        scale, weight, bias = generator.output_head()
+        logits = F.linear(out.decoder_hidden_states[-1] * scale, weight, bias)
+    if not torch.allclose(by_ids, by_embeddings, rtol=1e-3, atol=1e-3):
+        raise InputError(
+            f"The encoder of the backbone {name!r} does more to its tokens than look up their "
+            "embeddings, as Pegasus and Marian do; use one such as T5 or BART."
+        )
+    if not torch.allclose(logits, out.logits, rtol=1e-3, atol=1e-3):
+        raise InputError(
+            f"The logits of the backbone {name!r} are not its output embeddings times its decoder "
+            "states; use another backbone."
+        )
+
+
+def _short_reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]

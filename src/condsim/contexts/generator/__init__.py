@@ -1,1 +1,0 @@
-"""Generators of sentences from their contexts."""

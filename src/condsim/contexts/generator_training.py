@@ -1,0 +1,337 @@
+"""Training of the generators, and the probability they give to held-out documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from condsim.config import Settings
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.count_generators import (
+    FOLDER_KINDS,
+    CountsGenerator,
+    TranslationGenerator,
+    corpus_vectors,
+)
+from condsim.contexts.generator import ContextGenerator, backbone_vocabulary, new_generator
+from condsim.contexts.generator_items import EncoderUnits, ItemBuilder, Items
+from condsim.contexts.recipe import (
+    ALL,
+    GENERATOR_TASKS,
+    REPORT,
+    VOCABULARY,
+    GeneratorSettings,
+    GeneratorTask,
+)
+from condsim.contexts.trainer import (
+    StepProgress,
+    TrainingSummary,
+    best_device,
+    finish_folder,
+    prepare_folder,
+    read_report,
+    train_model,
+)
+from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
+from condsim.io import write_text
+from condsim.types import BoolArray, IntArray
+
+# Target lengths within so many tokens count as equal when batches are shuffled.
+_TOKENS_PER_BUCKET = 4
+_EXAMPLES_PER_EVALUATION = 128
+# Training examples whose words the unigram model counts.
+_UNIGRAM_EXAMPLES = 50_000
+
+
+class GeneratorData:
+    """The tokens of a corpus, the documents to train on and those held out."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        tokens: CorpusTokens,
+        vocabulary: Vocabulary,
+        settings: GeneratorSettings,
+    ) -> None:
+        self.corpus, self.tokens = corpus, tokens
+        self.vocabulary, self.settings = vocabulary, settings
+        held_out = corpus.held_out_documents(share=settings.held_out, seed=settings.seed)
+        self.documents, self.held_out_documents = int((~held_out).sum()), int(held_out.sum())
+        sizes = np.diff(corpus.document_starts)
+        self.train = np.flatnonzero(np.repeat(~held_out & (sizes >= 2), sizes))
+        # Documents of one sentence are counted too.
+        self.counted: BoolArray = np.repeat(~held_out, sizes)
+        rows = np.flatnonzero(~self.counted)
+        # Shuffled, so that neighbours are from different contexts.
+        shuffled = np.random.default_rng((settings.seed, 4)).permutation(rows)
+        self.held_out = shuffled[: settings.held_out_examples]
+        self.lengths = np.minimum(tokens.lengths, settings.max_tokens - 1) + 1
+
+    def with_target(self, task: GeneratorTask, centres: IntArray) -> IntArray:
+        """Choose the centres that have anything to generate."""
+        if task == "centre":
+            return centres
+        sides = self.corpus.neighbours(centres, left=1, right=1)
+        chosen: IntArray = centres[sides[:, 0 if task == "left" else 1] >= 0]
+        return chosen
+
+    def items(
+        self, tasks: tuple[GeneratorTask, ...], centres: IntArray
+    ) -> tuple[EncoderUnits, Items]:
+        """Build the examples of some centres, ``(k,)``."""
+        settings = self.settings
+        around = self.corpus.neighbours(centres, left=settings.left, right=settings.right)
+        ids = np.unique(np.concatenate([centres, around.ravel()]))
+        ids = ids[ids >= 0]
+        tokens = self.tokens.take(ids, most=settings.max_tokens - 1)
+        sentences = dict(zip(ids.tolist(), tokens, strict=True))
+        builder = ItemBuilder(sentences, settings, self.vocabulary)
+        for task in tasks:
+            for centre, near in zip(centres.tolist(), around.tolist(), strict=True):
+                builder.add(task, centre, near)
+        return builder.units, builder.items
+
+    def target_lengths(self, task: GeneratorTask) -> IntArray:
+        """Count the tokens of each sentence's target, ``(n,)``; too many at document ends."""
+        if task == "centre":
+            return self.lengths
+        left, right = self.settings.left, self.settings.right
+        return self.window_lengths(left, -1) if task == "left" else self.window_lengths(-1, right)
+
+    def window_lengths(self, left: int, right: int) -> IntArray:
+        """Count tokens from ``left`` sentences before each to ``right`` after; -1 leaves it out."""
+        n = len(self.lengths)
+        sums = np.concatenate([[0], np.cumsum(self.lengths)])
+        rows = np.arange(n)
+        ends, begins = sums[np.clip(rows + right + 1, 0, n)], sums[np.clip(rows - left, 0, n)]
+        counts: IntArray = ends - begins
+        return counts
+
+
+class GeneratorWork:
+    """Examples to train one generator on, and held-out ones; see `TrainingWork`."""
+
+    def __init__(
+        self,
+        model: ContextGenerator | CountsGenerator,
+        data: GeneratorData,
+        tasks: tuple[GeneratorTask, ...],
+    ) -> None:
+        # Counts alone have no loss: they are not trained. Each model reads its own encoding.
+        self._model: Any = model
+        self._data, self.tasks = data, tasks
+        self._centres = data.with_target(tasks[0], data.train)
+        self.tokens_seen = 0
+        targets = np.sum([data.target_lengths(task) for task in tasks], axis=0)
+        window = data.window_lengths(data.settings.left, data.settings.right)
+        self._targets = targets[self._centres]
+        self._costs = self._targets + window[self._centres]
+
+    def batches(self, epoch: int) -> list[IntArray]:
+        """Shuffle the examples of an epoch into batches of similar target length."""
+        settings = self._data.settings
+        random = np.random.default_rng((settings.seed, 5, epoch))
+        order = random.permutation(len(self._centres))
+        order = order[np.argsort(self._targets[order] // _TOKENS_PER_BUCKET, kind="stable")]
+        batch = (np.cumsum(self._costs[order]) - 1) // settings.batch_tokens
+        batches = np.split(self._centres[order], np.flatnonzero(np.diff(batch)) + 1)
+        return [batches[row] for row in random.permutation(len(batches))]
+
+    def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
+        """Compute the mean negative log-probability of a target token."""
+        units, items = self._data.items(self.tasks, batch)
+        self.tokens_seen += sum(map(len, units.tokens)) + sum(map(len, items.targets))
+        loss: Tensor = self._model.loss(units, items)
+        return loss
+
+    def evaluate(self) -> float:
+        """Compute the mean log-probability of a held-out target token, over the tasks."""
+        return -float(np.mean([self.held_out_loss(task) for task in self.tasks]))
+
+    def held_out_loss(self, task: GeneratorTask, *, shift: int = 0) -> float:
+        """Compute the negative log-probability of a held-out target token, in nats.
+
+        With a shift each target is generated from the inputs of the example that far further on.
+        """
+        centres = self._data.with_target(task, self._data.held_out)
+        total, count = 0.0, 0
+        for first in range(0, len(centres), _EXAMPLES_PER_EVALUATION):
+            part = centres[first : first + _EXAMPLES_PER_EVALUATION]
+            units, items = self._data.items((task,), part)
+            items.units = items.units[shift:] + items.units[:shift]
+            scores = self._model.log_probabilities(self._model.encode(units), items)
+            total -= float(scores.sum())
+            count += sum(map(len, items.targets))
+        return total / count if count else float("nan")
+
+    def unigram_loss(self, task: GeneratorTask) -> float:
+        """Compute :meth:`held_out_loss` of a model that has word frequencies alone.
+
+        Frequencies are those of training targets, end and separator included, add-one smoothed.
+        """
+        centres = self._data.with_target(task, self._data.held_out)
+        if not len(centres):
+            return float("nan")
+        step = -(-len(self._centres) // _UNIGRAM_EXAMPLES)
+        _, counted = self._data.items((task,), self._centres[::step])
+        counts = np.ones(len(self._data.vocabulary))
+        counts += np.bincount(np.concatenate(counted.targets), minlength=len(counts))
+        _, items = self._data.items((task,), centres)
+        costs = -np.log(counts / counts.sum())
+        return float(costs[np.concatenate(items.targets)].mean())
+
+
+class TaskReport(Settings, allow_inf_nan=True):
+    """Negative log-probability of a held-out token, in nats; lower is better.
+
+    ``unigram_loss`` is that of word frequencies alone, ``other_context_loss`` that of the generator
+    given the sentences of another example: it is higher if the generator uses its inputs.
+    """
+
+    loss: float
+    unigram_loss: float
+    other_context_loss: float
+
+
+class ModelReport(TrainingSummary, allow_inf_nan=True):
+    """Training and quality of one model; evaluations are mean log-probabilities."""
+
+    tasks: dict[GeneratorTask, TaskReport]
+    parameters: int
+
+
+class _DocumentCounts(Settings):
+    documents: int
+    held_out_documents: int
+
+
+class GeneratorReport(_DocumentCounts):
+    """Reports of the models of a folder by name: the task, or ``all``."""
+
+    models: dict[str, ModelReport]
+
+    @classmethod
+    def read(cls, folder: Path) -> GeneratorReport:
+        """Read the reports of a finished training."""
+        names = [name for name in (ALL, *GENERATOR_TASKS) if (folder / name / REPORT).is_file()]
+        models = {name: read_report(ModelReport, folder / name) for name in names}
+        return cls(**dict(read_report(_DocumentCounts, folder)), models=models)
+
+    @property
+    def tasks(self) -> dict[GeneratorTask, TaskReport]:
+        """Quality by task, of any model."""
+        return {task: part for model in self.models.values() for task, part in model.tasks.items()}
+
+    def summary(self) -> str:
+        """Describe the quality in one line."""
+        parts = [
+            f"{name} {task.loss:.2f} (words alone {task.unigram_loss:.2f}, another context "
+            f"{task.other_context_loss:.2f})"
+            for name, task in self.tasks.items()
+        ]
+        return f"generators, nats per held-out token: {'; '.join(parts)}"
+
+
+def train_generators(
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    folder: Path,
+    settings: GeneratorSettings,
+    *,
+    tasks: Collection[str] = GENERATOR_TASKS,
+    progress: StepProgress | None = None,
+) -> GeneratorReport:
+    """Train or count the generators, continue a killed training, or read a finished one."""
+    own_vocabulary = settings.backbone is None or settings.kind == "translation"
+    prepare_folder(
+        folder,
+        FOLDER_KINDS[settings.kind],
+        settings,
+        corpus=corpus.revision,
+        vocabulary=vocabulary.revision if own_vocabulary else "",
+    )
+    models = settings.models_for(tasks)
+    if all((folder / part / REPORT).is_file() for part in (".", *models)):
+        return GeneratorReport.read(folder)
+    if own_vocabulary:
+        vocabulary.save(folder / VOCABULARY)
+    else:
+        vocabulary = backbone_vocabulary(settings, folder / VOCABULARY)
+    data = GeneratorData(corpus, CorpusTokens.build(corpus, vocabulary), vocabulary, settings)
+    done = 0
+    for number, (name, model_tasks) in enumerate(models.items()):
+        report = _train_model(
+            folder / name, data, model_tasks, _offset(progress, done, models=len(models) - number)
+        )
+        done += report.steps
+    counts = {"documents": data.documents, "held_out_documents": data.held_out_documents}
+    write_text(folder / REPORT, json.dumps(counts, indent=2))
+    return GeneratorReport.read(folder)
+
+
+def _train_model(
+    folder: Path,
+    data: GeneratorData,
+    tasks: tuple[GeneratorTask, ...],
+    progress: StepProgress | None,
+) -> ModelReport:
+    folder.mkdir(exist_ok=True)
+    if (folder / REPORT).is_file():
+        return read_report(ModelReport, folder)
+    settings = data.settings
+    model = _new_model(folder, data, progress)
+    work = GeneratorWork(model, data, tasks)
+    if settings.kind == "counts":
+        summary = TrainingSummary(steps=0, seconds=0.0, tokens_per_second=0.0, evaluations=())
+    else:
+        summary = train_model(
+            model, work, folder, settings, learning_rate=settings.peak, progress=progress
+        )
+    if isinstance(model, ContextGenerator):
+        # `saved_generator` reads it.
+        model.backbone.config.save_pretrained(folder)
+    with torch.inference_mode():
+        quality = {
+            task: TaskReport(
+                loss=work.held_out_loss(task),
+                unigram_loss=work.unigram_loss(task),
+                other_context_loss=work.held_out_loss(task, shift=1),
+            )
+            for task in tasks
+        }
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    report = ModelReport(tasks=quality, parameters=parameters, **dict(summary))
+    finish_folder(folder, model, report)
+    if isinstance(model, TranslationGenerator):
+        model.cache_norms(folder, progress=progress)
+    return report
+
+
+def _new_model(
+    folder: Path, data: GeneratorData, progress: StepProgress | None
+) -> ContextGenerator | CountsGenerator:
+    """Make a model to train; one of counts is finished."""
+    settings = data.settings
+    if settings.kind == "trained":
+        return new_generator(settings, data.vocabulary).to(best_device())
+    if settings.kind == "counts":
+        model = CountsGenerator(settings, data.vocabulary)
+    else:
+        backbone = str(settings.backbone)
+        sentences = corpus_vectors(backbone, data.corpus, folder, progress=progress)
+        model = TranslationGenerator.new(settings, data.vocabulary, sentences)
+    model.count(data.tokens, data.counted)
+    return model
+
+
+def _offset(progress: StepProgress | None, done: int, *, models: int) -> StepProgress | None:
+    """Report the steps of all models together, assuming as many for each remaining model."""
+    if progress is None:
+        return None
+    return lambda step, steps: progress(done + step, done + models * steps)

@@ -1,1 +1,0 @@
-"""Collect scored pairs for the surrogate."""

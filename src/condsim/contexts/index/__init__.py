@@ -1,1 +1,0 @@
-"""TF-IDF index over sentences."""

@@ -1,0 +1,360 @@
+"""The origin score: two sentences are alike when the same contexts fit both (SSBC §3.3, Eq. 4)."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+
+from condsim.cache import ScoreCache
+from condsim.contexts.corpus import Corpus
+from condsim.contexts.equations import (
+    SENTENCE_TERMS,
+    ContextMeans,
+    PairTerms,
+    TermScorer,
+    similarity,
+)
+from condsim.contexts.index import TfidfIndex
+from condsim.contexts.recipe import ScoringSettings, Selection
+from condsim.contexts.selection import ContextSelector, ContextSet, are_far
+from condsim.errors import InputError
+from condsim.model.base import PairScorer, Rows, Scale, rescaled
+from condsim.model.calibration import Calibration
+from condsim.types import FloatArray, IntArray
+
+# Sequences of each model that are scored to time it, as many as it takes at once.
+_TRIAL_SEQUENCES = 1_500
+_SECONDS_PER_REPORT = 30.0
+_TOKENS_PER_TARGET = 25.0
+_LINEAR = Calibration(raw=(-1.0, 1.0), score=(0.0, 1.0))
+_LOGGER = logging.getLogger("condsim.contexts")
+
+
+@dataclass(frozen=True)
+class _PreparedSentence:
+    """The contexts of a sentence, and its mean terms over the reference contexts."""
+
+    contexts: ContextSet
+    alone: Mapping[str, float]
+
+
+class OriginScorer(PairScorer):
+    """Scores pairs of sentences by the contexts of a corpus, without labels.
+
+    The raw score is the cosine of Eq. 4, in [-1, 1]. Conditions are not supported. The logger
+    ``condsim.contexts`` reports the cost of scoring in advance, and its progress every half minute.
+
+    Attributes:
+        name: Name of the scorer.
+        revision: Version of all that decides a score: corpus, models and settings; None if scores
+            must not be cached.
+        scored_by: Settings that decide a score besides the models.
+        weights: λ of Eq. 3.
+        calibration: From a cosine to [0, 1], a straight line.
+        without_contexts: Number of sentences so far that shared no word with the corpus; they were
+            given random contexts.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        index: TfidfIndex,
+        terms: TermScorer,
+        *,
+        scoring: ScoringSettings | None = None,
+        selection: Selection | None = None,
+        name: str = "origin",
+        revision: str | None = None,
+        cache: ScoreCache | None = None,
+    ) -> None:
+        """Prepare; nothing is computed.
+
+        Args:
+            corpus: The corpus of the contexts.
+            index: The index of its chunks.
+            terms: Computes the terms of Eq. 3.
+            scoring: λ of Eq. 3, for the choice of contexts too, centring and size of batches, whose
+                pairs share encoder states.
+            selection: Rules for context sets; the paper's by default.
+            name: Name of the scorer.
+            revision: See the attributes.
+            cache: Cache of scores for :meth:`score` when there is more than a batch of pairs, so
+                that a long run that is stopped can continue.
+        """
+        self.name = name
+        self.revision = revision
+        self.calibration = _LINEAR
+        self.without_contexts = 0
+        self._corpus, self._terms, self._cache = corpus, terms, cache
+        self._selection, self._scoring = selection or Selection(), scoring or ScoringSettings()
+        self.weights, center = self._scoring.weights, self._scoring.center
+        self._selector = ContextSelector(corpus, index, terms, self._selection, self.weights)
+        self._batch_size = self._scoring.batch_size
+        self.scored_by: dict[str, object] = {
+            "weights": self.weights.model_dump(),
+            "center": center,
+            "references": self._scoring.references,
+            "selection": self._selection.model_dump(),
+        }
+        self._sequences_per_second: float | None = None
+        self._means = ContextMeans(
+            corpus, terms, self._scoring.references, seed=self._selection.seed
+        )
+        # Terms from which the means of sentences, and of contexts, are subtracted.
+        names = self.weights.used if center != "none" else ()
+        self._sentence_terms = [
+            name for name in names if center == "pmi" and name in SENTENCE_TERMS
+        ]
+        self._context_terms = [name for name in names if name not in self._sentence_terms]
+
+    def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
+        if rows.conditions is not None:
+            raise InputError(
+                "The origin model compares whole sentences and takes no condition. Give data "
+                "without conditions, such as STS-B, or fine-tune its surrogate on C-STS."
+            )
+        return rescaled(self._cached_cosines(*rows.sentences), self.calibration, scale)
+
+    def _cached_cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
+        """Look up or compute cosines; logs the cost and the progress of those to compute."""
+        cache = self._cache if len(sentences1) > self._batch_size else None
+        scores: FloatArray = np.full(len(sentences1), np.nan, np.float32)
+        if cache is not None:
+            scores = cache.find(sentences1, sentences2)
+        missing: list[int] = np.flatnonzero(np.isnan(scores)).tolist()
+        if cached := len(scores) - len(missing):
+            _LOGGER.info("%s: %s pairs were scored before", self.name, f"{cached:,}")
+        if not missing:
+            return scores
+        first, second = ([side[row] for row in missing] for side in (sentences1, sentences2))
+        total, random_before, logged = len(missing), self.without_contexts, time.monotonic()
+        cost = self.cost(sentences=len({*first, *second}), pairs=total)
+        _LOGGER.info("%s: %s", self.name, cost)
+        cosines = self._cosines(first, second)
+        for start in range(0, total, self._batch_size):
+            done = min(start + self._batch_size, total)
+            batch = list(islice(cosines, done - start))
+            scores[missing[start:done]] = batch
+            if cache is not None:
+                cache.add(first[start:done], second[start:done], batch)
+            if time.monotonic() - logged > _SECONDS_PER_REPORT:
+                logged = time.monotonic()
+                _LOGGER.info("%s: %s of %s pairs", self.name, f"{done:,}", f"{total:,}")
+        if count := self.without_contexts - random_before:
+            _LOGGER.warning(
+                "%s: %s sentences had no context but random ones", self.name, f"{count:,}"
+            )
+        return scores
+
+    def cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
+        """Compute the cosines of n pairs, ``(n,)``, without logging the expected cost."""
+        return np.array(list(self._cosines(sentences1, sentences2)), np.float32)
+
+    def _cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> Iterator[float]:
+        for pair in self.pair_terms(sentences1, sentences2):
+            yield similarity(pair, weights=self.weights, center=self._scoring.center)
+
+    def cost(self, *, sentences: int, pairs: int) -> Cost:
+        """Count the cost of scoring pairs of so many distinct sentences.
+
+        If there is much to do, a few sentences are timed, to estimate the time on this machine.
+        """
+        cost = cost_of(
+            sentences=sentences,
+            pairs=pairs,
+            corpus=len(self._corpus),
+            selection=self._selection,
+            scoring=self._scoring,
+        )
+        # Smaller work is done before a trial would pay.
+        if cost.sequences <= 10 * cost.models * _TRIAL_SEQUENCES:
+            return cost
+        if self._sequences_per_second is None:
+            self._sequences_per_second = self._measure_speed()
+        return replace(cost, seconds=cost.sequences / self._sequences_per_second)
+
+    def _measure_speed(self) -> float:
+        """Time sentences of the corpus in the usual number of contexts: sequences per second."""
+        random = np.random.default_rng(0)
+        contexts = np.flatnonzero(self._corpus.has_context)
+        size = min(2 * self._selection.size, len(contexts))
+        count = min(-(-_TRIAL_SEQUENCES // size), len(self._corpus))
+        sentences = self._corpus.sentences(random.choice(len(self._corpus), count, replace=False))
+        centres = [random.choice(contexts, size, replace=False) for _ in sentences]
+        names = [name for name in self.weights.used if name != "coherence"]
+        # The first call warms up.
+        self._terms.terms(sentences[:1], centres[:1], names)
+        started = time.perf_counter()
+        self._terms.terms(sentences, centres, names)
+        return count * size * len(names) / (time.perf_counter() - started)
+
+    def pair_terms(
+        self, sentences1: Sequence[str], sentences2: Sequence[str]
+    ) -> Iterator[PairTerms]:
+        """Compute the parts of the scores of n pairs, to try other λ or terms without a new run.
+
+        Terms of weight 0 are missing.
+        """
+        prepared: dict[str, _PreparedSentence] = {}
+        pairs = iter(zip(sentences1, sentences2, strict=True))
+        while block := list(islice(pairs, self._batch_size)):
+            distinct = dict.fromkeys(sentence for pair in block for sentence in pair)
+            new = [sentence for sentence in distinct if sentence not in prepared]
+            prepared.update(self._prepare(new))
+            yield from self._block_terms(block, prepared)
+
+    def _prepare(self, sentences: list[str]) -> dict[str, _PreparedSentence]:
+        """Choose the contexts of sentences, and compute their means over reference contexts."""
+        if not sentences:
+            return {}
+        sets = self._selector.select(sentences)
+        self.without_contexts += sum(contexts.random for contexts in sets)
+        terms: list[dict[str, FloatArray]] = [{} for _ in sentences]
+        if self._sentence_terms:
+            centres = [self._reference_centres] * len(sentences)
+            terms = self._terms.terms(sentences, centres, self._sentence_terms)
+        prepared = {}
+        for sentence, contexts, by_name in zip(sentences, sets, terms, strict=True):
+            alone = {name: float(values.mean()) for name, values in by_name.items()}
+            prepared[sentence] = _PreparedSentence(contexts, alone)
+        return prepared
+
+    def terms_less_means(
+        self, sentences: Sequence[str], centres: Sequence[IntArray]
+    ) -> list[dict[str, FloatArray]]:
+        """Compute terms, minus the means of contexts where the centring subtracts those.
+
+        The mean of a sentence is not subtracted: it is the same in all contexts. Takes m sentences
+        and the contexts of each; returns the terms by name, each of the length of its contexts.
+        """
+        results = self._terms.terms(sentences, centres, self.weights.used)
+        context_means = self._means.of(centres, self._context_terms)
+        for terms, means in zip(results, context_means, strict=True):
+            for name, values in means.items():
+                terms[name] = terms[name] - values
+        return results
+
+    @cached_property
+    def _reference_centres(self) -> IntArray:
+        centres = np.flatnonzero(self._corpus.has_context)
+        random = np.random.default_rng(self._selection.seed)
+        size = min(self._scoring.references, len(centres))
+        return np.sort(random.choice(centres, size=size, replace=False)).astype(np.int64)
+
+    def _block_terms(
+        self, block: Sequence[tuple[str, str]], prepared: Mapping[str, _PreparedSentence]
+    ) -> Iterator[PairTerms]:
+        cross = self._cross_terms(block, prepared)
+        both = [
+            np.concatenate([prepared[text].contexts.centres for text in pair]) for pair in block
+        ]
+        context_means = self._means.of(both, self._context_terms)
+        for (first, second), means in zip(block, context_means, strict=True):
+            # A sentence was scored in its own contexts when they were chosen.
+            own1, own2 = prepared[first].contexts.terms, prepared[second].contexts.terms
+            cross1, cross2 = cross[first, second], cross[second, first]
+            names = self.weights.used
+            yield PairTerms(
+                first={name: np.concatenate([own1[name], cross1[name]]) for name in names},
+                second={name: np.concatenate([cross2[name], own2[name]]) for name in names},
+                means=means,
+                alone={
+                    name: np.array([prepared[text].alone[name] for text in (first, second)])
+                    for name in self._sentence_terms
+                },
+            )
+
+    def _cross_terms(
+        self, block: Sequence[tuple[str, str]], prepared: Mapping[str, _PreparedSentence]
+    ) -> dict[tuple[str, str], dict[str, FloatArray]]:
+        """Compute the terms of each sentence of a pair in the contexts of the other."""
+        pairs = list(dict.fromkeys(pair for both in block for pair in (both, both[::-1])))
+        centres = [prepared[second].contexts.centres for _, second in pairs]
+        results = self._terms.terms([first for first, _ in pairs], centres, self.weights.used)
+        cross = {}
+        for pair, contexts, terms in zip(pairs, centres, results, strict=True):
+            # NaN, which no cosine counts, for contexts near the sentence's own rows.
+            far = are_far(prepared[pair[0]].contexts.own, contexts)
+            cross[pair] = {name: np.where(far, values, np.nan) for name, values in terms.items()}
+        return cross
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The work of scoring pairs.
+
+    Attributes:
+        pairs: Number of pairs.
+        contexts: Contexts of each pair, C_s1 and C_s2 together.
+        models: Terms of Eq. 3 that a generator computes.
+        sequences: Targets that generators score: for the choice of contexts, for each sentence in
+            the other's contexts, and for the means that centring subtracts.
+        seconds: Expected time, from a few sequences that were timed; None if not measured.
+    """
+
+    pairs: int
+    contexts: int
+    models: int
+    sequences: int
+    seconds: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Estimated number of tokens of the sequences."""
+        return round(self.sequences * _TOKENS_PER_TARGET)
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.pairs:,} pairs x {self.contexts:,} contexts x {self.models} generators: about "
+            f"{self.sequences:,} sequences of {self.tokens:,} tokens in all"
+        )
+        return text if self.seconds is None else f"{text}, about {_duration(self.seconds)}"
+
+
+def cost_of(
+    *, sentences: int, pairs: int, corpus: int, selection: Selection, scoring: ScoringSettings
+) -> Cost:
+    """Count the work of scoring pairs of distinct ``sentences`` by a corpus of a size."""
+    generated = set(scoring.weights.used) - {"coherence"}
+    models = len(generated)
+    candidates = selection.size
+    if selection.strategy != "random":
+        candidates = round(selection.candidates * selection.size)
+    choice = sentences * min(candidates, corpus)
+    crosswise = 2 * pairs * min(selection.size, corpus)
+    of_contexts = scoring.references * min(sentences * selection.size, corpus)
+    sides = len(generated - {"centre"})
+    means = {
+        "none": 0,
+        "context": models * of_contexts,
+        "pmi": sides * of_contexts + (models - sides) * scoring.references * sentences,
+    }
+    return Cost(
+        pairs=pairs,
+        contexts=2 * min(selection.size, corpus),
+        models=models,
+        sequences=models * (choice + crosswise) + means[scoring.center],
+    )
+
+
+def expected_distinct(draws: int, *, of: int) -> int:
+    """Expect this many different ones among some drawn at random.
+
+    Examples:
+        >>> expected_distinct(400, of=300), expected_distinct(400, of=1_000_000)
+        (221, 400)
+    """
+    return round(-of * math.expm1(draws * math.log1p(-1 / of))) if of > 1 else min(draws, of)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,303 @@
+"""A run from raw text to a surrogate: stages in folders, each made once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Literal, get_args
+
+from condsim.cache import sole_process
+from condsim.console import Progress, silent
+from condsim.contexts.coherence_training import CoherenceReport, train_coherence
+from condsim.contexts.corpus import Corpus, prepare_corpus
+from condsim.contexts.generator_training import GeneratorReport, train_generators
+from condsim.contexts.harvest import (
+    HARVEST_MANIFEST,
+    Engine,
+    Harvest,
+    harvest_pairs,
+    write_in_process,
+)
+from condsim.contexts.index import TfidfIndex
+from condsim.contexts.origin import Cost, expected_distinct
+from condsim.contexts.pairs import SPLITS, build_single_index, splits_of
+from condsim.contexts.recipe import (
+    COHERENCE,
+    CORPUS,
+    GENERATORS,
+    HARVEST,
+    INDEX,
+    RECIPE,
+    SURROGATE,
+    VOCABULARY,
+    ContextsRecipe,
+    load_contexts_recipe,
+    save_contexts_recipe,
+)
+from condsim.contexts.run import ContextsRun, open_pipeline
+from condsim.contexts.sentences import find_inputs
+from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
+from condsim.contexts.vocabulary import CorpusTokens, Vocabulary, learn_vocabulary
+from condsim.errors import InputError
+from condsim.io import check_folder, sha256_of, write_text
+from condsim.model.backbone import resolve_backbone
+from condsim.training.folder import FinishedRun
+from condsim.training.recipe import Recipe
+from condsim.training.run import run_or_resume
+
+Stage = Literal["corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+# Three of them are dev pairs, without which no surrogate can be judged.
+_MIN_SURROGATE_PAIRS = 300
+
+# The file that shows that a section of the recipe was used, so it may not change.
+_USED_BY = {
+    "inputs": f"{CORPUS}/manifest.json",
+    "corpus": f"{CORPUS}/manifest.json",
+    "vocabulary": f"{VOCABULARY}/settings.json",
+    "index": f"{INDEX}/manifest.json",
+    "coherence": f"{COHERENCE}/settings.json",
+    "generators": f"{GENERATORS}/settings.json",
+}
+
+
+class Pipeline:
+    """The stages of a run. Each makes those it needs and opens what is already on disk.
+
+    Attributes:
+        folder: Folder of the run.
+        recipe: Its recipe.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        recipe: ContextsRecipe,
+        *,
+        until: Stage = "surrogate",
+        progress: Progress = silent,
+    ) -> None:
+        """Check all that can be checked in advance; nothing is written.
+
+        Args:
+            folder: Folder of the run.
+            recipe: Its recipe.
+            until: The last stage that will be asked for.
+            progress: Called with each stage, what is done and the total.
+
+        Raises:
+            InputError: If the folder contains something else, or results of another recipe; if an
+                input is missing; or if a later stage could not be made by this recipe.
+            ModelError: If the folder of a backbone does not exist.
+        """
+        self.folder, self.recipe = folder, recipe
+        self._last_stage, self._progress = STAGES.index(until), progress
+        self._inputs = [Path(path) for path in recipe.inputs]
+        size = f"{recipe.surrogate.width}x{recipe.surrogate.layers}"
+        self._backbone = folder / f"backbone-{size}-{recipe.surrogate.embeddings}"
+        check_folder(folder, what="run of contexts", own=[RECIPE])
+        if (folder / RECIPE).is_file():
+            self._check_unchanged()
+        find_inputs(self._inputs)
+        if recipe.generators.backbone is not None:
+            # A folder must exist.
+            resolve_backbone(recipe.generators.backbone)
+        if until == "surrogate":
+            self._check_surrogate()
+
+    @contextmanager
+    def begun(self) -> Iterator[Pipeline]:
+        """Make the folder, lock it against other processes and write the recipe; yields this."""
+        with sole_process(self.folder):
+            save_contexts_recipe(self.recipe, self.folder / RECIPE)
+            yield self
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The sentences (stage 1)."""
+        self._progress(CORPUS, 0, 0)
+        corpus = prepare_corpus(
+            self._inputs,
+            self.folder / CORPUS,
+            settings=self.recipe.corpus,
+            progress=partial(self._progress, CORPUS),
+        )
+        # A corpus that is too small is refused before anything else is made of it.
+        if self._includes("harvest"):
+            splits_of(corpus)
+        if self._includes("coherence"):
+            corpus.held_out_documents(share=0.5, seed=0)
+        return corpus
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer."""
+        return learn_vocabulary(
+            self.corpus,
+            self.folder / VOCABULARY,
+            **dict(self.recipe.vocabulary),
+            progress=partial(self._progress, VOCABULARY),
+        )
+
+    @cached_property
+    def index(self) -> TfidfIndex:
+        """The TF-IDF index (stage 4)."""
+        folder, min_df = self.folder / INDEX, self.recipe.index.min_df
+        total = self.corpus.counts.chunks
+        index = TfidfIndex.build(
+            self.corpus.chunk_texts(),
+            folder,
+            revision=self.corpus.revision,
+            min_df=min_df,
+            progress=lambda chunks: self._progress(INDEX, chunks, total),
+        )
+        if not self.corpus.has_context.all():
+            self._progress("index of single sentences", 0, 0)
+            build_single_index(self.corpus, folder, min_df=min_df)
+        return index
+
+    @cached_property
+    def coherence(self) -> CoherenceReport | None:
+        """Report of the coherence model (stage 2); None if its term has the weight 0."""
+        if not self.recipe.uses_coherence:
+            return None
+        return train_coherence(
+            self.corpus,
+            self.vocabulary,
+            self.folder / COHERENCE,
+            self.recipe.coherence,
+            progress=partial(self._progress, COHERENCE),
+        )
+
+    @cached_property
+    def generators(self) -> GeneratorReport | None:
+        """Report of the generators (stage 3); None if their terms have the weight 0."""
+        if not self.recipe.uses_generators:
+            return None
+        return train_generators(
+            self.corpus,
+            self.vocabulary,
+            self.folder / GENERATORS,
+            self.recipe.generators,
+            tasks=self.recipe.scoring.weights.used,
+            progress=partial(self._progress, GENERATORS),
+        )
+
+    @cached_property
+    def origin(self) -> ContextsRun:
+        """The origin model (stages 5 and 6); from now on the folder of the run is one."""
+        _ = self.corpus, self.index, self.coherence, self.generators
+        return ContextsRun(self.folder, self.recipe, progress=self._progress)
+
+    def harvest_cost(self) -> Cost | None:
+        """Estimate the cost of the pairs still to be harvested; None if there are none."""
+        settings = self.recipe.harvest
+        missing = Harvest(self.folder / HARVEST, settings, {}).missing()
+        if not missing:
+            return None
+        sizes = [settings.pairs_of(number) for number in missing]
+        # The contexts of a sentence are chosen once in a shard, however often it was drawn.
+        sentences = sum(expected_distinct(2 * size, of=len(self.corpus)) for size in sizes)
+        return self.origin.scorer.cost(sentences=sentences, pairs=sum(sizes))
+
+    def harvest(self, engine: Engine | None = None) -> Harvest:
+        """Harvest pairs (stage 7) by an engine, this process by default, or continue with it."""
+        origin = self.origin
+        # Sentence vectors are computed here, in whatever process pairs are scored.
+        _ = origin.scorer
+        # Workers may have another working directory.
+        folder = self.folder.resolve()
+        return harvest_pairs(
+            self.folder / HARVEST,
+            self.recipe.harvest,
+            partial(open_pipeline, folder) if engine else lambda: origin,
+            identity=origin.identity,
+            engine=engine or write_in_process,
+            progress=partial(self._progress, HARVEST),
+        )
+
+    def surrogate(self, harvest: Harvest) -> FinishedRun | None:
+        """Train the surrogate (stage 8), or read the finished one.
+
+        Returns:
+            The run; None in a process that is not the main one of several.
+
+        Raises:
+            InputError: If the folder contains a surrogate of another harvest.
+        """
+        settings = self.recipe.surrogate
+        if settings.backbone is None:
+            new_backbone(self.vocabulary, self._tokens, self._backbone, settings)
+        files = self._training_pairs(harvest)
+        run = run_or_resume(self._surrogate_recipe(files), self.folder / SURROGATE)
+        if run is not None and run.train_revision != sha256_of(files["train"])[:12]:
+            raise InputError(
+                f"The surrogate in {run.folder} was trained on another harvest than the one in "
+                f"{harvest.folder}. Remove it to train again."
+            )
+        return run
+
+    def _tokens(self) -> CorpusTokens:
+        self._progress("token vectors", 0, 0)
+        return CorpusTokens.build(self.corpus, self.vocabulary)
+
+    def _training_pairs(self, harvest: Harvest) -> dict[str, Path]:
+        """Write the files of `write_training_pairs`, once for a harvest."""
+        folder = self.folder / "pairs"
+        record, revision = folder / "files.json", harvest.revision
+        if record.is_file():
+            content = json.loads(record.read_text(encoding="utf-8"))
+            if content.get("harvest") == revision:
+                return {split: folder / name for split, name in content["files"].items()}
+        self._progress("training pairs", 0, 0)
+        files = write_training_pairs(harvest, folder)
+        names = {split: file.name for split, file in files.items()}
+        write_text(record, json.dumps({"harvest": revision, "files": names}))
+        return files
+
+    def _surrogate_recipe(self, files: dict[str, Path]) -> Recipe:
+        name = f"{self.recipe.name} surrogate"
+        return surrogate_recipe(
+            self.recipe.surrogate, name=name, files=files, backbone=self._backbone
+        )
+
+    def _includes(self, stage: Stage) -> bool:
+        return self._last_stage >= STAGES.index(stage)
+
+    def _check_surrogate(self) -> None:
+        if self.recipe.harvest.pairs < _MIN_SURROGATE_PAIRS:
+            raise InputError(
+                f"'harvest.pairs' must be at least {_MIN_SURROGATE_PAIRS} to train a surrogate, "
+                f"because one pair in a hundred is a dev pair; got {self.recipe.harvest.pairs}. "
+                "--until harvest stops before the surrogate."
+            )
+        if self.recipe.surrogate.backbone is not None:
+            resolve_backbone(self.recipe.surrogate.backbone)
+        self._surrogate_recipe(dict.fromkeys(SPLITS, self.folder))
+
+    def _check_unchanged(self) -> None:
+        """Refuse a recipe that differs from the one that made the folder."""
+        stored = load_contexts_recipe(self.folder / RECIPE)
+        changed = [
+            section
+            for section, file in _USED_BY.items()
+            if getattr(stored, section) != getattr(self.recipe, section)
+            and (self.folder / file).exists()
+        ]
+        if self._includes("harvest"):
+            if (self.folder / HARVEST / HARVEST_MANIFEST).exists():
+                harvest = Harvest.open(self.folder / HARVEST)
+                sections = harvest.changes(self.recipe.harvest, self.recipe.scored_by)
+                changed += [section for section in sections if section not in changed]
+            is_trained = (self.folder / SURROGATE / "recipe.yaml").exists()
+            if is_trained and stored.surrogate != self.recipe.surrogate:
+                changed.append("surrogate")
+        if changed:
+            raise InputError(
+                f"{self.folder} holds a run of another recipe: {', '.join(map(repr, changed))} "
+                "changed. Give another folder, or that recipe."
+            )

@@ -1,1 +1,0 @@
-"""Score pairs by the contexts that generate them."""

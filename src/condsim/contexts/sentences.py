@@ -1,0 +1,243 @@
+"""Sentences of input files: files to paragraphs, paragraphs to distinct sentences."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from condsim.contexts.recipe import CorpusSettings
+from condsim.data.files import iter_rows, text_lines
+from condsim.data.row import short_repr
+from condsim.errors import InputError
+
+SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".parquet")
+"""Names of input files end in one of these."""
+
+_TITLE = re.compile(r"= [^=].* =")
+_HEADING = re.compile(r"(==+|= =).*=")
+_BYTES_PER_REPORT = 1 << 20
+_TEXT_BYTES_PER_PARQUET_BYTE = 3
+_SENTENCES_PER_LOOKUP = 1 << 15
+
+_NO_LETTER = re.compile(r"[\W_]+")
+_DIGITS = re.compile(r"\d+")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufffd\ud800-\udfff]")
+
+
+@dataclass
+class CorpusCounts:
+    """Size of a corpus, and the sentences that were left out of it by reason."""
+
+    documents: int = 0
+    chunks: int = 0
+    sentences: int = 0
+    words: int = 0
+    single_sentence_documents: int = 0
+    documents_read: int = 0
+    # Documents that were not taken because of `max_words_total`.
+    documents_left: int = 0
+    dropped: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(
+            ("too_short", "too_long", "near_duplicate", "not_text"), 0
+        )
+    )
+
+    @property
+    def dropped_summary(self) -> str:
+        """The number of dropped sentences by reason, as text."""
+        return ", ".join(
+            f"{number:,} {reason.replace('_', ' ')}" for reason, number in self.dropped.items()
+        )
+
+    def summary(self) -> str:
+        """Describe the corpus in one line."""
+        return (
+            f"corpus: {self.documents:,} documents, {self.sentences:,} sentences, {self.words:,} "
+            f"words; dropped: {self.dropped_summary}; {self.single_sentence_documents:,} documents "
+            "of one sentence, whose contexts are empty"
+        )
+
+
+class Paragraph(NamedTuple):
+    """A paragraph, perhaps empty, of a document, which is numbered from 0 over all files."""
+
+    document: int
+    text: str
+    is_sentence: bool = False
+
+
+class CorpusSentence(NamedTuple):
+    """A sentence with single spaces, its number of words and its `near_duplicate_key`."""
+
+    document: int
+    text: str
+    words: int
+    key: bytes
+
+
+def find_inputs(inputs: Sequence[Path]) -> list[Path]:
+    """List the input files: a folder stands for the files in it, by name."""
+    if not inputs:
+        raise InputError("A corpus needs at least one input file; got none.")
+    suffixes = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+    files: list[Path] = []
+    for path in inputs:
+        if path.is_dir():
+            inside = sorted(file for file in path.rglob("*") if _suffix(file) and file.is_file())
+            if not inside:
+                raise InputError(f"{path} contains no file that ends in {suffixes}.")
+            files += inside
+        elif not path.is_file():
+            raise InputError(f"{path} does not exist.")
+        elif not _suffix(path):
+            raise InputError(f"{path} must end in {suffixes}.")
+        else:
+            files.append(path)
+    for file, times in Counter(files).items():
+        if times > 1:
+            raise InputError(f"{file} is given twice.")
+    return files
+
+
+def unpacked_bytes(file: Path) -> int:
+    """Estimate the size of the text in a file without reading it."""
+    size = file.stat().st_size
+    if file.suffix.lower() == ".parquet":
+        return _TEXT_BYTES_PER_PARQUET_BYTE * size
+    if file.suffix.lower() != ".gz" or size < 8:
+        return size
+    with file.open("rb") as stream:
+        stream.seek(-4, 2)
+        return max(size, int.from_bytes(stream.read(4), "little"))
+
+
+def count_bytes(
+    paragraphs: Iterator[Paragraph], progress: Callable[[int, int], None], total: int
+) -> Iterator[Paragraph]:
+    """Pass paragraphs on and report their bytes."""
+    done = reported = 0
+    for paragraph in paragraphs:
+        done += len(paragraph.text.encode()) + 1
+        if done - reported >= _BYTES_PER_REPORT:
+            reported = done
+            progress(min(done, total), total)
+        yield paragraph
+    progress(total, total)
+
+
+def read_paragraphs(files: Sequence[Path], settings: CorpusSettings) -> Iterator[Paragraph]:
+    """Read files one after the other, with one row or line in memory."""
+    base = 0
+    for path in files:
+        kind, number = _suffix(path).removesuffix(".gz"), -1
+        if not path.stat().st_size:
+            continue
+        read = _text_paragraphs if kind == ".txt" else _row_paragraphs
+        for number, text in read(path, settings):
+            yield Paragraph(base + number, text, is_sentence=kind == ".tsv")
+        base += number + 1
+
+
+def _suffix(path: Path) -> str:
+    name = path.name.lower()
+    return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+
+
+def _text_paragraphs(path: Path, settings: CorpusSettings) -> Iterator[tuple[int, str]]:
+    """Read the paragraphs of a text file, each with the number of its document in the file."""
+    number, inside, has_titles = -1, False, False
+    if settings.documents == "file":
+        # No line ends the document.
+        number, inside, has_titles = 0, True, True
+    for line in text_lines(path):
+        text = line.strip()
+        if not text:
+            inside = inside and has_titles
+        elif text[0] == "=" and _TITLE.fullmatch(text):
+            if settings.documents == "blank-line":
+                # A document begins with its first paragraph, so a title alone is not a document.
+                has_titles, inside = True, False
+        elif text[0] == "=" and _HEADING.fullmatch(text):
+            continue
+        else:
+            number, inside = number + (not inside), True
+            yield number, text
+
+
+def _row_paragraphs(path: Path, settings: CorpusSettings) -> Iterator[tuple[int, str]]:
+    """Read the lines of the text of each row, without headings; a row without lines is empty."""
+    captions = _suffix(path).startswith(".tsv")
+    column = settings.caption_field if captions else settings.text_field
+    for row in iter_rows(path, columns=[column]):
+        text = row.cells[column]
+        if not isinstance(text, str):
+            raise InputError(f"{row.place(column)}: must be a text, got {short_repr(text)}.")
+        lines = [text] if captions else [line.strip() for line in text.split("\n")]
+        paragraphs = [line for line in lines if captions or (line and not _is_heading(line))]
+        for paragraph in paragraphs or [""]:
+            yield row.number - 1, paragraph
+
+
+def _is_heading(line: str) -> bool:
+    return bool(_TITLE.fullmatch(line) or _HEADING.fullmatch(line))
+
+
+def near_duplicate_key(sentence: str) -> bytes:
+    """Hash the words of a sentence to 8 bytes; ignores case, punctuation and digits."""
+    letters = _DIGITS.sub("0", _NO_LETTER.sub("", sentence.casefold()))
+    return blake2b(letters.encode(), digest_size=8).digest() if letters else b""
+
+
+def split_sentences(
+    paragraphs: Iterable[Paragraph], settings: CorpusSettings, counts: CorpusCounts
+) -> Iterator[list[CorpusSentence]]:
+    """Split paragraphs; drop and count what is not a sentence, and near-duplicates."""
+    # Sorted keys take 80 MB for ten million sentences; a set would take some 800 MB.
+    seen = np.zeros(0, np.uint64)
+    sentences = _valid_sentences(paragraphs, settings, counts)
+    while block := list(islice(sentences, _SENTENCES_PER_LOOKUP)):
+        keys = np.frombuffer(b"".join(sentence.key for sentence in block), np.uint64)
+        distinct, first = np.unique(keys, return_index=True)
+        position = np.searchsorted(seen, distinct)
+        new = np.searchsorted(seen, distinct, side="right") == position
+        seen = np.insert(seen, position[new], distinct[new])
+        counts.dropped["near_duplicate"] += int(len(block) - new.sum())
+        yield [block[row] for row in np.sort(first[new])]
+
+
+def _valid_sentences(
+    paragraphs: Iterable[Paragraph], settings: CorpusSettings, counts: CorpusCounts
+) -> Iterator[CorpusSentence]:
+    from sentencex import segment
+
+    for document, paragraph, is_sentence in paragraphs:
+        for part in [paragraph] if is_sentence else segment(settings.language, paragraph):
+            words = part.split()
+            if not words:
+                continue
+            text = " ".join(words)
+            reason, key = _judge(text, len(words), settings)
+            if reason:
+                counts.dropped[reason] += 1
+            else:
+                yield CorpusSentence(document, text, len(words), key)
+
+
+def _judge(text: str, words: int, settings: CorpusSettings) -> tuple[str, bytes]:
+    """Give the reason to drop a sentence, empty for none, and its key."""
+    if _CONTROL.search(text):
+        return "not_text", b""
+    if words < settings.min_words:
+        return "too_short", b""
+    if words > settings.max_words:
+        return "too_long", b""
+    key = near_duplicate_key(text)
+    return ("", key) if key else ("not_text", b"")

@@ -1,0 +1,320 @@
+"""Folders of trained models, and the loop that trains them, with checkpoints and early stopping.
+
+The batches of an epoch and the random numbers of a step follow from the seed alone, so a training
+that was killed and continued ends with the same weights as one that was not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_model, save_file, save_model
+from torch import Tensor, nn
+
+from condsim.config import Settings, validated, validated_json
+from condsim.contexts.recipe import MODEL, REPORT, VOCABULARY, CoherenceSettings, GeneratorSettings
+from condsim.contexts.vocabulary import Vocabulary
+from condsim.errors import InputError, ModelError
+from condsim.io import check_folder, replacing, write_text
+from condsim.model.precision import uses_bfloat16
+from condsim.types import IntArray
+
+# The record of a model's settings is written first, its report last: with it a model is finished.
+_RECORD = "settings.json"
+_CHECKPOINT = "checkpoint.safetensors"
+_BEST = "best.safetensors"
+
+_SECONDS_PER_CHECKPOINT = 120.0
+# Largest share of the time that may be spent on writing checkpoints.
+_MAX_CHECKPOINT_SHARE = 0.05
+
+StepProgress = Callable[[int, int], None]
+"""Called after each step with the steps taken and their number."""
+
+SettingsType = TypeVar("SettingsType", bound=Settings)
+
+
+def best_device() -> torch.device:
+    """Return the accelerator if there is one, else the processor."""
+    return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+
+
+def save_weights(model: nn.Module, path: Path) -> None:
+    """Write the weights of a model, in one step; tensors that modules share are written once."""
+    with replacing(path) as partial:
+        save_model(model, str(partial))
+
+
+def restore_weights(model: nn.Module, path: Path) -> None:
+    """Read the weights of a model."""
+    try:
+        load_model(model, path)
+    except (OSError, SafetensorError) as error:
+        raise ModelError(f"Cannot read the weights {path}: {error}. Train it again.") from error
+    except RuntimeError as error:
+        raise ModelError(
+            f"{path} does not fit the model its settings describe: {error}. Train it again."
+        ) from error
+
+
+def prepare_folder(
+    folder: Path, kind: str, settings: Settings, *, corpus: str, vocabulary: str
+) -> None:
+    """Make the folder of a model, or check that an existing one has the same settings."""
+    record = {"corpus": corpus, "vocabulary": vocabulary, **settings.model_dump(), "kind": kind}
+    path = folder / _RECORD
+    if not path.is_file():
+        check_folder(folder, what="model", own=[_RECORD])
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(record, indent=2))
+        return
+    # Older records lack new keys.
+    stored = {**type(settings)().model_dump(), **_read_settings(folder)}
+    changed = [key for key in {**stored, **record} if stored.get(key) != record.get(key)]
+    if changed:
+        raise InputError(
+            f"The model in {folder} was trained or started with another {', '.join(changed)}. "
+            "Use the same, or another folder."
+        )
+
+
+def finish_folder(folder: Path, model: nn.Module, report: Settings) -> None:
+    """Write a trained model and its report, and remove its checkpoints."""
+    save_weights(model, folder / MODEL)
+    write_text(folder / REPORT, json.dumps(report.model_dump(), indent=2))
+    for name in (_CHECKPOINT, _BEST):
+        (folder / name).unlink(missing_ok=True)
+
+
+def open_finished(
+    folder: Path, kind: str, settings: type[SettingsType], *, corpus: str
+) -> tuple[SettingsType, Vocabulary]:
+    """Read settings and vocabulary of a trained model, and check the corpus it was trained on."""
+    record = _read_settings(folder)
+    if record.pop("kind", None) != kind or not (folder / REPORT).is_file():
+        raise ModelError(f"{folder} contains no finished {kind} model. Train it first.")
+    trained_on, revision = record.pop("corpus"), record.pop("vocabulary")
+    if trained_on != corpus:
+        raise InputError(
+            f"The {kind} model in {folder} was trained on corpus {trained_on}; got corpus "
+            f"{corpus}. Give that corpus, or train the model on this one."
+        )
+    vocabulary = Vocabulary.open(folder / VOCABULARY)
+    # None was recorded for that of a backbone.
+    if revision not in ("", vocabulary.revision):
+        raise ModelError(
+            f"The tokenizer in {folder / VOCABULARY} is not the one the {kind} model was trained "
+            "with. Train the model again."
+        )
+    return validated(settings, record, what=settings.what, source=str(folder)), vocabulary
+
+
+def read_report(kind: type[SettingsType], folder: Path) -> SettingsType:
+    """Read the report of a finished training."""
+    path = folder / REPORT
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"Cannot read the report in {folder}: {error}.") from error
+    return validated_json(kind, content, what="report", source=str(path))
+
+
+def _read_settings(folder: Path) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder} contains no model: {error}. Train it first.") from error
+    return record
+
+
+class TrainingWork(Protocol):
+    """The batches to train on, their loss and the held-out part."""
+
+    tokens_seen: int
+    """Tokens of the batches so far."""
+
+    def batches(self, epoch: int) -> list[IntArray]:
+        """List the batches of an epoch, numbers of examples; equal at each call."""
+
+    def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
+        """Compute the mean loss of a batch, a scalar."""
+
+    def evaluate(self) -> float:
+        """Measure the held-out part; higher is better, and equal weights give equal values."""
+
+
+class TrainingSummary(Settings, allow_inf_nan=True):
+    """Steps, time and evaluations of a training."""
+
+    steps: int
+    # Of all processes that trained the model.
+    seconds: float
+    # Of the last process, evaluations included.
+    tokens_per_second: float
+    # Step and quality of each evaluation.
+    evaluations: tuple[tuple[int, float], ...]
+
+
+def train_model(
+    model: nn.Module,
+    work: TrainingWork,
+    folder: Path,
+    settings: CoherenceSettings | GeneratorSettings,
+    *,
+    learning_rate: float,
+    progress: StepProgress | None = None,
+) -> TrainingSummary:
+    """Train a model, or continue a killed training; it ends with the best evaluated weights."""
+    with torch.random.fork_rng():
+        return _Training(model, work, folder, settings, learning_rate).run(progress)
+
+
+class _Training:
+    """A training; its state is the content of a checkpoint."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        work: TrainingWork,
+        folder: Path,
+        settings: CoherenceSettings | GeneratorSettings,
+        learning_rate: float,
+    ) -> None:
+        self.model, self.work, self.folder = model, work, folder
+        self.settings, self.learning_rate = settings, learning_rate
+        self.device = next(model.parameters()).device
+        self.autocast = uses_bfloat16(settings.precision)
+        matrices = [parameter for parameter in model.parameters() if parameter.ndim > 1]
+        vectors = [parameter for parameter in model.parameters() if parameter.ndim <= 1]
+        self.optimizer = torch.optim.AdamW(
+            [
+                {"params": matrices, "weight_decay": settings.weight_decay},
+                {"params": vectors, "weight_decay": 0.0},
+            ],
+            lr=learning_rate,
+            fused=True,
+        )
+        sizes = [len(work.batches(epoch)) for epoch in range(settings.epochs)]
+        # First step of each epoch.
+        self.starts = np.cumsum([0, *sizes])
+        self.steps = min(int(self.starts[-1]), settings.max_steps or int(self.starts[-1]))
+        self.steps_per_evaluation = max(1, math.ceil(self.steps / settings.evaluations))
+        self.step = 0
+        self.seconds = 0.0
+        self.evaluations: list[tuple[int, float]] = []
+        self.epoch = -1
+        self.batches: list[IntArray] = []
+
+    def run(self, progress: StepProgress | None) -> TrainingSummary:
+        """Take the remaining steps."""
+        self._resume()
+        started = saved = time.monotonic()
+        before = self.seconds
+        interval = _SECONDS_PER_CHECKPOINT
+        while self.step < self.steps and not self._patience_is_over():
+            self._take_step()
+            if progress is not None:
+                progress(self.step, self.steps)
+            evaluated = self.step % self.steps_per_evaluation == 0 or self.step == self.steps
+            if evaluated:
+                self._evaluate()
+            now = time.monotonic()
+            self.seconds = before + now - started
+            if evaluated or now - saved > interval:
+                self._save()
+                saved = time.monotonic()
+                interval = max(interval, (saved - now) / _MAX_CHECKPOINT_SHARE)
+        if self.evaluations:
+            restore_weights(self.model, self.folder / _BEST)
+        self.model.eval()
+        return TrainingSummary(
+            steps=self.step,
+            seconds=self.seconds,
+            tokens_per_second=self.work.tokens_seen / max(self.seconds - before, 1e-9),
+            evaluations=tuple(self.evaluations),
+        )
+
+    def _take_step(self) -> None:
+        epoch = int(np.searchsorted(self.starts, self.step, side="right")) - 1
+        if epoch != self.epoch:
+            self.epoch, self.batches = epoch, self.work.batches(epoch)
+        batch = self.batches[self.step - self.starts[epoch]]
+        key = (self.settings.seed, self.step)
+        torch.manual_seed(int(np.random.SeedSequence(key).generate_state(1)[0]))
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate * self._warmup_factor()
+        self.model.train()
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast):
+            loss = self.work.loss(batch, np.random.default_rng(key))
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise ModelError(
+                f"The loss at step {self.step + 1} is {value}; lower learning_rate from "
+                f"{self.learning_rate}."
+            )
+        self.optimizer.step()
+        self.step += 1
+
+    def _warmup_factor(self) -> float:
+        """Share of the peak learning rate: a linear rise, then a linear fall to 0."""
+        rise = max(1, round(self.settings.warmup * self.steps))
+        if self.step < rise:
+            return (self.step + 1) / rise
+        return max(0.0, (self.steps - self.step) / max(1, self.steps - rise))
+
+    def _patience_is_over(self) -> bool:
+        values = [value for _, value in self.evaluations]
+        since_best = len(values) - 1 - int(np.argmax(values)) if values else 0
+        return since_best >= self.settings.patience
+
+    def _evaluate(self) -> None:
+        self.model.eval()
+        with (
+            torch.inference_mode(),
+            torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast),
+        ):
+            value = self.work.evaluate()
+        if all(value > earlier for _, earlier in self.evaluations):
+            save_weights(self.model, self.folder / _BEST)
+        self.evaluations.append((self.step, value))
+
+    def _save(self) -> None:
+        tensors: dict[str, Tensor] = {}
+        for name, parameter in self.model.named_parameters():
+            tensors[f"model.{name}"] = parameter.detach()
+            for key, value in self.optimizer.state.get(parameter, {}).items():
+                tensors[f"optimizer.{key}.{name}"] = value
+        record = {"step": self.step, "seconds": self.seconds, "evaluations": self.evaluations}
+        with replacing(self.folder / _CHECKPOINT) as partial:
+            save_file(tensors, partial, metadata={"state": json.dumps(record)})
+
+    def _resume(self) -> None:
+        path = self.folder / _CHECKPOINT
+        if not path.is_file():
+            return
+        with safe_open(path, framework="pt", device=str(self.device)) as file, torch.no_grad():
+            names = set(file.keys())
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(file.get_tensor(f"model.{name}"))
+                state = {
+                    key: file.get_tensor(f"optimizer.{key}.{name}")
+                    for key in ("step", "exp_avg", "exp_avg_sq")
+                    if f"optimizer.{key}.{name}" in names
+                }
+                # A parameter that no loss reached has no state.
+                if state:
+                    self.optimizer.state[parameter] = state
+            record = json.loads(file.metadata()["state"])
+        self.step, self.seconds = int(record["step"]), float(record["seconds"])
+        self.evaluations = [(int(step), float(value)) for step, value in record["evaluations"]]

@@ -1,0 +1,479 @@
+"""Data files in and out: CSV, TSV, JSON lines and Parquet, streamed.
+
+Every command reads and writes rows in the same way::
+
+    with open_writer(output) as writer:
+        for batch in read_batches(path, columns=("sentence1", "sentence2", "condition")):
+            batch["score"] = scorer.score(batch.texts("sentence1"), ...)
+            writer.write(batch)
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
+
+import numpy as np
+
+from condsim.data.formats import (
+    JSON_SUFFIXES,
+    ROW_READERS,
+    STANDARD_INPUT,
+    ColumnSelection,
+    arrow_rows,
+    csv_records,
+    file_lines,
+    parquet_rows,
+    parquet_tables,
+    stream_lines,
+    tsv_records,
+    with_records,
+)
+from condsim.data.row import Record, Row, unique_names
+from condsim.errors import InputError, require
+from condsim.io import replacing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+Item = TypeVar("Item")
+
+ROWS_PER_BATCH = 4096
+"""Rows read, worked on and written at once, which bounds the memory."""
+
+_TABLE_SUFFIXES = (".csv", ".tsv")
+_TEXT_SUFFIXES = (*_TABLE_SUFFIXES, *JSON_SUFFIXES)
+_STANDARD_INPUT_HINT = "Only 'condsim score --file -' reads standard input."
+
+
+class Batch:
+    """Rows that are read together, and the columns that a command adds to them.
+
+    Attributes:
+        rows: The rows, with their checked cells.
+        added: The added columns by name, each with a value for every row.
+        ragged: Whether rows may differ in their columns, as in JSON lines.
+    """
+
+    def __init__(
+        self, rows: Sequence[Row], *, ragged: bool = False, table: pa.RecordBatch | None = None
+    ) -> None:
+        """Take the rows; those of Parquet also as an Arrow ``table``, in place of their records."""
+        self.rows = rows
+        self.ragged = ragged
+        self.added: dict[str, Sequence[object] | NDArray[Any]] = {}
+        self._table = table
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __setitem__(self, name: str, values: Sequence[object] | NDArray[Any]) -> None:
+        """Add a column; a column of the file that has its name is written as ``name.1``."""
+        self.added[name] = values
+
+    def texts(self, column: str) -> list[str]:
+        """Return a column of texts, each checked not to be empty."""
+        return [row.text(column) for row in self.rows]
+
+    def take(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> Batch:
+        """Return some rows, by their indices in the batch, without added columns."""
+        table = None if self._table is None else self._table.take(_arrow().array(indices))
+        return Batch([self.rows[index] for index in indices], ragged=self.ragged, table=table)
+
+    def check_flat(self) -> None:
+        """Reject lists and objects, which a table cannot hold, before a long computation."""
+        for row in self._full_rows:
+            for name, value in row.record.items():
+                if isinstance(value, list | dict):
+                    raise InputError(
+                        f"{row.place(name)}: a list or an object cannot be written as CSV or TSV. "
+                        "Give an --output that ends in .jsonl, or remove the column."
+                    )
+
+    def records(self) -> Iterator[dict[str, object]]:
+        """Yield each row as it is written: the columns of the file, then the added ones."""
+        columns = {name: _plain_values(values) for name, values in self.added.items()}
+        new_names: dict[tuple[str, ...], list[str]] = {}
+        for index, row in enumerate(self._full_rows):
+            names = tuple(row.record)
+            if names not in new_names:
+                new_names[names] = unique_names([*columns, *names])[len(columns) :]
+            record = dict(zip(new_names[names], row.record.values(), strict=True))
+            yield record | {name: values[index] for name, values in columns.items()}
+
+    def to_arrow(self) -> pa.Table | None:
+        """Return the rows of a Parquet file, with their types, and the added columns."""
+        if self._table is None:
+            return None
+        table = _arrow().Table.from_batches([self._table])
+        names = unique_names([*self.added, *table.column_names])
+        table = table.rename_columns(names[len(self.added) :])
+        for name, values in self.added.items():
+            table = table.append_column(name, _arrow().array(values, from_pandas=True))
+        return table
+
+    @cached_property
+    def _full_rows(self) -> Sequence[Row]:
+        """The rows with their records."""
+        if self._table is None:
+            return self.rows
+        return list(with_records(self.rows, self._table))
+
+
+def _plain_values(values: Sequence[object] | NDArray[Any]) -> Sequence[object]:
+    if not isinstance(values, np.ndarray):
+        return values
+    # The text of a float32 is the shortest one that reads back as the same number; NaN is empty.
+    if values.dtype == np.float32:
+        return [None if np.isnan(value) else float(str(value)) for value in values]
+    return cast(list[object], values.tolist())
+
+
+def _arrow() -> ModuleType:
+    return require("pyarrow", extra="parquet")
+
+
+# Reading
+
+
+def read_batches(
+    source: Path | str | BinaryIO,
+    *,
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
+    size: int = ROWS_PER_BATCH,
+) -> Iterator[Batch]:
+    """Stream a data file in batches of rows that can be written again with all their columns.
+
+    Args:
+        source: A file as `iter_rows` reads it; or an open binary stream such as standard input,
+            which is TSV, or JSON lines if its first character is ``{``.
+        columns: Columns that the file must have.
+        optional: Columns that are read if present, and are None otherwise.
+        size: Maximum number of rows of a batch.
+
+    Raises:
+        InputError: See `iter_rows`.
+        MissingExtraError: See `iter_rows`.
+    """
+    selection = ColumnSelection(tuple(columns), tuple(optional), whole_record=True)
+    if isinstance(source, Path | str):
+        path, suffix = _checked_path(source)
+        if suffix == ".parquet":
+            return never_empty(path, _parquet_batches(path, selection, size))
+        rows = ROW_READERS[suffix](path, file_lines(path), selection)
+    else:
+        path = STANDARD_INPUT
+        suffix, lines = stream_lines(source)
+        rows = ROW_READERS[suffix](path, lines, selection)
+    rows = never_empty(path, rows)
+    return _row_batches(rows, size, ragged=suffix in JSON_SUFFIXES)
+
+
+def _row_batches(rows: Iterator[Row], size: int, *, ragged: bool) -> Iterator[Batch]:
+    while batch := list(islice(rows, size)):
+        yield Batch(batch, ragged=ragged)
+
+
+def _parquet_batches(path: Path, selection: ColumnSelection, size: int) -> Iterator[Batch]:
+    # The records stay in the Arrow table, which keeps their types.
+    cells_only = selection._replace(whole_record=False)
+    for first_number, table in parquet_tables(path, selection, size):
+        yield Batch(list(arrow_rows(path, first_number, table, cells_only)), table=table)
+
+
+def iter_rows(
+    path: Path | str,
+    *,
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
+    whole_record: bool = False,
+    txt_as_tsv: bool = False,
+) -> Iterator[Row]:
+    """Stream the rows of a data file in bounded memory.
+
+    Args:
+        path: A ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.parquet`` file; all but the last
+            may be gzipped.
+        columns: Columns that the file must have.
+        optional: Columns that are read if present, and are None otherwise.
+        whole_record: Whether to keep all columns of the file, as `Row.record`.
+        txt_as_tsv: Whether to read ``.txt`` as ``.tsv``.
+
+    Raises:
+        InputError: If the file cannot be read, has no rows, lacks a column or breaks a rule of its
+            format. The call reports a wrong path or suffix, the iteration all else.
+        MissingExtraError: If the file is Parquet and pyarrow is missing.
+    """
+    path, suffix = _checked_path(path, txt_as_tsv=txt_as_tsv)
+    selection = ColumnSelection(tuple(columns), tuple(optional), whole_record)
+    if suffix == ".parquet":
+        return never_empty(path, parquet_rows(path, selection))
+    return never_empty(path, ROW_READERS[suffix](path, file_lines(path), selection))
+
+
+def never_empty(path: Path, items: Iterator[Item]) -> Iterator[Item]:
+    """Pass rows or batches on; reject a file without any."""
+    first = next(items, None)
+    if first is None:
+        raise InputError(f"{path}: has no rows, only a header or blank lines.")
+    yield first
+    yield from items
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """Read the column names at the start of a data file.
+
+    Args:
+        path: A file as `iter_rows` reads it; ``.txt`` is read as tab separated.
+
+    Returns:
+        The names in the order of the file (of JSON lines: of its first row). Empty if the file has
+        no columns or cannot be read: reading its rows gives the error.
+    """
+    try:
+        # A pipe can be read only once.
+        if not path.is_file():
+            return ()
+        suffix = suffix_of(path)
+        if suffix == ".parquet":
+            schema = require("pyarrow.parquet", extra="parquet").read_schema(path)
+            return tuple(schema.names)
+        if suffix not in (*_TEXT_SUFFIXES, ".txt"):
+            return ()
+        with closing(file_lines(path)) as lines:
+            if suffix in JSON_SUFFIXES:
+                record = json.loads(next((line for line in lines if line.strip()), "{}"))
+                return tuple(record) if isinstance(record, dict) else ()
+            split = csv_records if suffix == ".csv" else tsv_records
+            _, header = next(split(path, lines), (1, []))
+            return tuple(name.strip() for name in header)
+    except (InputError, OSError, ValueError, RecursionError):
+        return ()
+
+
+# Paths
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """Stream the lines of a text file, perhaps gzipped, with their ends (LF or CRLF)."""
+    check_file(path)
+    return file_lines(path)
+
+
+def suffix_of(path: Path) -> str:
+    """Detect the format of a file from its name, such as ``.csv`` for ``pairs.CSV.gz``."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"] and suffixes[-2:-1] and suffixes[-2] != ".parquet":
+        return suffixes[-2]
+    return path.suffix.lower()
+
+
+def stem_of(path: Path) -> str:
+    """Name the data of a file: its name without the suffix, or without both of ``.csv.gz``."""
+    return path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
+
+
+def check_file(path: Path) -> None:
+    """Reject a path that is not a file or is empty, and a pipe, which can be read only once."""
+    if not stat.S_ISREG(_status(path).st_mode):
+        raise InputError(f"{path}: is not a regular file, and is read twice. Save it as a file.")
+
+
+def _checked_path(path: Path | str, *, txt_as_tsv: bool = False) -> tuple[Path, str]:
+    """Check that a file of rows can be read; return its path and its format as a suffix."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"The 'path' must be a path, got {type(path).__name__}.")
+    path = Path(path)
+    status = _status(path)
+    suffix = suffix_of(path)
+    suffix = ".tsv" if txt_as_tsv and suffix == ".txt" else suffix
+    if suffix not in (*_TEXT_SUFFIXES, ".parquet"):
+        pipe = "" if stat.S_ISREG(status.st_mode) else f" {_STANDARD_INPUT_HINT}"
+        raise InputError(
+            f"{path}: the suffix decides the format and must be one of "
+            f"{', '.join(_TEXT_SUFFIXES)}, .parquet, got {suffix!r}.{pipe}"
+        )
+    return path, suffix
+
+
+def _status(path: Path) -> os.stat_result:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        hint = f" {_STANDARD_INPUT_HINT}" if str(path) == "-" else ""
+        raise InputError(f"{path}: no such file.{hint}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason}).") from None
+    if stat.S_ISDIR(status.st_mode):
+        raise InputError(f"{path}: is a folder, not a file.")
+    if stat.S_ISREG(status.st_mode) and status.st_size == 0:
+        raise InputError(f"{path}: is empty (0 bytes); at least one row is needed.")
+    return status
+
+
+# Writing
+
+
+def is_table(output: Path) -> bool:
+    """Detect whether a text file to write is a table, in which all rows have the same columns.
+
+    Returns:
+        True for ``.csv`` and ``.tsv``, False for ``.jsonl`` and ``.ndjson``.
+    """
+    suffix = output.suffix.lower()
+    if suffix not in _TEXT_SUFFIXES:
+        raise InputError(
+            f"{output}: the suffix decides the format and must be one of "
+            f"{', '.join(_TEXT_SUFFIXES)}, got {output.suffix!r}."
+        )
+    return suffix in _TABLE_SUFFIXES
+
+
+class RecordWriter:
+    """Writes batches of rows; `open_writer` makes one.
+
+    Attributes:
+        rows: Number of rows written so far.
+    """
+
+    def __init__(self, stream: TextIO, suffix: str) -> None:
+        """Take the open file and its format, as a suffix."""
+        self.rows = 0
+        self._stream = stream
+        self._suffix = suffix
+        self._csv = csv.writer(stream, lineterminator="\n")
+        self._spool: TextIO | None = None
+        self._last_columns: tuple[str, ...] = ()
+
+    def write(self, records: Batch | Iterable[Record]) -> None:
+        """Write a batch, or plain records, which have the same keys if the file is a table."""
+        if isinstance(records, Batch):
+            if self._suffix in _TABLE_SUFFIXES:
+                records.check_flat()
+                if records.ragged:
+                    self._spool_records(records)
+                    return
+            records = records.records()
+        for record in records:
+            self._write_record(record)
+
+    def finish(self) -> None:
+        """Write the rows that waited for the columns of all others."""
+        if self._spool is None:
+            return
+        with self._spool as spool:
+            spool.seek(0)
+            names = dict.fromkeys(chain.from_iterable(map(json.loads, spool)))
+            order = [*(name for name in names if name not in self._last_columns)]
+            order += self._last_columns
+            spool.seek(0)
+            for line in spool:
+                record = json.loads(line)
+                self._write_record({name: record.get(name) for name in order})
+
+    def _spool_records(self, batch: Batch) -> None:
+        """Store rows until the last one, since a table has the columns of all rows."""
+        if self._spool is None:
+            self._spool = cast(TextIO, tempfile.TemporaryFile("w+", encoding="utf-8"))
+            self._last_columns = tuple(batch.added)
+        for record in batch.records():
+            self._spool.write(json.dumps(record) + "\n")
+
+    def _write_record(self, record: Record) -> None:
+        if self._suffix in JSON_SUFFIXES:
+            self._stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+        elif self._suffix == ".csv":
+            if not self.rows:
+                self._csv.writerow(record)
+            self._csv.writerow(map(_cell_text, record.values()))
+        else:
+            # TSV has no quotes: a tab or a line end in a text becomes a space.
+            if not self.rows:
+                self._stream.write("\t".join(" ".join(name.split()) for name in record) + "\n")
+            cells = (" ".join(_cell_text(value).split()) for value in record.values())
+            self._stream.write("\t".join(cells) + "\n")
+        self.rows += 1
+
+
+def _cell_text(value: object) -> str:
+    """Format a value for CSV and TSV."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class _ParquetWriter(RecordWriter):
+    """Writes batches that were read from Parquet; keeps the types of their columns."""
+
+    def __init__(self, partial: Path, output: Path, stack: ExitStack) -> None:
+        self.rows = 0
+        self._partial = partial
+        self._output = output
+        self._stack = stack
+        self._writer: Any = None
+
+    def write(self, records: Batch | Iterable[Record]) -> None:
+        table = records.to_arrow() if isinstance(records, Batch) else None
+        if table is None:
+            raise InputError(
+                f"{self._output}: Parquet is written only from a Parquet file; give a name that "
+                f"ends in {', '.join(_TEXT_SUFFIXES)}."
+            )
+        if self._writer is None:
+            parquet = require("pyarrow.parquet", extra="parquet")
+            writer = parquet.ParquetWriter(self._partial, table.schema)
+            self._writer = self._stack.enter_context(writer)
+        self._writer.write_table(table)
+        self.rows += len(table)
+
+    def finish(self) -> None:
+        """Do nothing: the stack closes the file."""
+
+
+@contextmanager
+def open_writer(output: Path | TextIO) -> Iterator[RecordWriter]:
+    """Open a file to write rows to; it appears under its name only when it is complete.
+
+    Args:
+        output: A ``.csv``, ``.tsv``, ``.jsonl`` or ``.ndjson`` file; ``.parquet`` if the rows come
+            from Parquet; or an open text stream such as standard output, written as TSV.
+
+    Raises:
+        InputError: If the suffix is unknown, or the file cannot be written.
+    """
+    if not isinstance(output, Path):
+        writer = RecordWriter(output, ".tsv")
+        yield writer
+        writer.finish()
+        return
+    suffix = output.suffix.lower()
+    if suffix != ".parquet":
+        is_table(output)
+    with replacing(output) as partial, ExitStack() as stack:
+        if suffix == ".parquet":
+            writer = _ParquetWriter(partial, output, stack)
+        else:
+            stream = stack.enter_context(partial.open("w", encoding="utf-8", newline=""))
+            writer = RecordWriter(stream, suffix)
+        yield writer
+        writer.finish()
+
+
+def write_records(path: Path, records: Iterable[Record]) -> int:
+    """Write records to a text file, in a table all with the same keys; return their number."""
+    with open_writer(path) as writer:
+        writer.write(records)
+    return writer.rows

@@ -1,1 +1,0 @@
-"""Evaluate several models on several sets."""

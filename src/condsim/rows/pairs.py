@@ -1,0 +1,309 @@
+"""Sentence pairs, their measures, and filters on them.
+
+IOU is of the sets of words, without stop words and in lower case; 0 where neither sentence has a
+content word. The length ratio is of the numbers of words, as white space separates them: counted
+like this, 94.6 % of the C-STS pairs reach 0.7 (93.6 % where punctuation marks are not words).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from array import array
+from collections.abc import Iterator, Sequence, Set as AbstractSet
+from dataclasses import asdict, dataclass, replace
+from importlib import resources
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from condsim.config import Settings
+from condsim.data.row import Row
+from condsim.errors import InputError, require
+from condsim.rows.records import TableRow
+from condsim.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from condsim.rows.near_pairs import TextEncoder
+
+# \u2019 is the curly apostrophe.
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_PAIRS_PER_BATCH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(TableRow):
+    """A sentence pair that may be annotated.
+
+    Attributes:
+        pair_id: See `pair_id_of`.
+        source: Name of the collection that both sentences are from.
+        item1: Item of the first sentence; the other one is of another item.
+        similarity: Cosine of the embeddings of both items, -1 to 1; None where there are none.
+        iou: Intersection over union of the bags of words, 0 to 1; None until filtered, as are the
+            others.
+        text_cosine: Cosine of the embeddings of both sentences, -1 to 1.
+        length_ratio: Words of the shorter by words of the longer, 0 to 1.
+        min_length: Characters of the shorter.
+    """
+
+    pair_id: str
+    source: str
+    item1: str
+    item2: str
+    sentence1: str
+    sentence2: str
+    similarity: float | None = None
+    iou: float | None = None
+    text_cosine: float | None = None
+    length_ratio: float | None = None
+    min_length: int | None = None
+
+
+def pair_id_of(source: str, sentence1: str, sentence2: str) -> str:
+    """Return the id of a sentence pair, 16 hexadecimal digits, the same in either order.
+
+    Example:
+        >>> pair_id_of("demo", "A cat.", "A dog.") == pair_id_of("demo", "A dog.", "A cat.")
+        True
+    """
+    first, second = sorted((sentence1, sentence2))
+    return hashlib.sha256(f"{source}\0{first}\0{second}".encode()).hexdigest()[:16]
+
+
+def item_name(row: Row, column: str) -> str:
+    """Return the name of the item that a caption describes."""
+    value = row.cells[column]
+    if value is None or value == "":
+        raise InputError(f"{row.place(column)}: must not be empty; name the item of the caption.")
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def read_stop_words(path: Path | None = None) -> frozenset[str]:
+    """Read stop words separated by white space; an English list if the path is None."""
+    own = resources.files("condsim.rows") / "stop_words.txt"
+    try:
+        return frozenset((path or own).read_text(encoding="utf-8").casefold().split())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read the stop words {path}: {error}.") from error
+
+
+def bag_of_words(text: str, stop_words: AbstractSet[str]) -> frozenset[str]:
+    """Return the content words of a text."""
+    words = (word.replace("\u2019", "'") for word in _WORD.findall(text.casefold()))
+    return frozenset(words) - stop_words
+
+
+@dataclass(frozen=True, eq=False)
+class Measures:
+    """Measures of sentence pairs, arrays of one shape.
+
+    Attributes:
+        same_text: Whether both sentences are the same text.
+        text_cosine: -1 to 1; None where there is no text encoder.
+        min_length: Characters of the shorter sentence.
+    """
+
+    same_text: NDArray[np.bool_]
+    iou: NDArray[np.float64]
+    text_cosine: FloatArray | None
+    length_ratio: NDArray[np.float64]
+    min_length: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class TextFacts:
+    """Counts of n texts.
+
+    Attributes:
+        bags: 1 where a text has a content word, sparse, ``(n, vocabulary)``.
+        sizes: Number of content words, ``(n,)``.
+        word_counts: Words that white space separates, ``(n,)``.
+        lengths: Characters, ``(n,)``.
+        text_ids: The same number for equal texts, ``(n,)``.
+    """
+
+    bags: Any
+    sizes: IntArray
+    word_counts: IntArray
+    lengths: IntArray
+    text_ids: IntArray
+
+    def product(self, rows: slice, columns: IntArray, *, vectors: FloatArray | None) -> Measures:
+        """Measure all pairs of r texts with c others, ``(r, c)``; vectors are of length 1."""
+        common = (self.bags[rows] @ self.bags[columns].T).toarray()
+        cosine = None if vectors is None else np.asarray(vectors[rows]) @ vectors[columns].T
+        return self._measure(np.arange(rows.start, rows.stop)[:, None], columns, common, cosine)
+
+    def paired(self, first: IntArray, second: IntArray, *, vectors: FloatArray | None) -> Measures:
+        """Measure pairs of texts one by one: numbers of both, ``(p,)``, to shape ``(p,)``."""
+        common = self.bags[first].multiply(self.bags[second]).sum(axis=1)
+        cosine = None
+        if vectors is not None:
+            cosine = np.einsum("pd,pd->p", vectors[first], vectors[second])
+        return self._measure(first, second, common, cosine)
+
+    def _measure(
+        self, first: IntArray, second: IntArray, common: IntArray, cosine: FloatArray | None
+    ) -> Measures:
+        counts1, counts2 = self.word_counts[first], self.word_counts[second]
+        union = self.sizes[first] + self.sizes[second] - common
+        return Measures(
+            same_text=self.text_ids[first] == self.text_ids[second],
+            iou=common / np.maximum(union, 1),
+            text_cosine=None if cosine is None else np.clip(cosine, -1, 1),
+            length_ratio=np.minimum(counts1, counts2) / np.maximum(counts1, counts2),
+            min_length=np.minimum(self.lengths[first], self.lengths[second]),
+        )
+
+
+def text_facts(texts: Sequence[str], *, stop_words: AbstractSet[str] | None = None) -> TextFacts:
+    """Count what the filters need of each text; the stop words are English ones if None."""
+    stop_words = read_stop_words() if stop_words is None else stop_words
+    vocabulary: dict[str, int] = {}
+    text_ids: dict[str, int] = {}
+    words = array("i")
+    facts: list[tuple[int, ...]] = []
+    for text in texts:
+        bag = bag_of_words(text, stop_words)
+        words.extend(vocabulary.setdefault(word, len(vocabulary)) for word in bag)
+        text_id = text_ids.setdefault(text, len(text_ids))
+        facts.append((len(bag), len(text.split()), len(text), text_id))
+    columns = np.array(facts, np.int64).reshape(-1, 4).T
+    sizes, counts, lengths, ids = np.ascontiguousarray(columns)
+    bags = require("scipy.sparse", extra="build").csr_array(
+        (np.ones(len(words), np.int32), np.array(words), np.append(0, np.cumsum(sizes))),
+        shape=(len(texts), max(1, len(vocabulary))),
+    )
+    return TextFacts(bags, sizes, word_counts=counts, lengths=lengths, text_ids=ids)
+
+
+class FilterSettings(Settings):
+    """Bounds; a pair that is outside one of them is rejected. None turns a filter off."""
+
+    what = "filter"
+
+    # Highest intersection over union of the bags of words.
+    max_iou: Annotated[float, Field(ge=0, le=1)] | None = None
+    # Lowest cosine of the vectors of both sentences.
+    min_text_cosine: Annotated[float, Field(ge=-1, le=1)] | None = None
+    # Lowest ratio of the word counts.
+    min_length_ratio: Annotated[float, Field(ge=0, le=1)] | None = None
+    # Minimum number of characters of the shorter sentence.
+    min_length: Annotated[int, Field(ge=0)] | None = None
+
+
+@dataclass
+class FilterCounts:
+    """Numbers of pairs that were read, rejected by each rule, and passed.
+
+    A pair that breaks several rules counts at each of them, so the rejections do not add up.
+    """
+
+    pairs: int = 0
+    same_text: int = 0
+    max_iou: int = 0
+    min_text_cosine: int = 0
+    min_length_ratio: int = 0
+    min_length: int = 0
+    passed: int = 0
+
+    def add(self, counts: FilterCounts) -> None:
+        """Add the counts of further pairs."""
+        for name, count in counts.to_dict().items():
+            setattr(self, name, getattr(self, name) + count)
+
+    def keep(self, measures: Measures, settings: FilterSettings) -> NDArray[np.bool_]:
+        """Count pairs, and return which of them pass, in the shape of the measures."""
+        broken = {"same_text": measures.same_text}
+        if settings.max_iou is not None:
+            broken["max_iou"] = measures.iou > settings.max_iou
+        for name, values in (
+            ("min_text_cosine", measures.text_cosine),
+            ("min_length_ratio", measures.length_ratio),
+            ("min_length", measures.min_length),
+        ):
+            bound = getattr(settings, name)
+            if bound is not None:
+                broken[name] = values < bound
+        passes: NDArray[np.bool_] = ~np.logical_or.reduce(list(broken.values()))
+        rejected = {name: int(mask.sum()) for name, mask in broken.items()}
+        self.add(FilterCounts(pairs=passes.size, passed=int(passes.sum()), **rejected))
+        return passes
+
+    def to_dict(self) -> dict[str, int]:
+        """Return the counts by name, in order."""
+        return asdict(self)
+
+
+class PairFilter:
+    """Filter that measures pairs in batches.
+
+    Args:
+        encoder: Embeds the sentences; None for no cosine.
+        stop_words: Words left out of the bags of words; English ones if None.
+
+    Attributes:
+        settings: The bounds.
+        counts: Numbers of pairs that were read, rejected and passed.
+        repeated: Pairs that came before and were left out before the filters.
+
+    Raises:
+        InputError: If there is a bound for the cosine and no encoder.
+    """
+
+    def __init__(
+        self,
+        settings: FilterSettings,
+        *,
+        encoder: TextEncoder | None = None,
+        stop_words: frozenset[str] | None = None,
+    ) -> None:
+        if settings.min_text_cosine is not None and encoder is None:
+            raise InputError("The filter 'min_text_cosine' needs a text encoder; name one.")
+        self.settings = settings
+        self.counts = FilterCounts()
+        self.repeated = 0
+        self._encoder = encoder
+        self._stop_words = read_stop_words() if stop_words is None else stop_words
+        self._seen: set[str] = set()
+
+    def passing(self, pairs: Iterator[Candidate]) -> Iterator[Candidate]:
+        """Return the pairs that pass, once each, with their measures."""
+        fresh = self._fresh(pairs)
+        while batch := list(islice(fresh, _PAIRS_PER_BATCH)):
+            measures = self._measure(batch)
+            cosine = measures.text_cosine
+            for index in np.flatnonzero(self.counts.keep(measures, self.settings)):
+                yield replace(
+                    batch[index],
+                    iou=float(measures.iou[index]),
+                    text_cosine=None if cosine is None else float(cosine[index]),
+                    length_ratio=float(measures.length_ratio[index]),
+                    min_length=int(measures.min_length[index]),
+                )
+
+    def _fresh(self, pairs: Iterator[Candidate]) -> Iterator[Candidate]:
+        for pair in pairs:
+            if pair.pair_id in self._seen:
+                self.repeated += 1
+            else:
+                self._seen.add(pair.pair_id)
+                yield pair
+
+    def _measure(self, batch: Sequence[Candidate]) -> Measures:
+        numbers: dict[str, int] = {}
+        first = [numbers.setdefault(pair.sentence1, len(numbers)) for pair in batch]
+        second = [numbers.setdefault(pair.sentence2, len(numbers)) for pair in batch]
+        texts = list(numbers)
+        return text_facts(texts, stop_words=self._stop_words).paired(
+            np.array(first),
+            np.array(second),
+            vectors=None if self._encoder is None else self._encoder.encode(texts),
+        )

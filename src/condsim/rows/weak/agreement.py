@@ -1,0 +1,135 @@
+"""Agreement of labelling functions with given labels, and the share of sentences they read."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from condsim.evaluation.correlation import spearman
+from condsim.rows.weak.functions import ABSENT
+from condsim.rows.weak.language import Sentence, cut_sentence
+from condsim.rows.weak.registry import Registry
+from condsim.types import Task
+
+_MIN_ROWS_OF_CORRELATION = 3
+_CONDITIONS_LISTED = 20
+
+ScoreRows: TypeAlias = list[tuple[float, float]]
+"""Scores, NaN where not both sentences are read, and labels."""
+
+
+@dataclass(frozen=True)
+class FunctionAgreement:
+    """Agreement on the rows whose conditions some functions understand.
+
+    Attributes:
+        name: The function or family, or "all".
+        read: Rows of which both sentences are read.
+        spearman: Correlation x100 of score and label; NaN below three rows or where either is
+            constant.
+        mean_absolute_error: In labels; NaN if no row is read.
+    """
+
+    name: str
+    rows: int
+    read: int
+    spearman: float
+    mean_absolute_error: float
+
+
+@dataclass(frozen=True)
+class AgreementReport:
+    """Agreement with a labelled data set.
+
+    Attributes:
+        rows: Labelled rows.
+        understood: Share in [0, 1] of them whose condition a function understands.
+        families: Agreement by family, the most rows first; so are the functions.
+        not_understood: The most frequent conditions that no function understands, and their rows.
+    """
+
+    rows: int
+    understood: float
+    all: FunctionAgreement
+    families: tuple[FunctionAgreement, ...]
+    functions: tuple[FunctionAgreement, ...]
+    not_understood: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Shares in [0, 1] of sentences that a function reads, and that lack the attribute."""
+
+    name: str
+    family: str
+    read: float
+    absent: float
+
+
+def function_agreement(task: Task, registry: Registry) -> AgreementReport:
+    """Compare the functions with the labels of a task, from 1 to 5, where there are any."""
+    by_function = defaultdict[str, ScoreRows](list)
+    by_family = defaultdict[str, ScoreRows](list)
+    missed: Counter[str] = Counter()
+    rows = zip(task.sentences1, task.sentences2, task.conditions or (), task.labels, strict=True)
+    for sentence1, sentence2, condition, label in rows:
+        if math.isnan(label):
+            continue
+        function = registry.find(condition)
+        if function is None:
+            missed[condition.lower().strip(" .")] += 1
+            continue
+        score = function.score(cut_sentence(sentence1), cut_sentence(sentence2))
+        row = math.nan if score is None else score, float(label)
+        by_function[function.name].append(row)
+        by_family[function.family].append(row)
+    understood = [row for group in by_function.values() for row in group]
+    labelled = len(understood) + missed.total()
+    return AgreementReport(
+        rows=labelled,
+        understood=len(understood) / max(labelled, 1),
+        all=_agreement_on("all", understood),
+        families=_agreements_by_group(by_family),
+        functions=_agreements_by_group(by_function),
+        not_understood=tuple(missed.most_common(_CONDITIONS_LISTED)),
+    )
+
+
+def _agreements_by_group(groups: Mapping[str, ScoreRows]) -> tuple[FunctionAgreement, ...]:
+    agreements = (_agreement_on(name, rows) for name, rows in groups.items())
+    return tuple(sorted(agreements, key=lambda group: (-group.rows, group.name)))
+
+
+def _agreement_on(name: str, rows: ScoreRows) -> FunctionAgreement:
+    read = np.array([row for row in rows if not math.isnan(row[0])]).reshape(-1, 2)
+    varies = len(read) >= _MIN_ROWS_OF_CORRELATION and bool((np.ptp(read, axis=0) > 0).all())
+    error = float(np.abs(read[:, 0] - read[:, 1]).mean()) if len(read) else math.nan
+    return FunctionAgreement(
+        name=name,
+        rows=len(rows),
+        read=len(read),
+        spearman=100 * spearman(read[:, 0], read[:, 1]) if varies else math.nan,
+        mean_absolute_error=error,
+    )
+
+
+def coverage(sentences: Sequence[str], registry: Registry) -> tuple[Coverage, ...]:
+    """Count the sentences that each function reads, the most first."""
+    read: Counter[str] = Counter()
+    absent: Counter[str] = Counter()
+    for text in sentences:
+        sentence = Sentence(text)
+        for function in registry:
+            value = function.read(sentence)
+            absent[function.name] += value is ABSENT
+            read[function.name] += value is not None and value is not ABSENT
+    total = max(len(sentences), 1)
+    shares = [
+        Coverage(f.name, f.family, read[f.name] / total, absent[f.name] / total) for f in registry
+    ]
+    return tuple(sorted(shares, key=lambda share: (-share.read, share.name)))

@@ -1,0 +1,133 @@
+"""ASGI middleware: API keys and limits of a body, and counters for Prometheus."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from collections.abc import Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from condsim.serving.errors import RequestError, error_response
+from condsim.serving.settings import ServingSettings
+
+_OPEN_PATHS = ("/", "/health", "/ready", "/openapi.json")
+_SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+class Guard:
+    """Rejects callers without a key, and bodies that are too large, too slow or not JSON.
+
+    The key is checked before anything is read. All may ask if there are no keys.
+    """
+
+    def __init__(self, app: ASGIApp, *, settings: ServingSettings, keys: Sequence[str]) -> None:
+        self._app, self._settings = app, settings
+        self._keys = [key.encode() for key in keys]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the app, with limits on what it receives."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif self._may_ask(scope):
+            await self._app(scope, self._limited(scope, receive), send)
+        else:
+            error = RequestError(401, "Give a key of this server: 'Authorization: Bearer KEY'.")
+            await error_response(error)(scope, receive, send)
+
+    def _may_ask(self, scope: Scope) -> bool:
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        if not self._keys or path in _OPEN_PATHS or path.startswith("/page/"):
+            return True
+        scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
+        # Every key is compared, in the same time for every wrong one.
+        matches = [hmac.compare_digest(key.strip().encode(), known) for known in self._keys]
+        return scheme.lower() == "bearer" and any(matches)
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        """Wrap a receive function so that it raises a RequestError at the first broken limit."""
+        settings = self._settings
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "")
+        # Python does not convert numbers of thousands of digits.
+        announced = int(length[:19]) if length.isdecimal() else 0
+        received = 0
+        deadline = asyncio.get_running_loop().time() + settings.time_limit
+
+        async def limited() -> Message:
+            nonlocal received
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                raise RequestError(415, "The 'Content-Type' must be application/json.")
+            message: Message = {}
+            if announced <= settings.max_bytes:
+                try:
+                    async with asyncio.timeout_at(deadline):
+                        message = await receive()
+                except TimeoutError:
+                    limit = f"{settings.time_limit:g} s (--time-limit)"
+                    raise RequestError(408, f"The body took longer than {limit}.") from None
+                received += len(message.get("body", b""))
+            if max(announced, received) > settings.max_bytes:
+                raise RequestError(
+                    413,
+                    f"The body may have {settings.max_bytes} bytes (--max-bytes); send several "
+                    "requests.",
+                )
+            return message
+
+        return limited
+
+
+class ServerMetrics:
+    """Counters of one server, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        self.requests = Counter(
+            "condsim_requests", "Requests answered.", ("route", "status"), registry=registry
+        )
+        self.request_seconds = Histogram(
+            "condsim_request_seconds",
+            "From the head of a request to the end of its answer.",
+            ("route",),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self.batch_rows = Histogram(
+            "condsim_batch_rows", "Rows in a batch.", buckets=_ROWS, registry=registry
+        )
+        self.queue_rows = Gauge("condsim_queue_rows", "Rows that wait.", registry=registry)
+
+
+class RequestCounter:
+    """Counts the requests of an app by route and status."""
+
+    def __init__(self, app: ASGIApp, *, metrics: ServerMetrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the app."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, status = time.perf_counter(), 500
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_note)
+        finally:
+            # Only known routes, so that strange paths cannot make the table grow.
+            route = getattr(scope.get("route"), "path", "other")
+            self._metrics.requests.labels(route, str(status)).inc()
+            self._metrics.request_seconds.labels(route).observe(time.perf_counter() - start)

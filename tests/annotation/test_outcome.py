@@ -1,0 +1,204 @@
+"""The pool of annotators, rows of the next stage, and answers of models."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from condsim.annotation.exchange import pull_annotations, push_items
+from condsim.annotation.outcome import (
+    conditions_of,
+    decide_by_hand,
+    ratings_of,
+    score_test,
+    write_stage,
+)
+from condsim.annotation.prefill import propose_conditions, rate_rows, read_proposal
+from condsim.annotation.records import Condition, Rating
+from condsim.annotation.stages import (
+    TaskAnswer,
+    condition_items,
+    qualification_items,
+    verification_items,
+)
+from condsim.errors import InputError
+from condsim.prompting.ask import Asker
+from condsim.prompting.backend import Answer
+from condsim.rows.records import read_manifest, read_rows
+
+
+class HalfScorer:
+    """Scores rows 0, 0.4, 0.9, 1.2 in turn; 1.2 is out of the range."""
+
+    name = "half"
+
+    def score(self, sentences1, sentences2, conditions):
+        return np.resize(np.array([0, 0.4, 0.9, 1.2], np.float32), len(sentences1))
+
+
+@pytest.fixture
+def take_test(store, server):
+    """Push the test; `take_test(account, answer_of)` answers it and pulls."""
+    push_items(store, server, "qualification", qualification_items())
+
+    def take(account, answer_of, items=6):
+        for item in list(store.items("qualification").values())[:items]:
+            server.submit(item.task, account, answer_of(item.facts["label"]))
+        pull_annotations(store, server, "qualification")
+
+    return take
+
+
+@pytest.fixture
+def conditions(store, server, tmp_path):
+    """Two pairs pushed for anyone; the tasks."""
+    path = tmp_path / "pairs.csv"
+    path.write_text(
+        "pair_id,sentence1,sentence2\np1,A fox.,A hen.\np2,A cow.,A pig.\n", encoding="utf-8"
+    )
+    push_items(store, server, "conditions", condition_items(path), anyone=True)
+    return [item.task for item in store.items("conditions").values()]
+
+
+def test_score_test_good_and_bad_answers_make_the_pool(store, take_test):
+    take_test(1, lambda label: TaskAnswer("The purpose of it", "The place", label))
+    take_test(2, lambda label: TaskAnswer("The activity", "The color is red", label))
+    take_test(3, lambda label: TaskAnswer("The place", "the place", 3))
+    ann, bob, cleo = score_test(store)
+    assert (ann.condition_score, ann.rating_score, ann.accepted) == (1, 1, True)
+    assert (bob.condition_score, bob.rating_score, bob.accepted) == (0, 1, False)
+    # Known 5, 1, -1, 2, 5, 1: 3 is within 1 of the fourth alone.
+    assert (cleo.condition_score, cleo.accepted) == (0, False)
+    assert cleo.rating_score == pytest.approx(1 / 6)
+    assert [name for name, member in store.pool().items() if member.accepted] == ["ann"]
+
+
+def test_score_test_unfinished_is_not_decided(store, take_test):
+    take_test(1, lambda label: TaskAnswer("The purpose of it", "The place", label), items=5)
+    (ann,) = score_test(store)
+    assert (ann.answered, ann.items, ann.accepted) == (5, 6, None)
+    assert store.pool() == {}
+
+
+def test_score_test_decision_by_hand_stands(store, take_test):
+    take_test(1, lambda label: TaskAnswer("The activity", "The thing", 3))
+    decide_by_hand(store, accept=["ANN"])
+    assert score_test(store)[0].accepted is False
+    assert store.pool()["ann"].accepted
+    decide_by_hand(store, reject=["ann"])
+    assert not store.pool()["ann"].accepted
+
+
+def test_score_test_without_a_test_is_refused(store):
+    with pytest.raises(InputError, match="There is no test to score"):
+        score_test(store)
+
+
+def test_decide_by_hand_name_on_both_lists_is_refused(store):
+    with pytest.raises(InputError, match="'ann' is both"):
+        decide_by_hand(store, accept=["Ann"], reject=["ann "])
+
+
+def test_conditions_of_pair_yields_high_and_low_with_hints(store, server, conditions):
+    server.submit(conditions[1], 2, TaskAnswer("The use", "The activity"))
+    pull_annotations(store, server, "conditions")
+    high, low = conditions_of(store)
+    assert (high.pair_id, high.condition, high.intended) == ("p2", "The use", "high")
+    assert (high.annotator, high.seconds, high.origin, high.hints) == ("bob", 3, "human", "")
+    assert low.intended == "low"
+    assert low.hints.startswith("5: Say which aspect")
+
+
+def test_ratings_of_people_and_models_are_separate(store, server, verification):
+    assert rate_rows(store, HalfScorer(), model="half") == 4
+    assert rate_rows(store, HalfScorer(), model="half") == 0
+    push_items(store, server, "verification", ())
+    server.submit(verification[0], 2, TaskAnswer(rating=1), prefilled_by="half")
+    pull_annotations(store, server, "verification")
+    rows = list(ratings_of(store))
+    assert [(row.annotator, row.label, row.origin, row.prefilled_by) for row in rows] == [
+        ("bob", 1, "human", "half"),
+        ("half", 1, "half", ""),
+        ("half", 3, "half", ""),
+        ("half", 5, "half", ""),
+        ("half", 5, "half", ""),
+    ]
+    assert rows[0].intended == "high"
+    assert rows[0].row_id == rows[1].row_id
+
+
+def test_ratings_of_conditions_that_a_model_proposed_name_it(store, server, written):
+    decide_by_hand(store, accept=("bob",))
+    proposed = [
+        replace(written[0], origin="llm", prefilled_by="llm"),
+        replace(written[1], prefilled_by="llm"),
+        replace(written[2], origin="other"),
+        written[3],
+    ]
+    push_items(store, server, "verification", verification_items(proposed))
+    for item in store.items("verification").values():
+        server.submit(item.task, 2, TaskAnswer(rating=3))
+        assert "proposed_by" not in item.shown
+    pull_annotations(store, server, "verification")
+    assert [row.condition_origin for row in ratings_of(store)] == ["llm", "llm", "other", "human"]
+
+
+def test_propose_conditions_unchanged_have_the_model_as_origin(
+    store, server, conditions, fake_backend, tmp_path
+):
+    backend = fake_backend(
+        lambda prompt: Answer("High: The use\nLow: The size" if "fox" in prompt else "no idea")
+    )
+    asker = Asker(backend, tmp_path / "answers.sqlite")
+    assert propose_conditions(store, asker, model="llm") == (1, 1)
+    assert push_items(store, server, "conditions", ()).predictions == 1
+    answer = TaskAnswer("The use", "The kind of animal")
+    server.submit(conditions[0], 2, answer, prefilled_by="llm")
+    pull_annotations(store, server, "conditions")
+    high, low = conditions_of(store)
+    assert (high.origin, high.prefilled_by) == ("llm", "llm")
+    assert (low.origin, low.prefilled_by) == ("human", "llm")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("High: The use.\nLow: The size", TaskAnswer("The use", "The size")),
+        ("- **C-High**: The use\n- **C-Low**: The size", TaskAnswer("The use", "The size")),
+        ("high: The use", None),
+        ("High: The use\nLow: the use", None),
+        ("High: a\nLow: b\nHigh: c", None),
+        ("High:\nLow: b", None),
+    ],
+)
+def test_read_proposal_text_has_both_or_none(text, answer):
+    assert read_proposal(text) == answer
+
+
+def test_rate_rows_stage_not_pushed_is_refused(store):
+    with pytest.raises(InputError, match="'condsim build push verification'"):
+        rate_rows(store, HalfScorer(), model="half")
+
+
+def test_write_stage_ratings_read_back_with_a_manifest(store, server, verification):
+    pytest.importorskip("pyarrow")
+    server.submit(verification[0], 2, TaskAnswer(rating=4))
+    server.submit(verification[1], 2, TaskAnswer())
+    pull_annotations(store, server, "verification")
+    file = write_stage(store, "verification")
+    assert file.rows == 1
+    (row,) = read_rows(file.path, Rating)
+    assert (row.label, row.annotator, row.updated_at) == (4, "bob", "2026-01-01T00:00:00Z")
+    manifest = read_manifest(file.path)
+    assert manifest["set_aside"] == {"no rating": 1}
+    assert manifest["annotators_per_item"] == 2
+
+
+def test_write_stage_conditions_csv_reads_back(store, server, conditions, tmp_path):
+    server.submit(conditions[0], 2, TaskAnswer("The use", "The size, more or less"))
+    pull_annotations(store, server, "conditions")
+    file = write_stage(store, "conditions", tmp_path / "conditions.csv")
+    texts = [row.condition for row in read_rows(file.path, Condition)]
+    assert texts == ["The use", "The size, more or less"]

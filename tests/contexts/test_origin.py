@@ -1,0 +1,249 @@
+"""The origin scorer and its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from condsim.cache import ScoreCache
+from condsim.contexts.equations import similarity
+from condsim.contexts.origin import Cost, OriginScorer, cost_of, expected_distinct
+from condsim.contexts.recipe import ScoringSettings, Selection, Weights
+from condsim.errors import InputError
+from condsim.types import Scorer
+
+ROWS = 40
+
+
+class Index:
+    """Chunks by the first letter: a to d have ten chunks each."""
+
+    def search(self, sentences: Sequence[str], *, top_n: int = 20_000) -> list[Any]:
+        starts = [10 * "abcd".index(text[0]) if text[0] in "abcd" else 0 for text in sentences]
+        found = [np.arange(start, start + 10) for start in starts]
+        return [(chunks, np.ones(10, np.float32)) for chunks in found]
+
+
+class Terms:
+    """A sentence has a vector of its letters; a context too: the term is their product, less 20."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.scored = 0
+
+    def terms(self, sentences: Any, centres: Any, names: Any) -> list[dict[str, Any]]:
+        self.calls += 1
+        self.scored += sum(map(len, centres))
+        random = np.random.default_rng(0)
+        contexts = random.normal(size=(ROWS, 26))
+        found = []
+        for text, one in zip(sentences, centres, strict=True):
+            letters = np.array([text.count(chr(97 + place)) for place in range(26)], float)
+            values = (contexts[one] @ letters - 20 + contexts[one, 0] * 5).astype(np.float32)
+            found.append({name: values for name in names})
+        return found
+
+
+@pytest.fixture
+def origin(numbered_corpus) -> Callable[..., OriginScorer]:
+    def make(**options: Any) -> OriginScorer:
+        corpus = numbered_corpus(ROWS, chunk=1, document=ROWS, text="reference {}")
+        if "texts" in options:
+            corpus.sentences = options.pop("texts")
+        scoring = {key: options.pop(key) for key in options.keys() & ScoringSettings.model_fields}
+        size = options.pop("size", 6)
+        terms = options.pop("terms", Terms())
+        return OriginScorer(
+            corpus,
+            Index(),
+            terms,
+            scoring=ScoringSettings(**scoring),
+            selection=Selection(size=size),
+            **options,
+        )
+
+    return make
+
+
+def test_pair_terms_leave_out_contexts_near_a_sentence(origin, monkeypatch):
+    def texts(ids: Any) -> list[str]:
+        return ["b in the corpus" if row == 12 else f"reference {row}" for row in ids]
+
+    monkeypatch.setattr("condsim.contexts.selection.SENTENCES_APART", 2)
+    scorer = origin(texts=texts, size=10)
+    (pair,) = scorer.pair_terms(["b in the corpus"], ["bb of another place"])
+    # Of the contexts 10 to 19 the first sentence chose from 15 to 19; in those that the second one
+    # chose it is not judged by 10 to 14.
+    missing = {name: np.isnan(values) for name, values in pair.first.items()}
+    assert {len(values) for values in missing.values()} == {15}
+    assert {int(values[5:].sum()) for values in missing.values()} == {5}
+    assert not any(values[:5].any() for values in missing.values())
+    assert not any(np.isnan(values).any() for values in pair.second.values())
+    assert np.isfinite(similarity(pair, weights=Weights(), center="pmi"))
+
+
+@pytest.mark.parametrize("center", ["none", "context", "pmi"])
+def test_origin_scorer_equals_a_naive_loop(origin, center: Any):
+    pairs = [("apple", "bat"), ("bat", "cow"), ("apple", "apple"), ("cow", "bat")]
+    scores = origin(center=center, references=5).score(*zip(*pairs, strict=True), scale="raw")
+    drawn = np.sort(np.random.default_rng(0).choice(ROWS, size=5, replace=False))
+    for (first, second), score in zip(pairs, scores, strict=True):
+        contexts = np.concatenate([_best(first), _best(second)])
+        vectors = [_term(text, contexts) for text in (first, second)]
+        means = np.mean([_term(f"reference {row}", contexts) for row in drawn], axis=0)
+        alone = [_term(text, drawn).mean() for text in (first, second)]
+        if center == "context":
+            vectors = [vector - means for vector in vectors]
+        elif center == "pmi":  # two terms are those of the sentence, two those of the context
+            vectors = [
+                vector - (mean + means) / 2 for vector, mean in zip(vectors, alone, strict=True)
+            ]
+        one, other = vectors
+        expected = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+        assert score == pytest.approx(expected, abs=1e-4)
+
+
+def _term(text: str, contexts: Any) -> Any:
+    return Terms().terms([text], [contexts], ["centre"])[0]["centre"].astype(float)
+
+
+def _best(text: str) -> Any:
+    pool = Index().search([text])[0][0]
+    return pool[np.argsort(-_term(text, pool), kind="stable")][:6]
+
+
+def test_origin_scorer_is_symmetric_and_a_sentence_is_like_itself(origin):
+    scorer = origin()
+    assert isinstance(scorer, Scorer)
+    there = scorer.score(["apple", "bat"], ["bat", "apple"])
+    assert there[0] == pytest.approx(there[1], abs=1e-6)
+    assert scorer.score(["apple"], ["apple"])[0] == pytest.approx(1.0)
+
+
+def test_origin_scorer_single_texts_give_a_float_in_the_unit_interval(origin):
+    scorer = origin()
+    raw = scorer.score("apple", "bat", scale="raw")
+    assert scorer.score("apple", "bat") == pytest.approx((1 + raw) / 2)
+
+
+def test_origin_scorer_does_not_depend_on_batches(origin):
+    left, right = ["apple", "bat", "cow", "dab"], ["bat", "cow", "dab", "apple"]
+    np.testing.assert_allclose(
+        origin(batch_size=1).score(left, right), origin(batch_size=64).score(left, right), atol=1e-6
+    )
+
+
+def test_origin_scorer_computes_nothing_twice(origin):
+    terms = Terms()
+    scorer = origin(terms=terms, center="none")
+    scorer.score(["apple", "bat", "apple"], ["bat", "apple", "bat"])
+    # Sets: 2 sentences x 10 contexts for coherence and again for Eq. 3; crosswise 2 x 6.
+    assert terms.scored == 2 * 10 + 2 * 10 + 2 * 6
+
+
+def test_origin_scorer_logs_the_cost_first_and_then_how_far_it_is(origin, caplog, monkeypatch):
+    monkeypatch.setattr("condsim.contexts.origin._SECONDS_PER_REPORT", -1.0)
+    with caplog.at_level("INFO", logger="condsim.contexts"):
+        origin(name="small origin", center="none", batch_size=1).score(["a", "b"], ["c", "d"])
+    # 4 sentences in 24 candidates each, and 2 x 2 sentences in the other's 6 contexts; four terms,
+    # of which generators compute three.
+    assert [record.getMessage() for record in caplog.records] == [
+        "small origin: 2 pairs x 12 contexts x 3 generators: about 360 sequences of 9,000 tokens "
+        "in all",
+        "small origin: 1 of 2 pairs",
+        "small origin: 2 of 2 pairs",
+    ]
+    caplog.clear()
+    origin(name="small origin", center="none").cosines(["a", "b"], ["c", "d"])
+    assert not caplog.records
+
+
+def test_origin_scorer_goes_on_where_it_was_stopped(origin, tmp_path, caplog):
+    class Failing(Terms):
+        def terms(self, sentences: Any, centres: Any, names: Any) -> list[dict[str, Any]]:
+            if "d5" in sentences:
+                raise KeyboardInterrupt
+            return super().terms(sentences, centres, names)
+
+    def of(terms: Terms) -> OriginScorer:
+        return origin(terms=terms, batch_size=2, cache=ScoreCache(tmp_path, "r0"))
+
+    pairs = [f"a{row}" for row in range(7)], [f"d{row}" for row in range(7)]
+    expected = origin(batch_size=2).score(*pairs, scale="raw")
+    with pytest.raises(KeyboardInterrupt):
+        of(Failing()).score(*pairs)
+    caplog.clear()
+    with caplog.at_level("INFO", logger="condsim.contexts"):
+        found = of(Terms()).score(*pairs, scale="raw")
+    assert caplog.records[0].getMessage() == "origin: 4 pairs were scored before"
+    assert caplog.records[1].getMessage().startswith("origin: 3 pairs x 12 contexts")
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    terms = Terms()
+    again = of(terms).score(*pairs, scale="raw")
+    assert (again.tolist(), terms.calls) == (found.tolist(), 0)
+
+
+def test_origin_scorer_condition_raises(origin):
+    with pytest.raises(InputError, match=r"takes no condition"):
+        origin().score(["a"], ["b"], ["c"])
+
+
+def cost(**options: object) -> Cost:
+    given = {
+        "sentences": 10,
+        "pairs": 6,
+        "corpus": 1_000,
+        "selection": Selection(size=20, candidates=3),
+    }
+    scoring = {"center": "context", "references": 4}
+    for key, value in options.items():
+        (given if key in given else scoring)[key] = value
+    return cost_of(**given, scoring=ScoringSettings(**scoring))
+
+
+def test_cost_counts_choice_crosswise_and_means():
+    found = cost()
+    # 10 sentences x 60 candidates, 6 pairs x 2 x 20 crosswise, 10 x 20 contexts x 4 references.
+    assert found.sequences == 3 * (600 + 240 + 800)
+    assert found.tokens == 25 * found.sequences
+    assert (found.pairs, found.contexts, found.models) == (6, 40, 3)
+
+
+def test_cost_of_random_contexts_has_no_candidates():
+    found = cost(selection=Selection(size=20, strategy="random"), center="none")
+    assert found.sequences == 3 * (200 + 240)
+
+
+def test_cost_of_pmi_takes_the_centre_term_off_sentences():
+    # 10 sentences x 4 references for the centre, 10 x 20 contexts x 4 for each side.
+    assert cost(center="pmi").sequences == 3 * (600 + 240) + 40 + 2 * 800
+    alone = cost(center="pmi", weights=Weights(left=0, right=0))
+    assert alone.sequences == 600 + 240 + 40
+
+
+def test_cost_is_bounded_by_the_corpus():
+    found = cost(corpus=15)
+    assert found.contexts == 30
+    assert found.sequences == 3 * (10 * 15 + 2 * 6 * 15 + 15 * 4)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(12.4, "12 s"), (300, "5 min"), (5_399, "90 min"), (9_000, "2.5 h")]
+)
+def test_cost_says_its_time_in_the_unit_that_suits(seconds: float, text: str):
+    found = Cost(pairs=1_000, contexts=40, models=3, sequences=5_000, seconds=seconds)
+    assert str(found) == (
+        "1,000 pairs x 40 contexts x 3 generators: about 5,000 sequences of 125,000 tokens in all, "
+        f"about {text}"
+    )
+
+
+def test_expected_distinct_is_the_mean_of_draws():
+    random = np.random.default_rng(0)
+    drawn = [len(np.unique(random.integers(300, size=400))) for _ in range(200)]
+    assert expected_distinct(400, of=300) == pytest.approx(np.mean(drawn), abs=1)
+    assert expected_distinct(5, of=1) == 1
+    assert expected_distinct(0, of=10) == 0

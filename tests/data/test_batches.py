@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import datetime
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from condsim.data.files import open_writer, read_batches
+from condsim.errors import InputError
+
+CSV = "id,text,score\n1,a dog,x\n2,a cat,y\n3,a cow,z\n"
+JSONL = '{"text": "a dog", "a": 1}\n{"b": [2], "text": "a cat"}\n{"text": "a cow", "c": null}\n'
+SCORES = np.array([0.1, 0.25, 1], np.float32)
+
+
+def copy_with_scores(source, output, *, size=2):
+    done = 0
+    with open_writer(output) as writer:
+        for batch in read_batches(source, columns=("text",), size=size):
+            assert all(batch.texts("text"))
+            batch["score"] = SCORES[done : done + len(batch)]
+            done += len(batch)
+            writer.write(batch)
+    return writer.rows
+
+
+def test_read_batches_size_bounds_each_batch(write):
+    batches = list(read_batches(write("x.csv", CSV), columns=("text",), size=2))
+    assert [batch.texts("text") for batch in batches] == [["a dog", "a cat"], ["a cow"]]
+    assert [row.number for batch in batches for row in batch.rows] == [1, 2, 3]
+
+
+def test_open_writer_csv_column_of_same_name_renamed(write, tmp_path):
+    assert copy_with_scores(write("x.csv", CSV), tmp_path / "y.csv") == 3
+    expected = "id,text,score.1,score\n1,a dog,x,0.1\n2,a cat,y,0.25\n3,a cow,z,1.0\n"
+    assert (tmp_path / "y.csv").read_text() == expected
+
+
+def test_open_writer_tsv_white_space_becomes_one_space(write, tmp_path):
+    copy_with_scores(
+        write("x.jsonl", '{"text": "a\\tdog\\nruns", "b": true}\n'), tmp_path / "y.tsv"
+    )
+    assert (tmp_path / "y.tsv").read_text() == "text\tb\tscore\na dog runs\ttrue\t0.1\n"
+
+
+def test_open_writer_jsonl_keeps_types_and_differing_columns(write, tmp_path):
+    copy_with_scores(write("x.jsonl", JSONL), tmp_path / "y.jsonl")
+    records = [json.loads(line) for line in (tmp_path / "y.jsonl").read_text().splitlines()]
+    assert records[0] == {"text": "a dog", "a": 1, "score": 0.1}
+    assert records[1] == {"b": [2], "text": "a cat", "score": 0.25}
+
+
+def test_open_writer_table_of_differing_rows_has_all_columns(write, tmp_path):
+    copy_with_scores(write("x.jsonl", JSONL.replace("[2]", "2")), tmp_path / "y.csv")
+    lines = (tmp_path / "y.csv").read_text().splitlines()
+    assert lines == ["text,a,b,c,score", "a dog,1,,,0.1", "a cat,,2,,0.25", "a cow,,,,1.0"]
+
+
+def test_open_writer_list_in_table_refused_and_nothing_written(write, tmp_path):
+    with pytest.raises(InputError, match=r"row 2 \(line 2\), column 'b': a list or an object"):
+        copy_with_scores(write("x.jsonl", JSONL), tmp_path / "y.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.jsonl"]
+
+
+def test_open_writer_stream_is_tsv(write):
+    stream = io.StringIO()
+    copy_with_scores(io.BytesIO(JSONL.replace("[2]", "2").encode()), stream)
+    assert stream.getvalue().splitlines()[::3] == ["text\ta\tb\tc\tscore", "a cow\t\t\t\t1.0"]
+    stream = io.StringIO()
+    copy_with_scores(io.BytesIO(b"text\tscore\na dog\t1\n"), stream)
+    assert stream.getvalue() == "text\tscore.1\tscore\na dog\t1\t0.1\n"
+
+
+def test_open_writer_parquet_keeps_types(tmp_path):
+    days = [datetime.date(2026, 1, day) for day in (1, 2, 3)]
+    table = pa.table({"text": ["a", "b", "c"], "score": [b"1", b"2", b"3"], "day": days})
+    pq.write_table(table, tmp_path / "x.parquet")
+    assert copy_with_scores(tmp_path / "x.parquet", tmp_path / "y.parquet") == 3
+    copied = pq.read_table(tmp_path / "y.parquet")
+    assert copied.column_names == ["text", "score.1", "day", "score"]
+    assert copied.schema.types == [pa.string(), pa.binary(), pa.date32(), pa.float32()]
+    assert copied["day"].to_pylist() == days
+    with pytest.raises(InputError, match="column 'score': must be a value of JSON, got a bytes"):
+        copy_with_scores(tmp_path / "x.parquet", tmp_path / "y.csv")
+
+
+def test_open_writer_parquet_to_csv_writes_dates_as_text(tmp_path):
+    table = pa.table({"text": ["a"], "day": [datetime.date(2026, 1, 1)]})
+    pq.write_table(table, tmp_path / "x.parquet")
+    copy_with_scores(tmp_path / "x.parquet", tmp_path / "y.csv")
+    assert (tmp_path / "y.csv").read_text() == "text,day,score\na,2026-01-01,0.1\n"
+
+
+def test_open_writer_parquet_from_text_refused(write, tmp_path):
+    with pytest.raises(InputError, match="Parquet is written only from a Parquet file"):
+        copy_with_scores(write("x.csv", CSV), tmp_path / "y.parquet")
+
+
+def test_open_writer_unknown_suffix_refused(tmp_path):
+    with pytest.raises(InputError, match=r"one of \.csv, \.tsv, \.jsonl, \.ndjson"):
+        open_writer(tmp_path / "y.xlsx").__enter__()
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+def test_batch_take_gives_rows_by_index(write, tmp_path, name):
+    path = tmp_path / name
+    write("x.csv", CSV)
+    if name == "x.parquet":
+        pq.write_table(pa.table({"text": ["a dog", "a cat", "a cow"], "id": [1, 2, 3]}), path)
+    (batch,) = read_batches(path, columns=("text",))
+    chosen = batch.take(np.array([2, 0]))
+    assert chosen.texts("text") == ["a cow", "a dog"]
+    assert [str(record["id"]) for record in chosen.records()] == ["3", "1"]

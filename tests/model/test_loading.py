@@ -1,0 +1,343 @@
+"""From a name to a scorer; damaged folders are refused in one line, and never executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import sys
+from pathlib import Path
+
+import huggingface_hub
+import numpy as np
+import pytest
+import sentence_transformers
+import transformers
+
+from condsim.errors import InputError, MissingExtraError, ModelError
+from condsim.loading import load_encoder, load_scorer, named_scorer, open_scorer
+from condsim.model.baselines import WordOverlapScorer
+from condsim.model.builders import build_bi_encoder, build_cross_encoder
+from condsim.model.calibration import UNCALIBRATED, Calibration
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import DEFAULT_FOLDER, ModelSettings, revision_of
+from condsim.model.torch import CrossEncoderScorer, EncoderScorer
+from condsim.model.trained import load_hub_model, load_trained
+from condsim.model.tri_encoder import build_tri_encoder
+
+CALIBRATION = Calibration((-1.0, 0.5, 1.0), (0.0, 0.2, 1.0))
+ROW = ("a man kicks a ball", "a girl throws a ball", "the sport")
+
+
+def test_load_no_name_gives_the_default_model():
+    assert isinstance(load_scorer(), OnnxScorer)
+    assert isinstance(load_scorer("default"), OnnxScorer)
+
+
+def test_load_exported_and_trained_folders_give_the_same_scores(trained, exported):
+    light, scorer = load_scorer(str(exported)), load_scorer(trained, device="cpu")
+    assert isinstance(light, OnnxScorer)
+    assert isinstance(scorer, EncoderScorer)
+    assert light.name == scorer.name == "tiny"
+    assert (scorer.order, scorer.calibration) == ("condition-first", CALIBRATION)
+    assert scorer.score(*ROW) == pytest.approx(light.score(*ROW), abs=1e-5)
+
+
+def test_load_folder_without_settings_is_uncalibrated(trained, tmp_path):
+    folder = shutil.copytree(trained, tmp_path / "plain")
+    (folder / "condsim.json").unlink()
+    scorer = load_scorer(folder)
+    assert (scorer.name, scorer.order) == ("plain", "condition-first")
+    assert scorer.calibration == UNCALIBRATED
+
+
+@pytest.mark.parametrize("with_settings", [True, False])
+@pytest.mark.parametrize(
+    "kind", [None, "condsim.encoders.tri_encoder.TriEncoder", "condsim.model.other.TriEncoder"]
+)
+def test_load_tri_encoder_also_by_former_names(tiny_backbone, tmp_path, with_settings, kind):
+    encoder = build_tri_encoder(str(tiny_backbone))
+    encoder.save_pretrained(str(tmp_path))
+    if kind is not None:
+        modules = json.loads((tmp_path / "modules.json").read_text())
+        modules[0]["type"] = kind
+        (tmp_path / "modules.json").write_text(json.dumps(modules))
+    if with_settings:
+        ModelSettings(kind="tri-encoder", name="tri", order="condition-first").save(tmp_path)
+    scorer = load_scorer(tmp_path)
+    expected = encoder.encode([[ROW[2], ROW[0]]], normalize_embeddings=True)
+    np.testing.assert_allclose(scorer.encode([ROW[0]], ROW[2]), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("with_settings", [True, False])
+def test_load_cross_encoder(tiny_backbone, tmp_path, with_settings):
+    build_cross_encoder(str(tiny_backbone)).save_pretrained(str(tmp_path))
+    if with_settings:
+        ModelSettings(
+            kind="cross-encoder", name="cross", order="sentence-first", calibration=CALIBRATION
+        ).save(tmp_path)
+    scorer = load_scorer(tmp_path)
+    assert isinstance(scorer, CrossEncoderScorer)
+    raw = scorer.score(*ROW, scale="raw")
+    expected = np.interp(raw, [-1, 0.5, 1], [0, 0.2, 1]) if with_settings else raw
+    assert scorer.score(*ROW) == pytest.approx(expected, abs=1e-6)
+    with pytest.raises(ModelError, match="gives only scores"):
+        load_encoder(scorer)
+
+
+@pytest.mark.parametrize("model", ["runs/none/there", "./none", "a b", "model.zip"])
+def test_load_missing_folder_refused(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("model.zip").touch()
+    with pytest.raises(ModelError, match="There is no model folder"):
+        load_scorer(model)
+
+
+@pytest.mark.parametrize("model", [3, b"model", "x" * 9999, "~nobody-of-that-name/model"])
+def test_load_not_a_name_refused_in_one_line(model):
+    with pytest.raises((ModelError, InputError)) as caught:
+        load_scorer(model)
+    assert len(str(caught.value)) < 300
+
+
+def test_load_missing_prompt_settings_refused():
+    with pytest.raises(ModelError, match="do not exist"):
+        load_scorer("none.yaml")
+
+
+def test_load_folder_without_a_model_refused(tmp_path):
+    with pytest.raises(ModelError, match="is not a model"):
+        load_scorer(tmp_path)
+    ModelSettings(kind="bi-encoder", name="x", order="condition-first").save(tmp_path)
+    with pytest.raises(ModelError, match="no weights"):
+        load_scorer(tmp_path)
+
+
+def test_load_without_extra_says_how_to_install(trained, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtraError, match=r"needs torch.*pip install 'condsim\[train\]'"):
+        load_scorer(trained)
+    with pytest.raises(MissingExtraError, match=r"There is no folder 'owner/name'.*\[train\]"):
+        load_scorer("owner/name")
+
+
+def test_load_default_ignores_a_folder_of_that_name(exported, tmp_path, monkeypatch):
+    shutil.copytree(exported, tmp_path / "default")
+    monkeypatch.chdir(tmp_path)
+    assert load_scorer("./default").name == "tiny"
+    assert load_scorer("default").name == load_scorer(None).name == "condsim-minilm"
+    assert revision_of(Path("default")) != revision_of("default")
+    assert named_scorer(None).revision() == f"model:{revision_of(str(DEFAULT_FOLDER))}"
+
+
+def test_load_name_unknown_to_the_hub_refused(monkeypatch):
+    def refuse(name, *, device):
+        raise OSError(f"{name} is not available\nmore lines")
+
+    def answer(self, name, timeout):
+        raise ValueError(name)
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", answer)
+    monkeypatch.setattr(sentence_transformers, "SentenceTransformer", refuse)
+    with pytest.raises(ModelError, match=r"'owner/name' is neither a folder nor .* available$"):
+        load_scorer("owner/name")
+
+
+@pytest.mark.parametrize("model", ["nope", "cross-encoder:nope"])
+def test_load_hub_out_of_reach_is_asked_once(monkeypatch, model):
+    names = []
+
+    def no_network(self, name, timeout):
+        assert timeout <= 10
+        names.append(name)
+        raise ConnectionError("Name or service not known")
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", no_network)
+    monkeypatch.setattr(sentence_transformers, "SentenceTransformer", None)
+    monkeypatch.setattr(sentence_transformers, "CrossEncoder", None)
+    with pytest.raises(ModelError, match=r"^There is no folder 'nope', and the Hub cannot be rea"):
+        open_scorer(model)
+    assert names == ["nope"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "source"),
+    [
+        (None, "default", "default"),
+        ("owner/model", "model", "owner/model"),
+        ("mean:owner/model", "mean:model", "mean:owner/model"),
+        ("ours=cls:owner/model", "ours", "cls:owner/model"),
+        ("word-overlap", "word-overlap", "word-overlap"),
+        ("runs/a=b", "a=b", "runs/a=b"),
+    ],
+)
+def test_named_scorer_parses_label_and_source(text, name, source):
+    scorer = named_scorer(text)
+    assert (scorer.name, scorer.source) == (name, source)
+
+
+@pytest.mark.parametrize("text", ["mean:", "label=mean: ", ""])
+def test_named_scorer_prefix_without_a_name_refused(text):
+    with pytest.raises(InputError, match="must name a folder"):
+        named_scorer(text)
+
+
+def test_named_scorer_in_the_home_folder_lists_its_training_sets(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "model").symlink_to(DEFAULT_FOLDER)
+    names = named_scorer("ours=~/model").trained_on()
+    assert names == named_scorer(str(DEFAULT_FOLDER)).trained_on() != ()
+
+
+def test_open_scorer_of_every_kind(tiny_backbone, trained):
+    assert isinstance(open_scorer(None), OnnxScorer)
+    assert isinstance(open_scorer("word-overlap"), WordOverlapScorer)
+    assert open_scorer(str(trained)).name == "tiny"
+    for prefix in ("mean", "cls"):
+        assert isinstance(open_scorer(f"{prefix}:{tiny_backbone}"), EncoderScorer)
+
+
+def test_open_scorer_cross_encoder_of_one_output(tiny_backbone, tmp_path):
+    for labels in (1, 3):
+        model = transformers.BertForSequenceClassification(
+            transformers.BertConfig.from_pretrained(tiny_backbone, num_labels=labels)
+        )
+        folder = shutil.copytree(tiny_backbone, tmp_path / f"cross-{labels}")
+        model.save_pretrained(folder)
+    scorer = open_scorer(f"cross-encoder:{tmp_path / 'cross-1'}")
+    assert isinstance(scorer, CrossEncoderScorer)
+    assert scorer.score(["a dog", "a cat"], ["a dog", "a man"]).shape == (2,)
+    with pytest.raises(ModelError, match=r"must have one output, .* has 3"):
+        open_scorer(f"cross-encoder:{tmp_path / 'cross-3'}")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        open_scorer(f"cross-encoder:{tmp_path / 'none'}")
+    with pytest.raises(ModelError, match=r"is a cross-encoder; name it cross-encoder:"):
+        load_hub_model(str(tmp_path / "cross-1"))
+
+
+def test_revision_changes_with_the_files_that_are_loaded(trained, tmp_path):
+    folder = shutil.copytree(trained, tmp_path / "copy")
+    first = revision_of(str(folder))
+    assert first == revision_of(str(trained))
+    (folder / "report.json").write_text("{}")
+    (folder / "checkpoint-10").mkdir()
+    (folder / "checkpoint-10" / "model.safetensors").write_bytes(b"x")
+    assert revision_of(str(folder)) == first
+    (folder / "1_Pooling" / "config.json").write_text("{}")
+    assert revision_of(str(folder)) != first
+
+
+def test_revision_unknown_is_none(tmp_path):
+    (tmp_path / "prompt.yaml").write_text("model: x")
+    assert revision_of(str(tmp_path / "prompt.yaml")) is None
+    (tmp_path / "contexts.yaml").write_text("")
+    assert revision_of(str(tmp_path)) is None
+    assert revision_of("owner/never-downloaded") is None
+    assert revision_of("not a hub name!") is None
+
+
+def test_named_revision_depends_on_prefix_and_layer(tmp_path):
+    path = tmp_path / "model.txt"
+    path.write_text("x")
+    names = [f"{path}", f"mean:{path}", f"cls:{path}", f"cls:{path}@1", f"cls:{path}@2"]
+    assert len({named_scorer(name).revision() for name in names}) == 5
+    assert named_scorer("tfidf-cosine").revision() == "tfidf-cosine"
+    assert named_scorer(None).revision() == named_scorer("x=default").revision()
+
+
+@pytest.fixture
+def folder(tmp_path, tiny_backbone):
+    """A bi-encoder with settings next to it."""
+    path = tmp_path / "m"
+    build_bi_encoder(str(tiny_backbone)).save(str(path), create_model_card=False)
+    ModelSettings(kind="bi-encoder", name="m", order="condition-first").save(path)
+    return path
+
+
+class Evil:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def change_tensors(folder, change):
+    from safetensors.torch import load_file, save_file
+
+    file = folder / "model.safetensors"
+    save_file(change(load_file(file)), file, metadata={"format": "pt"})
+
+
+def change_json(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
+def test_load_trained_pickle_refused_and_not_run(folder, tmp_path, name):
+    (folder / "model.safetensors").unlink()
+    (folder / name).write_bytes(pickle.dumps(Evil(tmp_path / "evil")))
+    with pytest.raises(ModelError, match=r"is a pickle|cannot be loaded"):
+        load_trained(folder)
+    assert not (tmp_path / "evil").exists()
+
+
+def test_load_trained_module_in_the_folder_is_not_run(folder, tmp_path):
+    (folder / "evil.py").write_text(f"import os; os.mkdir({str(tmp_path / 'evil')!r})")
+    change_json(folder / "modules.json", lambda modules: modules[0].update(type="evil.Evil"))
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_trained(folder)
+    assert not (tmp_path / "evil").exists()
+
+
+def test_load_trained_missing_layer_refused(folder):
+    change_tensors(folder, lambda t: {name: t[name] for name in t if "layer.1" not in name})
+    with pytest.raises(ModelError, match=r"model\.safetensors lacks '.*layer\.1"):
+        load_trained(folder)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"hello", b"\xff" * 100])
+def test_load_trained_damaged_weights_refused(folder, content):
+    (folder / "model.safetensors").unlink()
+    if content is not None:
+        (folder / "model.safetensors").write_bytes(content)
+    with pytest.raises(ModelError, match=r"bi-encoder .* cannot be loaded"):
+        load_trained(folder)
+
+
+@pytest.mark.parametrize(
+    ("modules", "configuration"), [("[{", "{}"), ("[]", "[]"), ('[{"type": 5}]', "{}")]
+)
+def test_load_trained_damaged_module_list_refused(folder, modules, configuration):
+    (folder / "condsim.json").unlink()
+    (folder / "modules.json").write_text(modules)
+    (folder / "config_sentence_transformers.json").write_text(configuration)
+    with pytest.raises(ModelError, match=r"modules.json is damaged|cannot be loaded"):
+        load_trained(folder)
+
+
+def test_load_trained_text_for_a_number_refused(folder):
+    change_json(folder / "config.json", lambda config: config.update(hidden_size="x"))
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_trained(folder)
+
+
+def test_load_trained_weights_of_nan_refused_when_scoring(folder):
+    change_tensors(folder, lambda t: {name: t[name] * float("nan") for name in t})
+    with pytest.raises(ModelError, match="not finite"):
+        load_trained(folder).score(["a man"], ["a dog"], ["the sport"])
+
+
+def test_load_trained_tokenizer_of_another_model_refused(folder):
+    def renumber(content):
+        words = content["model"]["vocab"]
+        content["model"]["vocab"] = {word: 10 * number for word, number in words.items()}
+
+    change_json(folder / "tokenizer.json", renumber)
+    with pytest.raises(ModelError):
+        load_trained(folder)

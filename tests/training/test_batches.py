@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+from datasets import Dataset
+
+from condsim.data.load import load_task
+from condsim.errors import InputError
+from condsim.model.backbone import load_backbone
+from condsim.training.batches import PairBatchSampler, group_rows
+from condsim.training.data import TrainingSet, warn_of_cuts
+from condsim.training.trainer import build_run
+
+
+def sampler(pair_ids, *, batch_size=6, lengths=None, seed=0, length_grouped=True):
+    ids = np.asarray(pair_ids, dtype=np.int64)
+    sizes = np.ones(len(ids), dtype=np.int64) if lengths is None else np.asarray(lengths)
+    rows = TrainingSet(Dataset.from_dict({}), ids, sizes)
+    return PairBatchSampler(rows, batch_size=batch_size, seed=seed, length_grouped=length_grouped)
+
+
+def test_group_rows_shuffled_ids_gathers_each_pair():
+    groups = group_rows(np.array([1, 0, 1, 2, 0]), batch_size=4)
+    assert [group.tolist() for group in groups] == [[0, 2], [1, 4], [3]]
+
+
+def test_group_rows_group_above_batch_size_is_split():
+    assert [len(g) for g in group_rows(np.zeros(5, dtype=np.int64), batch_size=2)] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("length_grouped", [True, False])
+def test_sampler_epoch_draws_every_row_once_and_keeps_pairs_together(length_grouped):
+    ids = np.repeat(np.arange(50), 2).tolist() + list(range(50, 57))
+    batches = list(sampler(ids, length_grouped=length_grouped))
+    assert sorted(row for batch in batches for row in batch) == list(range(len(ids)))
+    assert max(map(len, batches)) <= 6
+    for batch in batches:
+        held = {ids[row] for row in batch}
+        assert len(batch) == sum(ids.count(pair) for pair in held)
+
+
+def test_sampler_epochs_differ_but_have_as_many_batches():
+    drawn = sampler(np.repeat(np.arange(40), 2).tolist() + list(range(40, 45)))
+    epochs = []
+    for epoch in range(3):
+        drawn.set_epoch(epoch)
+        epochs.append(list(drawn))
+        assert len(epochs[-1]) == len(drawn)
+    assert epochs[0] != epochs[1] != epochs[2]
+
+
+def test_sampler_same_seed_and_epoch_draws_the_same():
+    ids = np.repeat(np.arange(30), 2)
+    samplers = [sampler(ids), sampler(ids), sampler(ids, seed=1)]
+    for drawn in samplers:
+        drawn.set_epoch(2)
+    first, second, third = map(list, samplers)
+    assert first == second != third
+
+
+def test_sampler_length_grouped_pads_less():
+    generator = np.random.default_rng(0)
+    lengths = np.repeat(generator.integers(1, 100, size=200), 2)
+    ids = np.repeat(np.arange(200), 2)
+
+    def padded(length_grouped):
+        batches = sampler(ids, lengths=lengths, length_grouped=length_grouped)
+        return sum(len(batch) * lengths[batch].max() for batch in batches)
+
+    assert padded(True) < 0.75 * padded(False)
+
+
+def test_sampler_no_rows_raises():
+    with pytest.raises(InputError, match="no labelled rows"):
+        sampler([])
+
+
+LONG = "The man throws a red ball and runs in the street. " * 8
+
+
+@pytest.mark.parametrize("encoder", ["bi-encoder", "tri-encoder", "cross-encoder"])
+def test_inputs_over_the_limit_are_counted(tmp_path, tiny_recipe, caplog, encoder):
+    rows = ["sentence1,sentence2,condition,label"]
+    rows += [f"{LONG},A dog {number}.,the sport,{1 + number % 5}" for number in range(6)]
+    (tmp_path / "long.csv").write_text("\n".join(rows) + "\n")
+    recipe = tiny_recipe.replaced(
+        train=str(tmp_path / "long.csv"), encoder=encoder, objective={"mse": 1.0}
+    )
+    train, dev = load_task(recipe.train), load_task(recipe.dev)
+    build_run(recipe, train, dev, tmp_path / "run")
+    # Each row is one input of a cross-encoder; the other encoders read the long text once.
+    cut = {"cross-encoder": "6 of 6", "bi-encoder": "1 of 7", "tri-encoder": "1 of 8"}[encoder]
+    expected = f"{cut} different inputs to train on have more than 48 tokens"
+    assert expected in caplog.text
+
+
+def test_inputs_of_few_characters_and_many_tokens_are_counted(tiny_roberta_backbone, caplog):
+    tokenizer = load_backbone(str(tiny_roberta_backbone)).tokenizer
+    warn_of_cuts(["\u72d7" * 20, "a dog"], tokenizer, 48)  # three tokens a character
+    assert "1 of 2 different inputs to train on have more than 48 tokens" in caplog.text
+
+
+def test_inputs_within_the_limit_are_silent(tmp_path, tiny_recipe, caplog):
+    train, dev = load_task(tiny_recipe.train), load_task(tiny_recipe.dev)
+    build_run(tiny_recipe, train, dev, tmp_path / "run")
+    assert "to train on have more than" not in caplog.text

@@ -1,0 +1,89 @@
+"""The number format and the attention of a run are measured once and stored."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+import torch
+
+from condsim.errors import InputError
+from condsim.model import precision as module
+from condsim.model.precision import (
+    TrainingPrecision,
+    backbone_of,
+    choose_training_precision,
+    training_speeds,
+)
+from condsim.training.run import fit
+from condsim.training.trainer import build_model
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
+
+
+@pytest.fixture
+def backbone(tiny_recipe):
+    return backbone_of(build_model(tiny_recipe))
+
+
+def fake_speeds(monkeypatch, **speeds):
+    """Set the measured speeds, by format and attention joined by ``_``."""
+    values = {name.replace("_", " "): speed for name, speed in speeds.items()}
+    monkeypatch.setattr(module, "training_speeds", lambda *_: values)
+
+
+def test_training_speeds_leaves_weights_random_numbers_and_gradients_alone(backbone):
+    before = {name: value.clone() for name, value in backbone.state_dict().items()}
+    backbone.eval()
+    state = torch.get_rng_state()
+    speeds = training_speeds(backbone, ("sdpa", "eager"))
+    assert list(speeds) == ["float32 sdpa", "float32 eager", "bfloat16 sdpa", "bfloat16 eager"]
+    assert min(speeds.values()) > 0
+    assert torch.equal(torch.get_rng_state(), state)
+    assert not backbone.training
+    assert all(torch.equal(value, before[name]) for name, value in backbone.state_dict().items())
+    assert all(weight.grad is None for weight in backbone.parameters())
+
+
+def test_choose_training_precision_auto_takes_the_fastest(monkeypatch, caplog, backbone):
+    fake_speeds(monkeypatch, float32_sdpa=50.0, float32_eager=40.0, bfloat16_eager=100.0)
+    with caplog.at_level(logging.INFO):
+        chosen = choose_training_precision(backbone, precision="auto", attention="auto")
+    assert (chosen.bfloat16, chosen.attention) == (True, "eager")
+    assert "float32 sdpa 50.0, float32 eager 40.0, bfloat16 eager 100.0" in caplog.text
+
+
+def test_choose_training_precision_small_gain_keeps_float32(monkeypatch, backbone):
+    fake_speeds(monkeypatch, float32_sdpa=50.0, bfloat16_eager=54.0)
+    chosen = choose_training_precision(backbone, precision="auto", attention="auto")
+    assert (chosen.bfloat16, chosen.attention) == (False, "sdpa")
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_choose_training_precision_explicit_is_not_measured(backbone, precision):
+    chosen = choose_training_precision(backbone, precision=precision, attention="eager")
+    assert chosen == TrainingPrecision(bfloat16=precision == "bfloat16", attention="eager")
+
+
+def test_fit_attention_that_the_backbone_lacks_raises(tmp_path, monkeypatch, backbone, tiny_recipe):
+    monkeypatch.setattr(type(backbone), "_can_set_attn_implementation", lambda *_: False)
+    with pytest.raises(InputError, match="'attention': BertModel cannot use 'eager'"):
+        fit(tiny_recipe.replaced(attention="eager"), tmp_path / "run")
+
+
+def test_fit_auto_precision_is_kept_when_resumed(
+    tmp_path, monkeypatch, tiny_recipe, weights_of, fit_interrupted
+):
+    recipe = tiny_recipe.replaced(precision="auto", epochs=2)
+    fake_speeds(monkeypatch, float32_sdpa=50.0, bfloat16_eager=100.0)
+    fit(recipe, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        fit_interrupted(recipe, tmp_path / "stopped", step=5)
+    fake_speeds(monkeypatch, float32_sdpa=100.0, bfloat16_eager=50.0)
+    fit(recipe, tmp_path / "stopped", resume=True)
+    assert weights_of(tmp_path / "stopped") == weights_of(tmp_path / "whole")
+    history = json.loads((tmp_path / "stopped" / "training.json").read_text())
+    assert history["precision"]["bfloat16"] is True
+    config = json.loads((tmp_path / "stopped" / "config.json").read_text())
+    assert not [key for key in config if "attn" in key]
