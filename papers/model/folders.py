@@ -10,7 +10,7 @@ from pathlib import Path
 
 from safetensors.torch import load_file, save_file
 
-from condsim.model.settings import Settings
+from condsim.model.settings import ModelSettings
 from papers.model.groups import read_groups
 
 SAMPLES_PER_SOURCE = 40
@@ -44,9 +44,9 @@ def model_folder(checkpoint: Path, template: Path, output: Path, *, name: str, b
     state |= {key: value.float() for key, value in trained.items()}
     save_file(state, output / "model.safetensors", metadata={"format": "pt"})
     if (template / "condsim.json").is_file():
-        settings = replace(Settings.load(template), name=name, calibration=None)
+        settings = replace(ModelSettings.load(template), name=name, calibration=None)
     else:
-        settings = Settings(
+        settings = ModelSettings(
             kind="bi-encoder",
             name=name,
             order="bare-condition-first",

@@ -46,6 +46,14 @@ class Vocabulary:
         return flat, starts.astype(np.int64)
 
 
+def read_tokenizer(model: Path) -> Tokenizer:
+    """Reads the tokenizer of a checkpoint folder; it pads and cuts nothing."""
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
 def bare(condition: str | None) -> str | None:
     """A condition as the model reads it: without the marks at its end."""
     return None if condition is None else condition.rstrip(CONDITION_MARKS) or condition
@@ -107,6 +115,42 @@ def save_packed(packed: dict[str, NDArray[np.generic]], output: Path) -> None:
     partial.replace(output)
 
 
+def pack_rows(
+    rows: Path,
+    model: Path,
+    plain_model: Path,
+    output: Path,
+    *,
+    only: Sequence[str] | None = None,
+    vectors: bool = True,
+) -> None:
+    """Packs each source, or some, whose packed file is not there yet.
+
+    Args:
+        rows: Folder of groups and plain vectors.
+        model: Checkpoint whose tokens, and plain vectors as targets, the rows get.
+        plain_model: Checkpoint of the plain vectors beside the rows.
+        output: Folder of the packed files.
+        only: Names of sources; None for all.
+        vectors: Whether plain vectors are packed too.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    tokenizer = read_tokenizer(model)
+    cosines = PlainVectors(plain_model, rows / "plain-minilm")
+    same = plain_model == model
+    plain = cosines if same else PlainVectors(model, output / "plain-targets")
+    for path in sorted(rows.glob("*.jsonl.gz")):
+        name = path.name.removesuffix(".jsonl.gz")
+        packed_file = output / f"{name}.npz"
+        if packed_file.is_file() or (only and name not in only):
+            continue
+        groups = list(read_groups(path))
+        packed = pack(groups, tokenizer, cosines, plain.of_inputs if vectors else None)
+        save_packed(packed, packed_file)
+        number, tokens = len(packed["inputs"]), len(packed["text_ids"])
+        _LOGGER.info("%s: %d groups, %d inputs, %d tokens", name, len(groups), number, tokens)
+
+
 def main() -> None:
     """Packs every source."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -118,24 +162,14 @@ def main() -> None:
     parser.add_argument("--no-vectors", action="store_true", help="leave them to the training")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    options.out.mkdir(parents=True, exist_ok=True)
-    tokenizer = Tokenizer.from_file(str(options.model / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    cosines = PlainVectors(options.plain_model, options.rows / "plain-minilm")
-    same = options.plain_model == options.model
-    plain = cosines if same else PlainVectors(options.model, options.out / "plain-targets")
-    for path in sorted(options.rows.glob("*.jsonl.gz")):
-        name = path.name.removesuffix(".jsonl.gz")
-        output = options.out / f"{name}.npz"
-        if output.is_file() or (options.only and name not in options.only):
-            continue
-        groups = list(read_groups(path))
-        targets = None if options.no_vectors else plain.of_inputs
-        packed = pack(groups, tokenizer, cosines, targets)
-        save_packed(packed, output)
-        number, tokens = len(packed["inputs"]), len(packed["text_ids"])
-        _LOGGER.info("%s: %d groups, %d inputs, %d tokens", name, len(groups), number, tokens)
+    pack_rows(
+        options.rows,
+        options.model,
+        options.plain_model,
+        options.out,
+        only=options.only,
+        vectors=not options.no_vectors,
+    )
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from condsim.data.held_out import held_out_texts
@@ -22,6 +22,9 @@ from papers.model.rules import rule_groups
 from papers.model.sources import MOST_WORDS, ROOT, Sources, read_csv
 
 _LOGGER = logging.getLogger("condsim")
+
+PLAIN_VECTORS = "plain-minilm"
+"""File of the plain vectors beside the rows, without its suffix."""
 
 
 def balanced(name: str) -> Callable[[Sources], Iterator[Group]]:
@@ -113,6 +116,16 @@ SOURCES: dict[str, Callable[[Sources], Iterator[Group]]] = {
 }
 
 
+def write_rows(sources: Sources, folder: Path, *, only: Sequence[str] | None = None) -> None:
+    """Writes the groups of each source, or of some, whose file is not there yet."""
+    exclude = held_out_texts([sources.data / "csts-reannotated" / "held-out.sha256"])
+    for name in only or SOURCES:
+        path = folder / f"{name}.jsonl.gz"
+        if not path.is_file():
+            number = write_groups(SOURCES[name](sources), path, exclude=exclude)
+            _LOGGER.info("%s: %d groups", name, number)
+
+
 def main() -> None:
     """Writes the rows of every source."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -123,14 +136,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    plain = PlainVectors(options.plain_model, options.out / "plain-minilm")
-    sources = Sources(options.data, options.balanced, plain)
-    exclude = held_out_texts([options.data / "csts-reannotated" / "held-out.sha256"])
-    for name in options.only or SOURCES:
-        path = options.out / f"{name}.jsonl.gz"
-        if not path.is_file():
-            number = write_groups(SOURCES[name](sources), path, exclude=exclude)
-            _LOGGER.info("%s: %d groups", name, number)
+    plain = PlainVectors(options.plain_model, options.out / PLAIN_VECTORS)
+    write_rows(Sources(options.data, options.balanced, plain), options.out, only=options.only)
 
 
 if __name__ == "__main__":

@@ -437,6 +437,24 @@ class Run:
         self.step = state["step"]
 
 
+def train(settings: Settings, packed: Path, start: Path, out: Path) -> Path:
+    """Trains, or goes on; returns the folder, whose weights are the running average."""
+    run = Run(settings, packed, start, out)
+    for name in ("config.json", "tokenizer.json"):
+        source = start / name
+        if source.is_file():
+            (out / name).write_bytes(source.read_bytes())
+    _LOGGER.info("from step %d", run.step)
+    with (out / "log.jsonl").open("a", encoding="utf-8") as log:
+        for facts in run.train():
+            rounded = {name: round(value, 4) for name, value in facts.items()}
+            log.write(json.dumps(rounded) + "\n")
+            log.flush()
+            if not all(math.isfinite(value) for value in facts.values()):
+                raise SystemExit(f"step {run.step}: a loss is not finite")
+    return out
+
+
 def main() -> None:
     """Trains, or goes on."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -449,19 +467,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    run = Run(Settings.load(options.settings), options.packed, options.start, options.out)
-    for name in ("config.json", "tokenizer.json"):
-        source = options.start / name
-        if source.is_file():
-            (options.out / name).write_bytes(source.read_bytes())
-    _LOGGER.info("from step %d", run.step)
-    with (options.out / "log.jsonl").open("a", encoding="utf-8") as log:
-        for facts in run.train():
-            rounded = {name: round(value, 4) for name, value in facts.items()}
-            log.write(json.dumps(rounded) + "\n")
-            log.flush()
-            if not all(math.isfinite(value) for value in facts.values()):
-                raise SystemExit(f"step {run.step}: a loss is not finite")
+    train(Settings.load(options.settings), options.packed, options.start, options.out)
 
 
 if __name__ == "__main__":
