@@ -35,7 +35,7 @@ train)
   cp -r papers/model "$THERE/code/papers/"
   export PYTHONPATH=$THERE/code
   python -m papers.model.parts join "$THERE/parts" "$THERE/start"
-  timeout "${SECONDS_TO_TRAIN:-480}" python -m papers.model.train --settings recipes/model/large-device.yaml \
+  timeout "${SECONDS_TO_TRAIN:-480}" python -m papers.model.train --settings papers/model/settings/large-device.yaml \
     --packed "$FOLDER/packed" --start "$THERE/start" --out "$THERE/run" || true
   python -m papers.model.parts split "$THERE/run" "$OUT/weights" --megabytes 15 --from-layer $FROZEN
   cp "$THERE/run/log.jsonl" "$OUT/"

@@ -34,7 +34,7 @@ from papers.relabelled import CAPTION_LABELS
 
 _LOGGER = logging.getLogger("condsim")
 
-RECIPES = ROOT / "recipes" / "model"
+SETTINGS = Path(__file__).parent / "settings"
 CRITERIA = CriteriaSettings(rows=6000, hard=1.0)
 OPINIONS = CriteriaSettings(rows=15_000, hard=1.0)
 ATTRIBUTES = CriteriaSettings(rows=600, hard=1.0)
@@ -81,14 +81,14 @@ def make_models(data: Path, large_start: Path, small_start: Path, plain: Path, w
     write_rows(Sources(data, rows / "balanced", vectors), rows)
     pack_rows(rows, large_start, plain, work / "packed-large")
     large = train(
-        Settings.load(RECIPES / "large.yaml"), work / "packed-large", large_start, work / "large"
+        Settings.load(SETTINGS / "large.yaml"), work / "packed-large", large_start, work / "large"
     )
     # Plain texts keep their plain vectors in the large model; the small one learns all from it.
     pack_rows(rows, plain, plain, work / "packed-small")
     taught = work / "packed-small" / f"{TAUGHT}.npz"
     if not taught.is_file():
         teach(rows, large, plain, plain, taught)
-    settings = Settings.load(RECIPES / "small-taught.yaml")
+    settings = Settings.load(SETTINGS / "small-taught.yaml")
     small = train(settings, work / "packed-small", small_start, work / "small")
     folder = model_folder(
         small,

@@ -17,6 +17,7 @@ from papers.model.encoder import Encoder, EncoderConfig, load_weights, weights_o
 from papers.model.groups import Group, read_groups, write_groups  # noqa: E402
 from papers.model.pack import bare, pack, save_packed  # noqa: E402
 from papers.model.plain import PlainVectors, embed_ids  # noqa: E402
+from papers.model.rows import SOURCES  # noqa: E402
 from papers.model.train import Run, Settings  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 from tokenizers import (  # noqa: E402
@@ -29,6 +30,7 @@ from tokenizers import (  # noqa: E402
 
 from condsim.data.held_out import HeldOutTexts, text_digest  # noqa: E402
 
+SETTINGS = Path(natural.__file__).parent / "settings"
 WORDS = "the food was good bad room clean dirty opinion about service slow fast".split()
 SIZES = {
     "vocab_size": 30,
@@ -258,3 +260,10 @@ def test_parts_of_upper_layers_join_onto_a_base(tmp_path: Path) -> None:
     assert all(torch.equal(again[name], former[name].half()) for name in lower)
     with np.load(tmp_path / "parts" / "part-00.npz") as stored:
         assert all(".layer.1." in name for name in stored.files)
+
+
+@pytest.mark.parametrize("path", sorted(SETTINGS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_settings_name_sources_that_exist(path: Path) -> None:
+    settings = Settings.load(path)
+    assert settings.steps > 0
+    assert set(settings.shares) - {"taught"} <= set(SOURCES)
