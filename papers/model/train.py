@@ -14,10 +14,12 @@ import logging
 import math
 import os
 import random
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -327,7 +329,7 @@ class Run:
             lr=settings.learning_rate,
             betas=(0.9, 0.98),
         )
-        self.step = 0
+        self.step, self.stopped = 0, False
         out.mkdir(parents=True, exist_ok=True)
         if (out / STATE_FILE).is_file():
             self._restore()
@@ -365,7 +367,8 @@ class Run:
     def train(self) -> Iterator[dict[str, float]]:
         """Runs the steps that are left; yields what each logged."""
         saved = time.monotonic()
-        while self.step < self.settings.steps:
+        signal.signal(signal.SIGTERM, self._stop)
+        while self.step < self.settings.steps and not self.stopped:
             began = time.monotonic()
             facts = self._one_step()
             facts["seconds"] = time.monotonic() - began
@@ -374,6 +377,10 @@ class Run:
                 self.save()
                 saved = time.monotonic()
         self.save()
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """Ends the run after the step under way, with a checkpoint."""
+        self.stopped = True
 
     def _one_step(self) -> dict[str, float]:
         settings = self.settings
