@@ -69,7 +69,7 @@ def natural_groups(
     *,
     number: int,
 ) -> Iterator[Group]:
-    """Draws groups of a text, three of its nearest and two at random with a nearest of one."""
+    """Draw groups of a text, three of its nearest and two at random with a nearest of one."""
     texts = list(table.texts)
     draw.shuffle(texts)
     table = LabelledTable(table.name, tuple(texts[:TEXTS_PER_TABLE]), table.same)

@@ -41,7 +41,7 @@ class EncoderConfig:
 
     @classmethod
     def from_transformers(cls, config: Mapping[str, object]) -> EncoderConfig:
-        """Reads the ``config.json`` of a checkpoint."""
+        """Read the ``config.json`` of a checkpoint."""
 
         def number(key: str) -> int:
             return int(str(config[key]))
@@ -79,7 +79,7 @@ class Layer(nn.Module):
         self.norm = nn.LayerNorm(config.hidden, config.epsilon)
 
     def forward(self, states: Tensor, bias: Tensor | None) -> Tensor:
-        """Maps (batch, tokens, hidden) to the same; ``bias`` is added to attention scores."""
+        """Map (batch, tokens, hidden) to the same; ``bias`` is added to attention scores."""
         batch, tokens, hidden = states.shape
         query, key, value = (
             layer(states).view(batch, tokens, self.heads, -1).transpose(1, 2)
@@ -109,7 +109,7 @@ class Encoder(nn.Module):
         self.frozen_layers = 0
 
     def freeze(self, layers: int) -> None:
-        """Freezes the embeddings and so many of the lower layers."""
+        """Freeze the embeddings and so many of the lower layers."""
         self.frozen_layers = layers
         below = [self.words, self.positions, self.types, self.embedding_norm, self.relative]
         for module in (*below, *self.layers[:layers]):
@@ -117,7 +117,7 @@ class Encoder(nn.Module):
                 module.requires_grad_(False)
 
     def forward(self, ids: Tensor, mask: Tensor, second: Tensor) -> Tensor:
-        """Embeds a batch; returns unit vectors.
+        """Embed a batch; return unit vectors.
 
         Args:
             ids: Token ids, ``(batch, tokens)``.
@@ -165,7 +165,8 @@ class Encoder(nn.Module):
 def _relative_buckets(distances: Tensor, *, buckets: int = 32, farthest: int = 128) -> Tensor:
     """Buckets of MPNet's relative attention bias, as in transformers."""
     half = buckets // 2
-    behind = (distances < 0).long()  # the token attended to comes first
+    # The token attended to comes first.
+    behind = (distances < 0).long()
     distance = distances.abs()
     exact = half // 2
     ratio = (distance.float().clamp(min=1) / exact).log() / math.log(farthest / exact)
@@ -201,7 +202,7 @@ _LAYER_NAMES = {
 
 
 def transformers_names(config: EncoderConfig) -> dict[str, str]:
-    """Names of the weights here, each with its name in transformers."""
+    """Name of the weights here, each with its name in transformers."""
     names = {
         "words.weight": "embeddings.word_embeddings.weight",
         "positions.weight": "embeddings.position_embeddings.weight",
@@ -220,7 +221,7 @@ def transformers_names(config: EncoderConfig) -> dict[str, str]:
 
 
 def load_weights(encoder: Encoder, state: Mapping[str, Tensor]) -> None:
-    """Loads a state dict with the names of transformers."""
+    """Load a state dict with the names of transformers."""
     names = transformers_names(encoder.config)
     encoder.load_state_dict({own: state[other].float() for own, other in names.items()})
 

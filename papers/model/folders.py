@@ -18,7 +18,7 @@ LONGEST_INPUT_TOKENS = 256
 
 
 def model_folder(checkpoint: Path, template: Path, output: Path, *, name: str, base: str) -> Path:
-    """Copies a sentence-transformers folder with the weights of a checkpoint.
+    """Copy a sentence-transformers folder with the weights of a checkpoint.
 
     Args:
         checkpoint: Folder of ``papers.model.train``.

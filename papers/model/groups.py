@@ -17,7 +17,7 @@ Input = tuple[str | None, str]
 
 @dataclass
 class Group:
-    """What is drawn whole for a batch.
+    """Group of rows that is drawn whole for a batch.
 
     Attributes:
         inputs: Conditions and texts.
@@ -40,7 +40,7 @@ class Group:
 
 
 def write_groups(groups: Iterable[Group], path: Path, *, exclude: HeldOutTexts) -> int:
-    """Writes the groups that hold no text of ``exclude`` and returns their number."""
+    """Write the groups without texts of ``exclude`` and return their number."""
     number = 0
     partial = path.with_suffix(".partial")
     with gzip.open(partial, "wt", encoding="utf-8") as stream:
@@ -54,7 +54,7 @@ def write_groups(groups: Iterable[Group], path: Path, *, exclude: HeldOutTexts) 
 
 
 def read_groups(path: Path) -> Iterator[Group]:
-    """Reads what :func:`write_groups` wrote."""
+    """Read what :func:`write_groups` wrote."""
     with gzip.open(path, "rt", encoding="utf-8") as stream:
         for line in stream:
             cells = json.loads(line)

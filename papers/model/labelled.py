@@ -42,7 +42,7 @@ class LabelledTable:
     same: Mapping[str, Sequence[Values]]
 
     def alike(self, criterion: str, first: int, second: int) -> bool | None:
-        """Whether two texts agree; None where that is unclear or a text is silent."""
+        """Return whether two texts agree; None where that is unclear or a text is silent."""
         values = [self.texts[row].values.get(criterion) for row in (first, second)]
         if values[0] is None or values[1] is None:
             return None
@@ -78,14 +78,14 @@ def _values(criterion: str, raw: object, skip: Sequence[object]) -> Values | Non
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Reads a JSON Lines file, gzipped or not."""
+    """Read a JSON Lines file, gzipped or not."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as stream:
         return [json.loads(line) for line in stream]
 
 
 def read_table(path: Path, name: str, meta: Mapping[str, Any], *, most_words: int) -> LabelledTable:
-    """Reads texts with attributes; longer texts, and criteria that show seldom, are left out."""
+    """Read texts with attributes; longer texts, and criteria that show seldom, are left out."""
     absent = set(meta.get("leave_out", []))
     skip = meta.get("skip", {})
     texts = []

@@ -1,4 +1,4 @@
-"""The natural suite: what a condition does on texts as they come, each test beside no condition.
+"""The natural suite: what a condition does on texts as they come, each test next to no condition.
 
 Families: pairs graded by people, retrieval by facet, matching and duplicates, negation that decides
 the answer; and the balanced sets, to see both sides. A test is inputs, the pairs of them that are
@@ -112,7 +112,7 @@ def average_precision(scores: Scores, positive: Sequence[bool]) -> float:
 
 
 def wins(scores: Scores, better: Sequence[tuple[int, int]]) -> float:
-    """How often the first of two rows has the higher score, in percent; ties count half."""
+    """Share of row pairs whose first row has the higher score, in percent; ties count half."""
     values = [(scores[a] > scores[b]) + 0.5 * (scores[a] == scores[b]) for a, b in better]
     return float(100 * np.mean(values))
 
@@ -277,13 +277,13 @@ def matching_tests(data: Path) -> Iterator[Test]:
 def _first_hit(
     name: str, condition: str, texts: Sequence[str], partners: Mapping[str, set[str]]
 ) -> Test:
-    """How often the nearest other text is a partner, in percent."""
+    """Share of texts whose nearest other text is a partner, in percent."""
 
     def metric(similarities: Scores) -> float:
         queries = [row for row, text in enumerate(texts) if text in partners]
         table = similarities.copy()
         np.fill_diagonal(table, -np.inf)
-        # Queries are of the first shop where sides differ: only texts that are no query match.
+        # Queries are of the first shop where sides differ: only the other texts can match.
         sided = not any(text in partners for own in partners.values() for text in own)
         if sided:
             table[:, queries] = -np.inf
@@ -464,7 +464,7 @@ def _quicker(tests: Sequence[Test]) -> list[Test]:
 
 
 def checkpoint_embedder(folder: Path, *, device: str = "cpu") -> Embed:
-    """Embeds by a checkpoint folder."""
+    """Embed by a checkpoint folder."""
     encoder, tokenizer = load_encoder(folder)
     encoder.to(device)
     first, separator, _ = encoder.config.ids
@@ -519,7 +519,7 @@ class Measured:
 def measure(
     embed: Embed, tests: Sequence[Test], *, shares: Mapping[str, Share] = SHARES
 ) -> list[Measured]:
-    """Measures a model; each distinct input is embedded once."""
+    """Measure a model; each distinct input is embedded once."""
     conditions, plain = set(shares) - {WITHOUT}, set(shares) - {WITH}
     numbers: dict[Input, int] = {}
     for test in tests:
@@ -560,7 +560,7 @@ def families(results: Sequence[Measured]) -> dict[str, dict[str, float]]:
 
 
 def stored(embed: Embed, model: Path, folder: Path) -> Embed:
-    """Keeps the vectors of a model for the same inputs on disk."""
+    """Keep the vectors of a model for the same inputs on disk."""
 
     def embed_once(inputs: Sequence[Input]) -> Scores:
         weights = hashlib.sha256((model / "model.safetensors").read_bytes())
@@ -597,7 +597,7 @@ def report(results: Sequence[Measured]) -> str:
 
 
 def load_share(path: Path) -> Share:
-    """Reads the shares that ``papers.model.share`` gave to conditions; its mean for others."""
+    """Read the shares that ``papers.model.share`` gave to conditions; its mean for others."""
     table = json.loads(path.read_text(encoding="utf-8"))
     return lambda conditions: np.array(
         [table["shares"].get(one or "", table["mean"]) for one in conditions], np.float32
@@ -605,7 +605,7 @@ def load_share(path: Path) -> Share:
 
 
 def main() -> None:
-    """Measures checkpoints."""
+    """Measure checkpoints."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--model", type=Path, nargs="+", required=True)

@@ -47,7 +47,7 @@ class Vocabulary:
 
 
 def read_tokenizer(model: Path) -> Tokenizer:
-    """Reads the tokenizer of a checkpoint folder; it pads and cuts nothing."""
+    """Read the tokenizer of a checkpoint folder; it pads and cut nothing."""
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -65,7 +65,7 @@ def pack(
     cosines: PlainVectors,
     targets: Callable[[Sequence[Input]], NDArray[np.float32]] | None,
 ) -> dict[str, NDArray[np.generic]]:
-    """Packs groups of one source.
+    """Pack groups of one source.
 
     Args:
         groups: The groups; all of them or none have vectors as targets.
@@ -109,7 +109,7 @@ def pack(
 
 
 def save_packed(packed: dict[str, NDArray[np.generic]], output: Path) -> None:
-    """Writes a packed source whole or not at all."""
+    """Write a packed source whole or not at all."""
     partial = output.with_suffix(".partial.npz")
     np.savez_compressed(partial, **packed)  # type: ignore[arg-type]
     partial.replace(output)
@@ -124,12 +124,12 @@ def pack_rows(
     only: Sequence[str] | None = None,
     vectors: bool = True,
 ) -> None:
-    """Packs each source, or some, whose packed file is not there yet.
+    """Pack each source, or some, whose packed file is not there yet.
 
     Args:
         rows: Folder of groups and plain vectors.
         model: Checkpoint whose tokens, and plain vectors as targets, the rows get.
-        plain_model: Checkpoint of the plain vectors beside the rows.
+        plain_model: Checkpoint of the plain vectors stored with the rows.
         output: Folder of the packed files.
         only: Names of sources; None for all.
         vectors: Whether plain vectors are packed too.
@@ -152,7 +152,7 @@ def pack_rows(
 
 
 def main() -> None:
-    """Packs every source."""
+    """Pack every source."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=Path, required=True)
     parser.add_argument("--model", type=Path, required=True, help="whose tokens and vectors")

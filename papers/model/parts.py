@@ -35,7 +35,7 @@ def quantised(weight: Tensor) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
 
 
 def split(checkpoint: Path, folder: Path, *, megabytes: int, from_layer: int = 0) -> list[Path]:
-    """Writes the weights of a checkpoint in parts.
+    """Write the weights of a checkpoint in parts.
 
     Args:
         checkpoint: Folder with ``config.json`` and ``model.safetensors``.
@@ -92,7 +92,7 @@ def split(checkpoint: Path, folder: Path, *, megabytes: int, from_layer: int = 0
 
 
 def join(folder: Path, checkpoint: Path, *, base: Path | None = None) -> None:
-    """Rebuilds the checkpoint folder of parts, float16.
+    """Rebuild the checkpoint folder of parts, float16.
 
     Args:
         folder: What :func:`split` wrote.
@@ -125,7 +125,7 @@ def join(folder: Path, checkpoint: Path, *, base: Path | None = None) -> None:
 
 
 def main() -> None:
-    """Splits or joins."""
+    """Split or joins."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("action", choices=("split", "join"))
     parser.add_argument("source", type=Path)

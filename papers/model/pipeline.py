@@ -1,14 +1,14 @@
 """Both default models from the data files: rows, the large model, the small one taught by it.
 
 ``python -m papers.model.pipeline --data ../shared/data --large CHECKPOINT --small CHECKPOINT --work
-FOLDER``. A step whose output is there is skipped, and a killed training goes on.
+FOLDER``. A step whose output is there is skipped, and a killed training resumes.
 
 ```
 rows ─► packed-large ─► large ─► taught ─┐
    └──► packed-small ────────────────────┴─► small ─► int8
 ```
 
-``--small`` is all-MiniLM-L6-v2 or, to go on from it, the model that ships, rebuilt by
+``--small`` is all-MiniLM-L6-v2 or, to train further, the default model, rebuilt by
 ``condsim.training.restore``.
 """
 
@@ -43,7 +43,7 @@ TAUGHT = "taught"
 
 
 def write_balanced(data: Path, folder: Path) -> None:
-    """Writes the rows that are balanced under each condition, where they are not there."""
+    """Write the rows that are balanced under each condition, where they are not there."""
     folder.mkdir(parents=True, exist_ok=True)
     held_out = data / "csts-reannotated" / "held-out.sha256"
     exclude = held_out_texts([held_out])
@@ -66,7 +66,7 @@ def write_balanced(data: Path, folder: Path) -> None:
 
 
 def make_models(data: Path, large_start: Path, small_start: Path, plain: Path, work: Path) -> Path:
-    """Makes both models, or goes on with them; returns the int8 folder of the small one.
+    """Make both models, or go on with them; returns the int8 folder of the small one.
 
     Args:
         data: Folder of the data sets.
@@ -104,7 +104,7 @@ def make_models(data: Path, large_start: Path, small_start: Path, plain: Path, w
 
 
 def main() -> None:
-    """Makes both models."""
+    """Make both models."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--large", type=Path, required=True)

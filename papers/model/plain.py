@@ -21,7 +21,7 @@ LONGEST_TEXT_TOKENS = 128
 
 
 def load_encoder(folder: Path) -> tuple[Encoder, Tokenizer]:
-    """Loads a checkpoint folder of transformers and its tokenizer, which pads and cuts nothing."""
+    """Load a checkpoint folder of transformers and its tokenizer, which pads and cuts nothing."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     encoder = Encoder(EncoderConfig.from_transformers(config))
     load_weights(encoder, load_file(folder / "model.safetensors"))
@@ -34,7 +34,7 @@ def load_encoder(folder: Path) -> tuple[Encoder, Tokenizer]:
 def embed_ids(
     encoder: Encoder, rows: Sequence[tuple[Sequence[int], Sequence[int]]], *, device: str = "cpu"
 ) -> NDArray[np.float32]:
-    """Embeds (token ids, second-text marks) of each row in batches of similar length."""
+    """Embed (token ids, second-text marks) of each row in batches of similar length."""
     padding = encoder.config.ids[2]
     vectors = np.zeros((len(rows), encoder.config.hidden), np.float32)
     order = sorted(range(len(rows)), key=lambda row: len(rows[row][0]))
@@ -60,7 +60,7 @@ class PlainVectors:
     """Vectors of texts without a condition; new ones are encoded and added to a file."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
-        """Takes the checkpoint folder and the path of the cache without its suffix."""
+        """Take the checkpoint folder and the path of the cache without its suffix."""
         self._folder, self._cache = folder, cache
         self._places: dict[str, int] = {}
         self._vectors: NDArray[np.float16] | None = None

@@ -117,7 +117,7 @@ SOURCES: dict[str, Callable[[Sources], Iterator[Group]]] = {
 
 
 def write_rows(sources: Sources, folder: Path, *, only: Sequence[str] | None = None) -> None:
-    """Writes the groups of each source, or of some, whose file is not there yet."""
+    """Write the groups of each source, or of some, whose file is not there yet."""
     exclude = held_out_texts([sources.data / "csts-reannotated" / "held-out.sha256"])
     for name in only or SOURCES:
         path = folder / f"{name}.jsonl.gz"
@@ -127,7 +127,7 @@ def write_rows(sources: Sources, folder: Path, *, only: Sequence[str] | None = N
 
 
 def main() -> None:
-    """Writes the rows of every source."""
+    """Write the rows of every source."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--balanced", type=Path, required=True)

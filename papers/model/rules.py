@@ -390,6 +390,6 @@ RULES: dict[str, tuple[Rule, int]] = {
 
 
 def rule_groups(part: str = "train") -> Iterator[Group]:
-    """Groups of every rule."""
+    """Group of every rule."""
     for name, (generate, number) in RULES.items():
         yield from generate(random.Random(f"{name} {part}"), part, number=number)

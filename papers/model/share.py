@@ -2,7 +2,7 @@
 
 The share is a logistic function of the vector of the condition read alone. It is fitted to the
 order of rows of one group, on natural and balanced rows; texts stay as the model embeds them. A
-fixed share fitted in the same way stands beside it.
+fixed share fitted in the same way is measured next to it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ SOURCES = {
 """Groups of each source that the head is fitted on."""
 SCALE, LEAST_GAP, STEPS = 12.0, 0.1, 400
 LARGEST_SHARE = 0.6
-PENALTY = 0.002  # of the squared weights
+# Penalty on the squared weights.
+PENALTY = 0.002
 
 
 def comparisons(
@@ -67,7 +68,7 @@ def _cosines(vectors: Tensor, table: Tensor, side: int) -> Tensor:
 
 
 def main() -> None:
-    """Fits a head and writes the share of every condition of the suite."""
+    """Fit a head and write the share of every condition of the suite."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)

@@ -1,4 +1,4 @@
-"""What training rows are made from, and what all of their kinds share."""
+"""Sources of training rows, and the settings that all kinds share."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from papers.model.labelled import LabelledTable, read_lines, read_table
 from papers.model.plain import PlainVectors
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_WORDS = 45  # of a text: rows of about 40 tokens
+# Longer texts are left out, so that rows have about 40 tokens.
+MOST_WORDS = 45
 TEXTS_PER_TABLE = 5000
 NEIGHBOURS = 15
-PLAIN_SHARE = 0.2  # of the plain cosine in the target of a natural row
+# Share of the plain cosine in the target of a natural row.
+PLAIN_SHARE = 0.2
 ONE_SILENT_LABEL, ONE_SILENT_WEIGHT = 0.25, 0.3
-IMAGE_PERCENT = 90  # of the images of captions; duplicates among the rest are measured
-TRAIN_PERCENT, DEV_PERCENT = 64, 80  # below the first: train; below the second: dev; else test
+# Percent of the images of captions to train on; duplicates among the others are measured.
+IMAGE_PERCENT = 90
+# Hashes below the first number are train, below the second dev, and the others test.
+TRAIN_PERCENT, DEV_PERCENT = 64, 80
 
 BROAD_CONDITIONS = (
     "the meaning",
@@ -57,7 +61,7 @@ SAME_THING_CONDITIONS = (
 
 @dataclass
 class Sources:
-    """What rows are made from.
+    """Input data of the rows.
 
     Attributes:
         data: Folder of the data sets.

@@ -1,7 +1,7 @@
 """Rows that a larger model labels: its vectors on conditions and texts of every source.
 
 The small model learns these vectors through a linear layer that is thrown away afterwards, and the
-labels of the same rows beside them (LEAF, arXiv 2509.12539; jina-embeddings-v5, 2602.15547).
+labels of the same rows next to them (LEAF, arXiv 2509.12539; jina-embeddings-v5, 2602.15547).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def teach(
     *,
     inputs: int = INPUTS_PER_SOURCE,
 ) -> None:
-    """Packs a draw of the groups of every source with the vectors of the teacher.
+    """Pack a draw of the groups of every source with the vectors of the teacher.
 
     Args:
         rows: Folder of groups.
         teacher: Checkpoint of the larger model.
         model: Checkpoint of the model to teach, whose tokens the rows get.
-        plain_model: Checkpoint of the plain vectors beside the rows.
+        plain_model: Checkpoint of the plain vectors stored with the rows.
         output: The packed file.
         inputs: Inputs of each source, about.
     """
@@ -60,7 +60,7 @@ def teach(
 
 
 def main() -> None:
-    """Packs a draw of the groups of every source with the vectors of the teacher."""
+    """Pack a draw of the groups of every source with the vectors of the teacher."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=Path, required=True)
     parser.add_argument("--teacher", type=Path, required=True)

@@ -1,7 +1,7 @@
-"""Trains an encoder on packed rows; the one loop for CPU and accelerator.
+"""Train an encoder on packed rows; the one loop for CPU and accelerator.
 
 ``python -m papers.model.train --settings large.yaml --packed FOLDER --start CHECKPOINT --out
-FOLDER``. It needs torch, numpy, safetensors and PyYAML, and goes on where it was killed. The
+FOLDER``. It needs torch, numpy, safetensors and PyYAML, and resumes where it was killed. The
 learning rate stays the same after its warm-up, so that a run may end at any step; the running
 average of the weights stands in for its decay, and is what is measured and shipped.
 """
@@ -36,12 +36,13 @@ _LOGGER = logging.getLogger("condsim")
 
 STATE_FILE = "state.pt"
 WEIGHTS_FILE = "model.safetensors"
-LEAST_GAP = 0.05  # between labels whose order counts
+# Minimum difference of two labels whose order counts.
+LEAST_GAP = 0.05
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run is made of; ``shares`` may be changed, and sources added, between two starts.
+    """Settings of a run; ``shares`` may be changed, and sources added, between two starts.
 
     Attributes:
         shares: Share of each source in the inputs of a batch.
@@ -79,13 +80,13 @@ class Settings:
 
     @classmethod
     def load(cls, path: Path) -> Settings:
-        """Reads the settings of a run."""
+        """Read the settings of a run."""
         return cls(**yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
 @dataclass
 class Source:
-    """The packed groups of one source, drawn in an order of its own."""
+    """The packed groups of one source, drawn in a random order."""
 
     name: str
     arrays: dict[str, NDArray[Any]]
@@ -95,7 +96,7 @@ class Source:
 
     @classmethod
     def load(cls, path: Path, *, seed: int) -> Source:
-        """Reads a ``.npz`` of ``papers.model.pack``."""
+        """Read a ``.npz`` of ``papers.model.pack``."""
         with np.load(path) as stored:
             return cls(path.stem, {name: stored[name] for name in stored.files}, seed)
 
@@ -105,7 +106,7 @@ class Source:
         return len(self.arrays["input_starts"]) - 1
 
     def next_group(self) -> int:
-        """Draws a group; each comes once before any comes again."""
+        """Draw a group; each comes once before any comes again."""
         epoch, place = divmod(self.drawn, self.groups)
         if self._order is None or place == 0:
             draw = np.random.default_rng((self.seed, epoch, len(self.name)))
@@ -124,7 +125,7 @@ class Source:
         return [first, *self._piece("condition", int(condition)), *between, *own, separator]
 
     def second_start(self, number: int, *, double: bool) -> int:
-        """Where the second text of an input begins; past its end where there is none."""
+        """Return where the second text of an input begins; past its end where there is none."""
         condition = int(self.arrays["inputs"][number][0])
         if condition < 0:
             return 1 << 20
@@ -146,13 +147,14 @@ class Batch:
     second: list[int] = field(default_factory=list)
     labels: list[float] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
-    lists: list[tuple[int, int]] = field(default_factory=list)  # group, condition
-    pairs: list[tuple[int, int, int]] = field(default_factory=list)  # group, texts
+    # Group and condition of each list; group and texts of each pair.
+    lists: list[tuple[int, int]] = field(default_factory=list)
+    pairs: list[tuple[int, int, int]] = field(default_factory=list)
     targets: list[tuple[int, NDArray[np.float16]]] = field(default_factory=list)
 
 
 class Mixture:
-    """Draws batches from sources by their shares."""
+    """Sampler of batches from sources by their shares."""
 
     def __init__(self, folder: Path, settings: Settings, config: EncoderConfig) -> None:
         self.settings, self.config = settings, config
@@ -166,12 +168,12 @@ class Mixture:
         self._random = random.Random(settings.seed)
 
     def state(self) -> dict[str, Any]:
-        """What a later run needs to go on."""
+        """Return the state that a later run needs to resume."""
         drawn = {name: source.drawn for name, source in self.sources.items()}
         return {"drawn": drawn, "debt": self.debt}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes on from :meth:`state`; sources that are new begin at their start."""
+        """Go on from :meth:`state`; sources that are new begin at their start."""
         for name, source in self.sources.items():
             source.drawn = state["drawn"].get(name, 0)
             self.debt[name] = state["debt"].get(name, 0.0)
@@ -222,7 +224,7 @@ class Mixture:
 
 
 def embed_batch(encoder: Encoder, batch: Batch, settings: Settings, device: str) -> Tensor:
-    """Embeds the inputs of a batch in chunks of similar length, ``(inputs, hidden)``."""
+    """Embed the inputs of a batch in chunks of similar length, ``(inputs, hidden)``."""
     padding = encoder.config.ids[2]
     order = sorted(range(len(batch.ids)), key=lambda row: len(batch.ids[row]))
     places, chunks = [], []
@@ -335,7 +337,7 @@ class Run:
             self._restore()
 
     def _embed_plain(self) -> None:
-        """Embeds the texts of plain sources that were packed without vectors."""
+        """Embed the texts of plain sources that were packed without vectors."""
         special, double = self.encoder.config.ids, self.encoder.config.kind == "mpnet"
         for source in self.mixture.sources.values():
             arrays = source.arrays
@@ -359,13 +361,13 @@ class Run:
         if not sizes - {hidden}:
             return None
         if len(sizes) > 1:
-            raise ValueError(f"Vectors of all sources must have one dimension. Got {sizes}.")
+            raise ValueError(f"Vectors of all sources must have one dimension; got {sizes}.")
         projection = nn.Linear(hidden, sizes.pop(), bias=False)
         nn.init.orthogonal_(projection.weight)
         return projection
 
     def train(self) -> Iterator[dict[str, float]]:
-        """Runs the steps that are left; yields what each logged."""
+        """Run the steps that are left; yield what each logged."""
         saved = time.monotonic()
         signal.signal(signal.SIGTERM, self._stop)
         while self.step < self.settings.steps and not self.stopped:
@@ -379,7 +381,7 @@ class Run:
         self.save()
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        """Ends the run after the step under way, with a checkpoint."""
+        """End the run after the step under way, with a checkpoint."""
         self.stopped = True
 
     def _one_step(self) -> dict[str, float]:
@@ -407,7 +409,7 @@ class Run:
         return {"step": self.step, **facts, "norm": float(norm), "inputs": inputs, "tokens": tokens}
 
     def save(self) -> None:
-        """Writes the state to go on from, and the averaged weights."""
+        """Write the state to go on from, and the averaged weights."""
         state = {
             "step": self.step,
             "weights": {name: value.detach() for name, value in self.trained.items()},
@@ -445,7 +447,7 @@ class Run:
 
 
 def train(settings: Settings, packed: Path, start: Path, out: Path) -> Path:
-    """Trains, or goes on; returns the folder, whose weights are the running average."""
+    """Train, or go on; returns the folder, whose weights are the running average."""
     run = Run(settings, packed, start, out)
     for name in ("config.json", "tokenizer.json"):
         source = start / name
@@ -463,7 +465,7 @@ def train(settings: Settings, packed: Path, start: Path, out: Path) -> Path:
 
 
 def main() -> None:
-    """Trains, or goes on."""
+    """Train, or go on."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--settings", type=Path, required=True)
     parser.add_argument("--packed", type=Path, required=True)
