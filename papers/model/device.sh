@@ -10,7 +10,7 @@
 # backbone goes in parts, and only the layers that were trained return, as int8.
 set -euo pipefail
 FOLDER=runs/device
-THERE=${THERE:-/tmp/condsim-device}
+THERE=${THERE:-${TMPDIR:-$HOME}/condsim-device}
 FROZEN=6
 
 case $1 in
