@@ -223,5 +223,5 @@ def test_model_takes_columns_as_they_are(column):
     np.testing.assert_array_equal(
         model.encode(columns[0], columns[2]), model.encode(first, conditions)
     )
-    with pytest.raises(InputError, match=r"'conditions' must be one text .* one of its columns"):
+    with pytest.raises(InputError, match=r"'condition' must be one text .* one of its columns"):
         model.encode(columns[0], pd.DataFrame({"a": conditions}))

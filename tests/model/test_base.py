@@ -54,14 +54,14 @@ def test_check_rows_empty_text_refused_with_index(empty):
 def test_check_rows_condition_of_punctuation_refused(marks):
     with pytest.raises(InputError, match="The condition must have a letter"):
         check_rows(marks, sentences="a")
-    with pytest.raises(InputError, match=r"'conditions' must have a letter.* at index 1"):
+    with pytest.raises(InputError, match=r"'condition' must have a letter.* at index 1"):
         check_rows(["c", marks], sentences=["a", "b"])
     check_rows(["🍕", "$", "C++", "5", "语言"], sentences=marks)
 
 
 @pytest.mark.parametrize("value", [None, 3, b"bytes", ["a"]])
 def test_check_rows_not_a_text_refused_with_index(value):
-    with pytest.raises(InputError, match=r"'conditions' must be a str.* at index 0"):
+    with pytest.raises(InputError, match=r"'condition' must be a str.* at index 0"):
         check_rows([value], sentences=["a"])
 
 

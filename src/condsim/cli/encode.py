@@ -36,7 +36,9 @@ TextBatch = tuple[list[str], list[str] | str | None]
 def _batches(file: Path, column: str, condition_column: str | None) -> Iterator[TextBatch]:
     columns = (column,) if condition_column is None else (column, condition_column)
     for batch in read_batches(file, columns=columns, size=ROWS_PER_BATCH):
-        conditions = None if condition_column is None else batch.texts(condition_column)
+        conditions = (
+            None if condition_column is None else batch.texts(condition_column, is_condition=True)
+        )
         yield batch.texts(column), conditions
 
 

@@ -32,8 +32,8 @@ def evaluate(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Model folder or Hub name; or mean:NAME, cls:NAME, cross-encoder:NAME. Repeatable; "
-            "several may be named as LABEL=NAME.",
+            help="Model folder or Hub name; or mean:NAME, cls:NAME, cross-encoder:NAME. "
+            "Repeatable; several may be named as LABEL=NAME.",
             show_default="the default model",
         ),
     ] = None,

@@ -46,7 +46,11 @@ def _pairs(
             check_explained(1, sentence1=sentence1, sentence2=sentence2)
         except InputError as error:
             raise InputError(f"{row.place()}: {error}") from None
-        chosen = row.text(columns.condition) if columns.condition is not None else condition
+        chosen = (
+            row.text(columns.condition, is_condition=True)
+            if columns.condition is not None
+            else condition
+        )
         yield sentence1, sentence2, str(chosen)
 
 

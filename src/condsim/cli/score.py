@@ -123,7 +123,7 @@ class _ScoredFile:
             suffix = f": {condition}" if len(columns.conditions) > 1 else ""
             conditions: list[str] | str | None = condition
             if columns.condition is not None:
-                conditions = texts.texts(columns.condition)
+                conditions = texts.texts(columns.condition, is_condition=True)
             score = partial(scorer.score, scale=self.options.scale)
             functions = {"score": score}
             if self.options.applicability:
@@ -168,7 +168,7 @@ def _show_table(file: Path, options: _Scoring) -> None:
     scored = _ScoredFile(file, options, size=_ROWS_OF_TABLE + 1)
     batch = next(scored.batches())
     console = Terminal(highlight=False)
-    lines = _table_lines(batch, scored.columns)[:_ROWS_OF_TABLE]
+    lines = _table_lines(batch, scored.columns)
     width = min(40, max(len(condition) for _, condition, _ in lines))
     for pair, group in groupby(lines, key=lambda line: line[0]):
         scores = [(condition, score) for _, condition, score in group]
@@ -186,7 +186,7 @@ def _table_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, st
     """Return the pair, condition and score of each line of the table."""
     lines = []
     scores = [values for name, values in batch.added.items() if name.startswith("score")]
-    for index, row in enumerate(batch.rows):
+    for index, row in enumerate(batch.rows[:_ROWS_OF_TABLE]):
         pair = (str(row.cells[columns.text1] or ""), str(row.cells[columns.text2] or ""))
         if columns.condition is not None:
             conditions: Sequence[str] = [str(row.cells[columns.condition] or "")]
@@ -310,16 +310,22 @@ def score(
     """
     check_engine(engine, address, workers)
     if file is None:
-        if output is not None or table is not None or conditions or engine != "local":
-            raise InputError("--output, --table, --condition and --engine ray go with --file.")
+        if output is not None or table is not None or engine != "local":
+            raise InputError("--output, --table and --engine ray go with --file.")
+        if conditions or applicability or strict or separator or encoding:
+            raise InputError(
+                "--condition, --applicability, --strict, --separator and --encoding go with --file."
+            )
         texts = whole_pair(sentence1, sentence2, condition)
         value = load_scorer(model, device=device).score(*texts, scale=scale)
         typer.echo(f"{value:.3f}")
         return
     if sentence1 is not None:
         raise InputError("Give either two sentences and a condition, or --file, not both.")
-    if output is not None and table is not None:
-        raise InputError("Give either --output or --table/--no-table, not both.")
+    if table is not None and (output is not None or (table and applicability)):
+        raise InputError(
+            "--table/--no-table cannot go with --output, nor --table with more columns."
+        )
     options = _Scoring(
         text1,
         text2,
@@ -344,12 +350,18 @@ def score(
             workers=workers,
             device=device,
         )
-    elif output is not None:
+    else:
+        _score_file(file, output, options, table)
+
+
+def _score_file(file: Path, output: Path | None, options: _Scoring, table: bool | None) -> None:
+    """Write, show or print the scores of a file."""
+    if output is not None:
         with long_work(log=None, resume="Nothing was written.") as progress:
             _score_to_file(file, output, options, progress)
     elif sys.stdout is None:
         raise InputError("Standard output is closed; give --output the name of a file.")
-    elif sys.stdout.isatty() if table is None else table:
+    elif (sys.stdout.isatty() and not options.applicability) if table is None else table:
         _show_table(file, options)
     else:
         _print_rows(file, options)

@@ -69,7 +69,11 @@ def threshold(
     for batch in batches:
         valid = batch.take(np.flatnonzero(labels.present[row : row + len(batch)]))
         row += len(batch)
-        conditions = condition if columns.condition is None else valid.texts(columns.condition)
+        conditions = (
+            condition
+            if columns.condition is None
+            else valid.texts(columns.condition, is_condition=True)
+        )
         texts1, texts2 = valid.texts(columns.text1), valid.texts(columns.text2)
         scores.extend(scorer.score(texts1, texts2, conditions))
     alike = labels.alike[labels.present]

@@ -90,9 +90,9 @@ class Batch:
         """Add a column; a column of the file that has its name is written as ``name.1``."""
         self.added[name] = values
 
-    def texts(self, column: str) -> list[str]:
-        """Return a column of texts, each checked not to be empty."""
-        return [row.text(column) for row in self.rows]
+    def texts(self, column: str, *, is_condition: bool | None = None) -> list[str]:
+        """Return a column of texts, each checked not to be empty; see `Row.text`."""
+        return [row.text(column, is_condition=is_condition) for row in self.rows]
 
     def take(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> Batch:
         """Return some rows, by their indices in the batch, without added columns."""

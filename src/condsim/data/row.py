@@ -44,10 +44,15 @@ class Row(NamedTuple):
         """Name the row, or one of its columns, for an error message."""
         return location(self.path, row=self.number, line=self.line, column=column)
 
-    def text(self, column: str) -> str:
-        """Return a text cell that is not empty; a condition must be more than punctuation."""
+    def text(self, column: str, *, is_condition: bool | None = None) -> str:
+        """Return a text cell that is not empty.
+
+        A condition must be more than punctuation; by default, the column ``condition`` holds them.
+        """
         value = self.cells[column]
-        if isinstance(value, str) and value and not (column == "condition" and is_marks(value)):
+        if is_condition is None:
+            is_condition = column == "condition"
+        if isinstance(value, str) and value and not (is_condition and is_marks(value)):
             return value
         if value is None or value == "":
             raise InputError(f"{self.place(column)}: must not be empty.")

@@ -165,7 +165,7 @@ class PairScorer(ABC):
         """
         check_scale(scale)
         rows = check_rows(None, sentences1=sentences1, sentences2=sentences2)
-        names = _checked_column("conditions", condition)
+        names = _checked_column("condition", condition)
         if not names:
             raise InputError("There must be at least one condition, such as 'the action'.")
         with collect_truncations(), collect_unread():
@@ -229,7 +229,7 @@ class PairScorer(ABC):
         check_threshold(at_least)
         threshold = np.float32(at_least)
         rows = check_rows(None, sentences1=sentences1, sentences2=sentences2)
-        conditions = _checked_column("conditions", condition)
+        conditions = _checked_column("condition", condition)
         if not conditions:
             raise InputError("There must be at least one condition, such as 'the action'.")
         first, second = rows.sentences
@@ -357,7 +357,7 @@ def check_rows(conditions: Texts | None, **sentences: Texts) -> Rows:
     """
     inputs: dict[str, Texts] = dict(sentences)
     if conditions is not None:
-        inputs["conditions"] = conditions
+        inputs["condition"] = conditions
     columns = {name: _checked_column(name, texts) for name, texts in inputs.items()}
     lengths = {name: len(columns[name]) for name in inputs if not isinstance(inputs[name], str)}
     if len(set(lengths.values())) > 1:
@@ -366,7 +366,7 @@ def check_rows(conditions: Texts | None, **sentences: Texts) -> Rows:
     number = next(iter(lengths.values()), 1)
     for name in inputs.keys() - lengths.keys():
         columns[name] = [*columns[name]] * number
-    condition_column = columns.pop("conditions", None)
+    condition_column = columns.pop("condition", None)
     return Rows(tuple(columns.values()), condition_column, single=not lengths)
 
 
@@ -377,7 +377,7 @@ def _checked_column(name: str, texts: Texts) -> Sequence[str]:
     """Check one column; a single text is a column of one."""
     if isinstance(texts, str):
         if rule := _broken_rule(name, texts):
-            singular = name.replace("sentences", "sentence").replace("conditions", "condition")
+            singular = name.replace("sentences", "sentence")
             raise InputError(f"The {singular} must {rule}; got {reprlib.repr(texts)}.")
         return (texts,)
     column = texts if isinstance(texts, list | tuple) else _as_list(name, texts)
@@ -395,7 +395,7 @@ def _broken_rule(name: str, text: object) -> str:
         return "have text"
     if not text.isascii() and _SURROGATE.search(text):
         return "be valid Unicode, without half of a surrogate pair"
-    if name == "conditions" and is_marks(text):
+    if name == "condition" and is_marks(text):
         return "have a letter, digit or symbol, not only punctuation"
     return ""
 

@@ -83,7 +83,7 @@ def _similarity_term(
     gold = targets.gold
     if objective.compares == "weighted rows":
         gold = tolerant_labels(gold, similarities, tolerance=options.middle_tolerance)
-        return function(similarities, gold, targets.weights)  # type: ignore[no-any-return]
+        return function(similarities, gold, targets.weights, **arguments)  # type: ignore[no-any-return]
     if objective.compares == "rows":
         return function(similarities, gold, **arguments)  # type: ignore[no-any-return]
     if targets.pair_ids is None:
@@ -248,14 +248,14 @@ class ObjectiveLoss(WeightedLoss):
         terms = {}
         for name, weight in self.weights.items():
             objective = OBJECTIVES[name]
+            arguments = objective.arguments(self.options)
             if objective.compares == "projections":
                 cosines = F.cosine_similarity(projections[0], projections[1], dim=-1)  # (rows,)
-                terms[name] = weight * objective.function(cosines, gold)
+                terms[name] = weight * objective.function(cosines, gold, **arguments)
             elif objective.compares == "views":
                 positives = (first * views[0]).sum(dim=-1)  # (rows,)
                 with torch.autocast(first.device.type, enabled=False):
                     negatives = first @ second.T  # (rows, rows)
-                arguments = objective.arguments(self.options)
                 terms[name] = weight * objective.function(positives, negatives, gold, **arguments)
         return terms
 
@@ -343,10 +343,12 @@ class MixedLoss(nn.Module):
     ) -> dict[str, Tensor]:
         if "vectors" in part:
             student = vectors[part["inputs"]]
-            return {
-                name: weight * OBJECTIVES[name].function(student, part["vectors"])
-                for name, weight in weights.items()
-            }
+            terms = {}
+            for name, weight in weights.items():
+                objective = OBJECTIVES[name]
+                arguments = objective.arguments(self.options)
+                terms[name] = weight * objective.function(student, part["vectors"], **arguments)
+            return terms
         similarities = F.cosine_similarity(vectors[part["first"]], vectors[part["second"]], dim=-1)
         targets = Targets(part["gold"], part["pair_ids"], part["list_ids"], part["weights"])
         return similarity_terms(similarities, targets, weights, self.options)
