@@ -403,7 +403,8 @@ def test_score_output_of_unknown_suffix_refused(tmp_path, numbers):
         ((*ROW, "--file", "x.csv"), "not both"),
         ((*ROW, "--output", "x.csv"), "go with --file"),
         ((*ROW, "--table"), "go with --file"),
-        (("--file", "x.csv", "--table", "--output", "y.csv"), "not both"),
+        (("--file", "x.csv", "--table", "--output", "y.csv"), "cannot go with --output"),
+        ((*ROW, "--applicability"), "go with --file"),
         (("--file", "none.csv"), "no such file"),
         (("", *ROW[1:]), "must have text"),
         (("half \ud800", *ROW[1:]), "must be valid Unicode"),
@@ -501,3 +502,20 @@ def test_score_file_without_header_is_told_apart(tmp_path):
 def test_score_condition_given_twice_is_refused(own_names):
     error = str(fault(*own_names, "--condition", "x", "--condition", "x"))
     assert "give each condition once" in error
+
+
+def test_score_condition_that_only_later_rows_have_is_read(tmp_path):
+    file = tmp_path / "in.jsonl"
+    rows = [{"sentence1": "A man runs.", "sentence2": "A dog runs."}] * 2
+    rows[1] = rows[1] | {"condition": "the animal"}
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "row 1 (line 1): column 'condition' is missing" in str(fault("--file", file))
+
+
+def test_score_table_is_cut_after_whole_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_ROWS_OF_TABLE", 2)
+    file = write(tmp_path / "in.csv", range(3), header="sentence1,sentence2,aspect")
+    conditions = ["--condition", "at 0.1", "--condition", "at 0.2"]
+    result = invoke("--file", file, "--table", *conditions)
+    assert result.stdout.count("at 0.2") == 2
+    assert "the first 2 rows" in result.stderr

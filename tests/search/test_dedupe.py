@@ -68,6 +68,21 @@ def test_find_duplicates_each_condition_has_its_threshold():
     assert not duplicates(texts, loose, condition=["first", "second"]).kept[1]
 
 
+def test_find_duplicates_threshold_may_be_a_numpy_number():
+    assert duplicates(["0 0", "5 0"], np.float32(0.9)).kept.tolist() == [True, False]
+
+
+def test_find_duplicates_edges_in_parts_are_the_same(monkeypatch):
+    monkeypatch.setattr(module, "_EDGES_PER_PART", 3)
+    monkeypatch.setattr(module, "_TEXTS_PER_STEP", 4)
+    texts = [f"{angle} 0" for angle in range(0, 60, 3)]
+    chained = duplicates(texts, chain=True)
+    assert set(chained.kept_row) == {0}
+    stars = duplicates(texts)
+    assert stars.kept.sum() > 1
+    assert (stars.score >= NEAR - 1e-6).all()
+
+
 def test_find_duplicates_overall_is_one_more_test():
     class Overall(AngleScorer):
         def _embed(self, texts):
@@ -164,6 +179,7 @@ def test_group_positions_with_and_without_cells_are_those_of_all_pairs(
         (["0 0"], {"at_least": 70}, "from 0 to 1"),
         (["0 0"], {"at_least": None}, "or 'to', the rows to keep"),
         (["0 0"], {"at_least": [0.5, 0.6]}, "one for each of the 1 conditions"),
+        (["0 0"], {"condition": ["first", "first"]}, "each condition of duplicates once"),
         (["0 0"], {"to": 2, "at_least": None}, "at most 1, the number of distinct texts"),
         (["0 0"], {"to": 1}, "give no other test"),
         (["0 0"], {"keep": "last"}, "'first', 'longest' or a number"),

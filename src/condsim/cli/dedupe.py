@@ -199,6 +199,8 @@ def dedupe(
         raise InputError("Give either --at-least, the score of duplicates, or --to, rows to keep.")
     if (review is None) != (review_from is None):
         raise InputError("--review, a file, and --review-from, a score, go together.")
+    if review_from is not None and at_least and review_from >= at_least[0]:
+        raise InputError("--review-from must be below --at-least.")
     check_outputs(output=output, groups=groups, review=review)
     check_column(file, column)
     from condsim.search.dedupe import find_duplicates
@@ -231,7 +233,7 @@ def dedupe(
         write_records(groups, _group_records(texts, duplicates))
     if review is not None:
         write_records(review, _review_records(texts, duplicates))
-    _show(duplicates, output, None if at_least is None else at_least[0])
+    _show(duplicates, kept, output, None if at_least is None else at_least[0])
     if note := texts.blank.note("no group"):
         typer.echo(note, err=True)
 
@@ -252,13 +254,13 @@ def _review_records(texts: _TextFile, duplicates: Duplicates) -> Iterator[Record
         }
 
 
-def _show(duplicates: Duplicates, output: Path, threshold: float | None) -> None:
+def _show(duplicates: Duplicates, kept: BoolArray, output: Path, threshold: float | None) -> None:
     sizes = duplicates.sizes
-    rows, kept, groups = len(sizes), (sizes > 0).sum(), (sizes > 1).sum()
-    largest = f", the largest of {sizes.max():,} rows" if kept < rows else ""
+    largest = f", the largest of {sizes.max():,} rows" if not kept.all() else ""
     score = "the threshold" if threshold is None else f"a score of {threshold:g}"
     typer.echo(
-        f"{output}: {kept:,} of {rows:,} rows kept; groups of duplicates: {groups:,}"
+        f"{output}: {kept.sum():,} of {len(kept):,} rows kept; groups of duplicates: "
+        f"{(sizes > 1).sum():,}"
         f"{largest} ({score} is a cosine of {duplicates.cosine:.4f})",
         err=True,
     )

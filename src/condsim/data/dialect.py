@@ -52,6 +52,8 @@ class FileFormat(NamedTuple):
             InputError: If a value is not possible.
         """
         separator = "\t" if separator in ("tab", "\\t") else separator
+        # The name in Python for UTF-8 with a byte-order mark, which is dropped anyway.
+        encoding = "utf-8" if encoding == "utf-8-sig" else encoding
         if separator is not None and (
             len(separator) != 1 or separator.isalnum() or separator in "\"'\r\n"
         ):

@@ -219,14 +219,29 @@ def _dialect_records(
 
 
 def text_columns(stream: PeekedStream, suffix: str) -> tuple[str, ...]:
-    """Read the column names of CSV or TSV, or of the first row of JSON lines."""
+    """Read the column names of CSV or TSV, or of the first rows of JSON lines."""
     if suffix in JSON_SUFFIXES:
-        record = json.loads(next((line for line in stream.lines() if line.strip()), "{}"))
-        return tuple(map(str.strip, record)) if isinstance(record, dict) else ()
+        return _json_names(stream)
     dialect = _stream_dialect(stream, suffix)
     records = _dialect_records(stream.path, stream.lines(legacy=True), dialect=dialect)
     _, header = next(records, (1, []))
     return tuple(name.strip() for name in header)
+
+
+def _json_names(stream: PeekedStream) -> tuple[str, ...]:
+    """Return the keys of the first rows, which may differ from row to row."""
+    names: dict[str, None] = {}
+    lines = [line for line in stream.head_text(legacy=True).splitlines() if line.strip()]
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            # The last line may be cut; a bad first line has no names.
+            break
+        if not isinstance(record, dict):
+            break
+        names |= dict.fromkeys(map(str.strip, record))
+    return tuple(names)
 
 
 def stream_suffix(stream: PeekedStream) -> str:

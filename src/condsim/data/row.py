@@ -112,6 +112,9 @@ def label_hint(value: Cell, *, high: float) -> str:
 
 def checked_cell(row: Row, column: str, value: object) -> Cell:
     """Check a requested cell of a format that has types."""
+    # pandas writes NaN for an empty cell.
+    if isinstance(value, float) and math.isnan(value):
+        return None
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
     if not isinstance(value, str):

@@ -38,6 +38,7 @@ from condsim.types import BoolArray, FloatArray, IntArray, Scorer
 _TEXTS_PER_STEP = 1_024
 _TEXTS_PER_BLOCK = 4_096
 _BISECTION_STEPS = 14
+_EDGES_PER_PART = 65_536
 
 Keep = Literal["first", "longest"] | Sequence[float]
 """Which text of a group is kept: the first, the longest, or that of the highest number."""
@@ -192,6 +193,8 @@ def _threshold_tests(
     conditions = [condition] if isinstance(condition, str) else list(condition)
     if not conditions:
         raise InputError("Duplicates need at least one condition; got none.")
+    if len(set(conditions)) < len(conditions):
+        raise InputError("Give each condition of duplicates once.")
     if to is not None:
         if at_least is not None or overall is not None or len(conditions) > 1:
             raise InputError("'to' chooses the threshold of one condition; give no other test.")
@@ -200,7 +203,7 @@ def _threshold_tests(
         return [(conditions[0], 0.0)]
     if at_least is None:
         raise InputError("Give 'at_least', the score of duplicates, or 'to', the rows to keep.")
-    thresholds = [at_least] if isinstance(at_least, int | float) else list(at_least)
+    thresholds = [float(score) for score in np.atleast_1d(at_least)]
     if len(thresholds) == 1:
         thresholds *= len(conditions)
     if len(thresholds) != len(conditions):
@@ -319,11 +322,17 @@ def _verified(
     spaces: Sequence[VectorSpace], vectors: Sequence[FloatArray], edges: Edges
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the edges whose cosines reach every limit, and the cosines in the first space."""
-    queries, positions = edges
+    order = np.argsort(edges[1], kind="stable")
+    queries, positions = edges[0][order], edges[1][order]
     cosines = np.empty(0, np.float32)
     for number, (space, queried) in enumerate(zip(spaces, vectors, strict=True)):
-        stored, index = np.unique(positions, return_inverse=True)
-        cosine = np.einsum("nd,nd->n", queried[queries], space.take(stored)[index])
+        cosine = np.empty(len(queries), np.float32)
+        # In parts, as the vectors of all edges would take gigabytes.
+        for start in range(0, len(queries), _EDGES_PER_PART):
+            part = slice(start, start + _EDGES_PER_PART)
+            stored, index = np.unique(positions[part], return_inverse=True)
+            near_vectors = space.take(stored)[index]
+            cosine[part] = np.einsum("nd,nd->n", queried[queries[part]], near_vectors)
         near = cosine >= space.limit
         queries, positions = queries[near], positions[near]
         cosines = cosine[near] if number == 0 else cosines[near]
@@ -364,9 +373,10 @@ def group_positions(
         queries, earlier, cosines = _verified(spaces, vectors, edges)
         agree = unread[positions[queries]] == unread[earlier]
         queries, earlier, cosines = queries[agree], earlier[agree], cosines[agree]
+        products = [block @ block.T for block in vectors]
         near = np.ones((len(positions), len(positions)), np.bool_)
-        for space, block in zip(spaces, vectors, strict=True):
-            near &= block @ block.T >= space.limit
+        for space, product in zip(spaces, products, strict=True):
+            near &= product >= space.limit
         near &= unread[positions, None] == unread[positions]
         np.fill_diagonal(near, val=False)
         rows, columns = np.nonzero(np.tril(near))
@@ -376,8 +386,7 @@ def group_positions(
         if chain:
             _join(group, positions[queries], earlier)
         else:
-            block = vectors[0]
-            inner = np.einsum("nd,nd->n", block[rows], block[columns])
+            inner = products[0][rows, columns]
             _follow(group, positions, (queries, earlier), np.append(cosines, inner))
         added = chain | all_pairs | (group[positions] == positions)
         neighbours.add(np.ascontiguousarray(vectors[0][added]), positions[added])

@@ -14,7 +14,7 @@ from condsim.types import FloatArray, IntArray
 EXACT_UP_TO = 8_192
 _TEXTS_PER_CELL = 512
 _MAX_CELLS = 2_048
-_CELLS_SEARCHED = 8
+_CELLS_SEARCHED = 32
 _SAMPLE_TEXTS = 32_768
 # Vectors in the FAISS index have one byte a number; pairs are verified with the stored ones.
 _BYTE_ERROR = 0.02
