@@ -337,8 +337,8 @@ def test_limits_are_named(client, limits, body, named):
 @pytest.mark.parametrize(
     ("texts", "condition", "rule"),
     [
-        (["a", "b"], "", "'conditions' must have text"),
-        (["a", "b"], "?!", "'conditions' must have a letter, digit or symbol"),
+        (["a", "b"], "", "'condition' must have text"),
+        (["a", "b"], "?!", "'condition' must have a letter, digit or symbol"),
         (["a", "b" * 900], "the animal " * 400, "leave room for the text; it has 800"),
     ],
 )
