@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from condsim.data.files import column_names
+from condsim.data.row import join_names
 from condsim.errors import InputError
 
 Model: TypeAlias = Annotated[
@@ -81,15 +82,9 @@ def check_column(file: Path, column: str) -> None:
     names = column_names(file)
     if names and column.strip() not in names:
         raise InputError(
-            f"{file}: there is no column {column!r}; found {listed(names)}. Name the column of the "
-            "texts with --column."
+            f"{file}: there is no column {column!r}; found {join_names(names)}. Name the column of "
+            "the texts with --column."
         )
-
-
-def listed(names: Sequence[str], *, limit: int = 12) -> str:
-    """List names, quoted; of many, the first ones and how many more there are."""
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(map(repr, names[:limit])) + more
 
 
 def revision_of(model: str | None) -> str:

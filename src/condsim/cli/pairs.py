@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condsim.cli.options import listed
 from condsim.data.decoding import PeekedStream
 from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.files import Batch, column_names, read_batches
 from condsim.data.formats import STANDARD_INPUT
+from condsim.data.row import join_names
 from condsim.errors import InputError
 from condsim.types import BoolArray
 
@@ -68,7 +68,7 @@ def pair_columns(
     if names and missing:
         column = "column" if len(missing) == 1 else "columns"
         raise InputError(
-            f"{file}: no {column} {' or '.join(map(repr, missing))}; found {listed(names)}."
+            f"{file}: no {column} {' or '.join(map(repr, missing))}; found {join_names(names)}."
             f"{_header_hint(names)} Name yours with {' and '.join(options[n] for n in missing)}."
         )
     if conditions:

@@ -81,7 +81,12 @@ class _ScoredFile:
     def batches(
         self, progress: ProgressDisplay | None = None, *, table: bool = False
     ) -> Iterator[Batch]:
-        """Yield the batches with the added columns; for a ``table``, cells must be plain."""
+        """Yield the batches with the added columns.
+
+        Args:
+            table: Whether they are written as a table: the first batch is checked before the model
+                is loaded, the others by the writer.
+        """
         first = next(self._batches)
         if table:
             first.check_flat()
@@ -90,8 +95,6 @@ class _ScoredFile:
         for batch in chain([first], self._batches):
             if progress is not None:
                 progress("scoring", done, 0, f"{done:,} rows")
-            if table:
-                batch.check_flat()
             self._add_columns(batch, scorer)
             yield batch
             done += len(batch)

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condsim.data.files import iter_rows
 from condsim.data.row import Cell, location, number_of, short_repr
 from condsim.errors import InputError
-from condsim.types import BoolArray, FloatArray
-
-Float64Array = NDArray[np.float64]
+from condsim.types import BoolArray, Float64Array, FloatArray
 
 ALIKE_WORDS = frozenset("alike same similar yes y true match duplicate".split())
 DIFFERENT_WORDS = frozenset("different not_alike dissimilar no n false distinct".split())

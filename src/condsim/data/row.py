@@ -160,7 +160,7 @@ def check_header(
     repeated = sorted({name for name in (*columns, *more) if stripped.count(name.strip()) > 1})
     if repeated:
         raise InputError(
-            f"{path}, header: each column name must occur once, got {_join_names(repeated)} "
+            f"{path}, header: each column name must occur once, got {join_names(repeated)} "
             "more than once."
         )
     check_columns(f"{path}, header", names, columns)
@@ -188,8 +188,8 @@ def check_columns(where: str, names: Sequence[str], columns: Sequence[str]) -> N
     subject = "column" if len(missing) == 1 else "columns"
     verb = "is" if len(missing) == 1 else "are"
     raise InputError(
-        f"{where}: {subject} {_join_names(missing)} {verb} missing; found "
-        f"{_join_names(names) or 'none'}.{hint}"
+        f"{where}: {subject} {join_names(missing)} {verb} missing; found "
+        f"{join_names(names) or 'none'}.{hint}"
     )
 
 
@@ -217,7 +217,8 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _join_names(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
+    """List names for a message; of many, the first ones and how many more there are."""
     number = len(names) - _MAX_LISTED_NAMES
     more = f" and {number} more" if number > 0 else ""
     return ", ".join(short_repr(name) for name in names[:_MAX_LISTED_NAMES]) + more

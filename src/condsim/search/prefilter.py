@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.onnx import available_processors
 from condsim.search.records import NUMBER, VECTOR
 from condsim.search.store import Store
 from condsim.types import FloatArray, IntArray
@@ -213,7 +213,7 @@ class VectorTable:
         """Return the best rows, and the block of each."""
         query = np.ascontiguousarray(query, np.float32)
         blocks, parts = self._blocks(), list[_Matches]()
-        threads = processor_count()
+        threads = available_processors()
         with ThreadPoolExecutor(threads) as pool:
             # No more blocks than threads are in memory at once.
             while batch := list(islice(blocks, threads)):
@@ -262,8 +262,3 @@ class VectorTable:
                     if filled == len(numbers):
                         rows, filled = rows - filled, 0
                         yield numbers, vectors
-
-
-def processor_count() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1

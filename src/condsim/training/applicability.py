@@ -21,9 +21,7 @@ from condsim.evaluation.metrics import auroc
 from condsim.model.applicability import PROBE, ApplicabilityHead, features
 from condsim.model.baselines import out_of_fold
 from condsim.model.embedding import EmbeddingScorer
-from condsim.types import Task
-
-Float64Array = NDArray[np.float64]
+from condsim.types import Float64Array, Task
 
 SAMPLE = 12_000
 """Maximum number of extra rows, unless asked otherwise."""

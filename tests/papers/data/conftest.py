@@ -1,33 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
-import pytest
+from tests.data.conftest import HEADER, released, write, write_csts  # noqa: F401
 
 import papers.data  # noqa: F401  (registers the readers with `load_task`)
-
-HEADER = "sentence1,sentence2,condition,label\n"
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
-    def write_file(name: str, content: str | bytes) -> Path:
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write_file
-
-
-@pytest.fixture
-def write_csts(write: Callable[[str, str | bytes], Path]) -> Callable[[str], Path]:
-    return lambda rows: write("pairs.csv", HEADER + rows)
-
-
-@pytest.fixture
-def released() -> Path:
-    folder = Path(__file__).resolve().parents[3] / "../shared/data/csts-reannotated"
-    if not (folder / "train.csv").is_file():
-        pytest.skip("the re-annotated C-STS files are not here")
-    return folder
