@@ -53,7 +53,7 @@ def test_adapt_that_helps_says_how_to_go_on(tmp_path, monkeypatch) -> None:
     assert done.exit_code == 0
     assert re.search(r"Spearman +10\.0 \[5\.0, 15\.0\] +40\.0 \[35\.0, 45\.0\]", done.stdout)
     assert re.search(r"pair accuracy +- +-", done.stdout)
-    assert "condsim evaluate --data rows.csv --model" in done.stdout
+    assert "condsim evaluate rows.csv --model" in done.stdout
 
 
 def test_adapt_that_does_not_help_exits_with_1(tmp_path, monkeypatch) -> None:
@@ -78,7 +78,7 @@ def test_rows_of_a_table_share_no_text_between_training_and_measuring(tmp_path) 
     folder = tmp_path / "drawn"
     folder.mkdir()
     files = draw_rows(
-        table, folder, AdaptSettings(dev_share=0.3), text="text", criteria=None, rows=200,
+        table, folder, AdaptSettings(dev_share=0.3), column="text", criteria=None, rows=200,
         progress=silent,
     )  # fmt: skip
     texts = []
@@ -113,7 +113,7 @@ def test_rows_of_a_table_are_all_trained_on_where_a_file_is_measured_on(tmp_path
     rows = [f"Text {number},{number % 3}\n" for number in range(30)]
     table.write_text("text,topic\n" + "".join(rows))
     (train,) = draw_rows(
-        table, tmp_path, AdaptSettings(), text="text", criteria=["topic"], rows=200,
+        table, tmp_path, AdaptSettings(), column="text", criteria=["topic"], rows=200,
         parts=("train",), progress=silent,
     )  # fmt: skip
     with train.open(newline="") as stream:
@@ -129,7 +129,7 @@ def test_rows_of_a_table_of_one_criterion_are_drawn_to_measure_on_too(tmp_path) 
     ]
     table.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     files = draw_rows(
-        table, tmp_path, AdaptSettings(), text="text", criteria=["topic"], rows=60, progress=silent
+        table, tmp_path, AdaptSettings(), column="text", criteria=["topic"], rows=60, progress=silent
     )
     texts = []
     for path in files:
@@ -144,7 +144,7 @@ def test_rows_of_a_table_of_an_unknown_criterion_name_it(tmp_path) -> None:
     table.write_text("text,topic\n" + "".join(f"Text {n},{n % 3}\n" for n in range(30)))
     with pytest.raises(InputError, match=r"tickets\.csv 'topik'\. Did you mean 'topic'\?"):
         draw_rows(
-            table, tmp_path, AdaptSettings(), text="text", criteria=["topik"], rows=20,
+            table, tmp_path, AdaptSettings(), column="text", criteria=["topik"], rows=20,
             progress=silent,
         )  # fmt: skip
 
@@ -154,7 +154,7 @@ def test_rows_of_a_table_that_cannot_be_drawn_name_the_table(tmp_path) -> None:
     table.write_text("text,topic\n" + "".join(f"Text {number},same\n" for number in range(9)))
     with pytest.raises(InputError, match="condsim build criteria") as caught:
         draw_rows(
-            table, tmp_path, AdaptSettings(), text="text", criteria=["topic"], rows=20,
+            table, tmp_path, AdaptSettings(), column="text", criteria=["topic"], rows=20,
             parts=("train",), progress=silent,
         )  # fmt: skip
     assert "jsonl" not in str(caught.value)

@@ -70,6 +70,6 @@ def test_load_task_pipe_refused_before_it_is_read(tmp_path):
         load_task(tmp_path / "p.csv")
 
 
-def test_load_task_dash_says_what_reads_standard_input():
-    with pytest.raises(InputError, match="Only 'condsim score --file -' reads standard input"):
+def test_load_task_dash_is_for_commands():
+    with pytest.raises(InputError, match="A command reads standard input"):
         load_task("-")

@@ -16,7 +16,7 @@ import typer
 
 from condsim.cli.options import Model, Strict, check_column
 from condsim.cli.pairs import BlankRows
-from condsim.cli.process import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.data.files import Batch, is_table, open_writer, read_batches, write_records
 from condsim.data.row import Row, unique_names
 from condsim.errors import InputError, require
@@ -235,7 +235,7 @@ def dedupe(
         write_records(review, _review_records(texts, duplicates))
     _show(duplicates, kept, output, None if at_least is None else at_least[0])
     if note := texts.blank.note("no group"):
-        typer.echo(note, err=True)
+        print_note(note)
 
 
 def _review_records(texts: _TextFile, duplicates: Duplicates) -> Iterator[Record]:
@@ -258,9 +258,8 @@ def _show(duplicates: Duplicates, kept: BoolArray, output: Path, threshold: floa
     sizes = duplicates.sizes
     largest = f", the largest of {sizes.max():,} rows" if not kept.all() else ""
     score = "the threshold" if threshold is None else f"a score of {threshold:g}"
-    typer.echo(
+    print_note(
         f"{output}: {kept.sum():,} of {len(kept):,} rows kept; groups of duplicates: "
         f"{(sizes > 1).sum():,}"
-        f"{largest} ({score} is a cosine of {duplicates.cosine:.4f})",
-        err=True,
+        f"{largest} ({score} is a cosine of {duplicates.cosine:.4f})"
     )

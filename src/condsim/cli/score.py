@@ -14,22 +14,23 @@ import typer
 
 from condsim.cli.options import (
     ConditionColumn,
+    Conditions,
     Device,
+    Encoding,
     Engine,
     Model,
     RayAddress,
     RayWorkers,
     Scale,
+    Separator,
     Strict,
     Text1,
     Text2,
     check_engine,
     revision_of,
-    whole_pair,
 )
-from condsim.cli.pairs import BlankRows, PairColumns, open_pairs
-from condsim.cli.process import check_outputs, long_work
-from condsim.data.dialect import FileFormat
+from condsim.cli.pairs import BlankRows, PairColumns, PairOptions, open_pairs, pair_arguments
+from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.data.files import ROWS_PER_BATCH, Batch, is_table, open_writer
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
@@ -49,17 +50,12 @@ _SCORE_RANGES = {"unit": (0.0, 1.0), "likert": (1.0, 5.0), "raw": (-1.0, 1.0)}
 class _Scoring(NamedTuple):
     """Options of ``condsim score`` that decide the added columns."""
 
-    text1: str = "sentence1"
-    text2: str = "sentence2"
-    condition_column: str = "condition"
-    conditions: tuple[str, ...] | None = None
+    pairs: PairOptions
     model: str | None = None
     device: str | None = None
     scale: str = "unit"
     applicability: bool = False
     strict: bool = False
-    separator: str | None = None
-    encoding: str | None = None
 
 
 class _ScoredFile:
@@ -68,15 +64,7 @@ class _ScoredFile:
     def __init__(self, file: Path, options: _Scoring, *, size: int | None = None) -> None:
         self.options = options
         self.blank = BlankRows(strict=options.strict)
-        self.columns, self._batches = open_pairs(
-            file,
-            text1=options.text1,
-            text2=options.text2,
-            condition_column=options.condition_column,
-            conditions=options.conditions,
-            size=size or ROWS_PER_BATCH,
-            file_format=FileFormat(options.separator, options.encoding),
-        )
+        self.columns, self._batches = open_pairs(file, options.pairs, size=size or ROWS_PER_BATCH)
 
     def batches(
         self, progress: ProgressDisplay | None = None, *, table: bool = False
@@ -99,12 +87,11 @@ class _ScoredFile:
             yield batch
             done += len(batch)
 
-    def notes(self) -> Iterator[str]:
-        """Yield lines for stderr: pairs without a condition, rows without text."""
+    def print_notes(self) -> None:
+        """Say that pairs had no condition, and count the rows without text."""
         if self.columns.is_plain:
-            yield "No condition was given, so the pairs were compared as a whole."
-        if note := self.blank.note("no score"):
-            yield note
+            print_note("No condition was given, so the pairs were compared as a whole.")
+        self.blank.report("no score")
 
     def _load(self) -> PairScorer:
         from condsim.model.embedding import EmbeddingScorer
@@ -121,16 +108,13 @@ class _ScoredFile:
         present = self.blank.present(batch, columns.names)
         rows = np.flatnonzero(present)
         texts = batch if present.all() else batch.take(rows)
-        sentences1, sentences2 = texts.texts(columns.text1), texts.texts(columns.text2)
+        sentences1, sentences2, row_conditions = columns.texts(texts)
+        functions = {"score": partial(scorer.score, scale=self.options.scale)}
+        if self.options.applicability:
+            functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
         for condition in columns.conditions or (None,):
             suffix = f": {condition}" if len(columns.conditions) > 1 else ""
-            conditions: list[str] | str | None = condition
-            if columns.condition is not None:
-                conditions = texts.texts(columns.condition, is_condition=True)
-            score = partial(scorer.score, scale=self.options.scale)
-            functions = {"score": score}
-            if self.options.applicability:
-                functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
+            conditions = condition if row_conditions is None else row_conditions
             for name, function in functions.items():
                 values: FloatArray = np.full(len(batch), np.nan, np.float32)
                 if len(rows):
@@ -148,9 +132,8 @@ def _score_to_file(
     with open_writer(output) as writer:
         for batch in scored.batches(progress, table=table):
             writer.write(batch)
-    for note in scored.notes():
-        typer.echo(note, err=True)
-    typer.echo(f"{output}: {writer.rows} rows scored", err=True)
+    scored.print_notes()
+    print_note(f"{output}: {writer.rows} rows scored")
 
 
 def _print_rows(file: Path, options: _Scoring) -> None:
@@ -160,8 +143,7 @@ def _print_rows(file: Path, options: _Scoring) -> None:
         with open_writer(sys.stdout) as writer:
             for batch in scored.batches(None if sys.stdout.isatty() else progress, table=True):
                 writer.write(batch)
-    for note in scored.notes():
-        typer.echo(note, err=True)
+    scored.print_notes()
 
 
 def _show_table(file: Path, options: _Scoring) -> None:
@@ -176,13 +158,9 @@ def _show_table(file: Path, options: _Scoring) -> None:
     for pair, group in groupby(lines, key=lambda line: line[0]):
         scores = [(condition, score) for _, condition, score in group]
         _print_pair(console, pair, scores, scale=options.scale, width=width)
-    for note in scored.notes():
-        typer.echo(note, err=True)
+    scored.print_notes()
     if len(batch) > _ROWS_OF_TABLE:
-        typer.echo(
-            f"These are the first {_ROWS_OF_TABLE} rows; --output FILE writes all of them.",
-            err=True,
-        )
+        print_note(f"These are the first {_ROWS_OF_TABLE} rows; --output FILE writes all of them.")
 
 
 def _table_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, str], str, float]]:
@@ -239,20 +217,14 @@ def score(
     file: Annotated[
         Path | None,
         typer.Option(
-            help="File of pairs: CSV, TSV, JSONL, Excel or Parquet; - reads CSV, TSV or JSONL from "
-            "standard input. With --engine ray, a glob pattern.",
+            help="File of pairs: CSV, TSV, JSONL, Excel or Parquet; - is standard input. With "
+            "--engine ray, a glob pattern.",
         ),
     ] = None,
     text1: Text1 = "sentence1",
     text2: Text2 = "sentence2",
     condition_column: ConditionColumn = "condition",
-    conditions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--condition",
-            help="Condition for every row of --file; repeat it to add a column for each.",
-        ),
-    ] = None,
+    conditions: Conditions = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -268,16 +240,8 @@ def score(
         typer.Option("--applicability", help="Also add how likely the condition applies."),
     ] = False,
     strict: Strict = False,
-    separator: Annotated[
-        str | None,
-        typer.Option(
-            help="Character between the cells of --file, or 'tab'.", show_default="detected"
-        ),
-    ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option(help="Character set of --file, such as latin-1.", show_default="detected"),
-    ] = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
     table: Annotated[
         bool | None,
         typer.Option(
@@ -312,35 +276,28 @@ def score(
     `condsim score --engine ray --file 's3://bucket/pairs/part-*.parquet' --output s3://bucket/scored`
     """
     check_engine(engine, address, workers)
-    if file is None:
+    pair, file = pair_arguments(sentence1, sentence2, condition, conditions or (), file)
+    if pair is not None:
         if output is not None or table is not None or engine != "local":
             raise InputError("--output, --table and --engine ray go with --file.")
-        if conditions or applicability or strict or separator or encoding:
+        if applicability or strict or separator or encoding:
             raise InputError(
-                "--condition, --applicability, --strict, --separator and --encoding go with --file."
+                "--applicability, --strict, --separator and --encoding go with --file."
             )
-        texts = whole_pair(sentence1, sentence2, condition)
-        value = load_scorer(model, device=device).score(*texts, scale=scale)
-        typer.echo(f"{value:.3f}")
+        scorer = load_scorer(model, device=device)
+        for name in pair[2]:
+            value = scorer.score(*pair[:2], name, scale=scale)
+            typer.echo(f"{value:.3f}" if len(pair[2]) == 1 else f"{value:.3f}\t{name}")
         return
-    if sentence1 is not None:
-        raise InputError("Give either two sentences and a condition, or --file, not both.")
     if table is not None and (output is not None or (table and applicability)):
         raise InputError(
             "--table/--no-table cannot go with --output, nor --table with more columns."
         )
-    options = _Scoring(
-        text1,
-        text2,
-        condition_column,
-        tuple(conditions) if conditions else None,
-        model,
-        device,
-        scale,
-        applicability,
-        strict,
-        *FileFormat.checked(separator, encoding),
+    assert file is not None
+    pairs = PairOptions(
+        text1, text2, condition_column, tuple(conditions or ()), separator, encoding
     )
+    options = _Scoring(pairs, model, device, scale, applicability, strict)
     if engine == "ray":
         from condsim.cli.parts import work_on_parts
 
@@ -353,18 +310,12 @@ def score(
             workers=workers,
             device=device,
         )
-    else:
-        _score_file(file, output, options, table)
-
-
-def _score_file(file: Path, output: Path | None, options: _Scoring, table: bool | None) -> None:
-    """Write, show or print the scores of a file."""
-    if output is not None:
+    elif output is not None:
         with long_work(log=None, resume="Nothing was written.") as progress:
             _score_to_file(file, output, options, progress)
     elif sys.stdout is None:
         raise InputError("Standard output is closed; give --output the name of a file.")
-    elif (sys.stdout.isatty() and not options.applicability) if table is None else table:
+    elif (sys.stdout.isatty() and not applicability) if table is None else table:
         _show_table(file, options)
     else:
         _print_rows(file, options)
@@ -372,10 +323,8 @@ def _score_file(file: Path, output: Path | None, options: _Scoring, table: bool 
 
 def _part_settings(options: _Scoring) -> dict[str, object]:
     """Return what the parts of one output must have in common."""
-    changed = {
-        name: value
-        for name, value in options._asdict().items()
-        if name not in ("model", "device", "scale") and value != _Scoring._field_defaults[name]
-    }
+    defaults = {**PairOptions()._asdict(), "applicability": False, "strict": False}
+    values = {**options.pairs._asdict(), **options._asdict()}
+    changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
     model = revision_of(options.model)
     return {"command": "score", "model": model, "scale": options.scale, **changed}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from condsim.cli.process import print_note
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def search(
     for hit in hits:
         typer.echo(_line(hit))
     if not hits:
-        typer.echo("Nothing was found.", err=True)
+        print_note("Nothing was found.")
 
 
 def _line(hit: Hit) -> str:

@@ -62,7 +62,7 @@ _BREAK = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 _TABLE_SUFFIXES = (".csv", ".tsv")
 _TEXT_SUFFIXES = (*_TABLE_SUFFIXES, *JSON_SUFFIXES)
 _READ_SUFFIXES = (*_TEXT_SUFFIXES, EXCEL_SUFFIX)
-_STANDARD_INPUT_HINT = "Only 'condsim score --file -' reads standard input."
+_STANDARD_INPUT_HINT = "A command reads standard input where the file is -."
 
 
 class Batch:
@@ -211,6 +211,7 @@ def iter_rows(
     optional: Sequence[str] = (),
     whole_record: bool = False,
     txt_as_tsv: bool = False,
+    file_format: FileFormat = DETECTED,
 ) -> Iterator[Row]:
     """Stream the rows of a data file in bounded memory.
 
@@ -222,6 +223,7 @@ def iter_rows(
         optional: Columns that are read if present, and are None otherwise.
         whole_record: Whether to keep all columns of the file, as `Row.record`.
         txt_as_tsv: Whether to read ``.txt`` as ``.tsv``.
+        file_format: As for `read_batches`.
 
     Raises:
         InputError: If the file cannot be read, has no rows, lacks a column or breaks a rule of its
@@ -232,7 +234,7 @@ def iter_rows(
     selection = ColumnSelection(tuple(columns), tuple(optional), whole_record)
     if suffix == ".parquet":
         return never_empty(path, parquet_rows(path, selection))
-    return never_empty(path, file_rows(path, suffix, selection))
+    return never_empty(path, file_rows(path, suffix, selection, file_format))
 
 
 def never_empty(path: Path, items: Iterator[Item]) -> Iterator[Item]:
@@ -407,17 +409,22 @@ class RecordWriter:
     def _write_record(self, record: Record) -> None:
         if self._suffix in JSON_SUFFIXES:
             self._stream.write(_json_text(record) + "\n")
-        elif self._suffix == ".csv":
+        else:
             if not self.rows:
-                self._csv.writerow(record)
-            self._csv.writerow(map(_cell_text, record.values()))
+                self.write_header(record)
+            self._write_cells(map(_cell_text, record.values()))
+        self.rows += 1
+
+    def write_header(self, columns: Iterable[str]) -> None:
+        """Write the names of the columns of a table; the first record does so itself."""
+        self._write_cells(columns)
+
+    def _write_cells(self, cells: Iterable[str]) -> None:
+        if self._suffix == ".csv":
+            self._csv.writerow(cells)
         else:
             # TSV has no quotes: a tab or a line end in a text becomes a space.
-            if not self.rows:
-                self._stream.write("\t".join(_BREAK.sub(" ", name) for name in record) + "\n")
-            cells = (_BREAK.sub(" ", _cell_text(value)) for value in record.values())
-            self._stream.write("\t".join(cells) + "\n")
-        self.rows += 1
+            self._stream.write("\t".join(_BREAK.sub(" ", cell) for cell in cells) + "\n")
 
 
 def _json_text(record: Record) -> str:
@@ -500,8 +507,14 @@ def open_writer(output: Path | TextIO) -> Iterator[RecordWriter]:
         writer.finish()
 
 
-def write_records(path: Path, records: Iterable[Record]) -> int:
-    """Write records to a text file, in a table all with the same keys; return their number."""
+def write_records(path: Path, records: Iterable[Record], *, columns: Sequence[str] = ()) -> int:
+    """Write records to a text file, in a table all with the same keys; return their number.
+
+    Args:
+        columns: Header of a table without records.
+    """
     with open_writer(path) as writer:
         writer.write(records)
+        if not writer.rows and columns and is_table(path):
+            writer.write_header(columns)
     return writer.rows

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.files import iter_rows
 from condsim.data.row import Cell, location, number_of, short_repr
 from condsim.errors import InputError
@@ -41,7 +42,13 @@ class Labels:
         return present
 
 
-def read_labels(path: Path | str, column: str = "label", *, positive: str | None = None) -> Labels:
+def read_labels(
+    path: Path | str,
+    column: str = "label",
+    *,
+    positive: str | None = None,
+    file_format: FileFormat = DETECTED,
+) -> Labels:
     """Read the labels of a data file.
 
     Labels are numbers from 1 to 5, from 0 to 1 or from 0 to 5, or two words. -1 and an empty cell
@@ -52,6 +59,7 @@ def read_labels(path: Path | str, column: str = "label", *, positive: str | None
         column: The column of the labels.
         positive: The lowest number that counts as alike, or the word that means alike; by default
             three quarters of the scale, or a word such as ``alike``, ``same``, ``yes`` or ``true``.
+        file_format: As for `read_batches`.
 
     Raises:
         InputError: If the file cannot be read, or a label is not on the scale of the others.
@@ -59,7 +67,7 @@ def read_labels(path: Path | str, column: str = "label", *, positive: str | None
     path = Path(path)
     cells: list[Cell] = []
     locations: list[tuple[int, int | None]] = []
-    for row in iter_rows(path, columns=(column,)):
+    for row in iter_rows(path, columns=(column,), file_format=file_format):
         cells.append(row.cells[column])
         locations.append((row.number, row.line))
 
@@ -112,11 +120,6 @@ def _on_scale(
     least = scale[0] + _ALIKE_SHARE * (scale[1] - scale[0])
     if positive is not None:
         least = _positive_number(positive)
-    if high < least:
-        raise InputError(
-            f"No label reaches {least:g} (the highest is {high:g}). Give --positive {high:g} where "
-            "that counts as alike, or label more."
-        )
     return 1 + 4 * (numbers - scale[0]) / (scale[1] - scale[0]), numbers >= least
 
 
