@@ -14,6 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli.adapt import adapt, draw_rows
+from condsim.cli.process import guard
 from condsim.console import silent
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import Metric
@@ -22,6 +23,7 @@ from condsim.training.adapt import Adaptation, AdaptSettings
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(adapt)
+guard(APP)
 PAGE = Path(__file__).parents[2] / "docs" / "adapt.md"
 
 

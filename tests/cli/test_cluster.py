@@ -10,10 +10,12 @@ from pyarrow import Table, parquet
 from typer.testing import CliRunner
 
 from condsim.cli.cluster import cluster
+from condsim.cli.process import guard
 from condsim.errors import InputError, MissingExtraError
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(cluster)
+guard(APP)
 
 ANIMALS = ("dog", "cat", "bird")
 ROWS = [

@@ -8,10 +8,12 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli.dedupe import dedupe
+from condsim.cli.process import guard
 from condsim.errors import InputError
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(dedupe)
+guard(APP)
 
 TEXTS = """text,date,score
 A dog runs.,2026-01-01,3

@@ -7,11 +7,13 @@ from typer.testing import CliRunner
 
 from condsim.cli import encode as module
 from condsim.cli.encode import encode
+from condsim.cli.process import guard
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(encode)
+guard(APP)
 
 ROWS = [
     ("A dog runs.", "the animal"),

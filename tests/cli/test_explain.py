@@ -7,10 +7,12 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli.explain import explain
+from condsim.cli.process import guard
 from condsim.errors import InputError
 
 APP = typer.Typer()
 APP.command()(explain)
+guard(APP)
 ROW = ["Three people watch a tennis match.", "A trio plays tennis.", "number of people"]
 
 

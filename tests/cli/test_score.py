@@ -19,12 +19,14 @@ from typer.testing import CliRunner
 from condsim import console as progress
 from condsim.cli import score as module
 from condsim.cli.main import run
+from condsim.cli.process import guard
 from condsim.cli.score import score
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(score)
+guard(APP)
 
 PAIRS = Path(__file__).resolve().parents[2] / "examples" / "pairs.csv"
 ROW = ("A man throws a ball.", "A girl kicks a ball.", "the sport")

@@ -6,11 +6,13 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli import threshold as module
+from condsim.cli.process import guard
 from condsim.cli.threshold import threshold
 from condsim.errors import InputError
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(threshold)
+guard(APP)
 
 
 class NumberScorer:

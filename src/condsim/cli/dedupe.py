@@ -14,10 +14,18 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from condsim.cli.options import Model, Strict, check_column
+from condsim.cli.options import Encoding, Model, Separator, Strict, TextColumn, check_column
 from condsim.cli.pairs import BlankRows
 from condsim.cli.process import check_outputs, long_work, print_note
-from condsim.data.files import Batch, is_table, open_writer, read_batches, write_records
+from condsim.data.dialect import FileFormat
+from condsim.data.files import (
+    Batch,
+    column_names,
+    is_table,
+    open_writer,
+    read_batches,
+    write_records,
+)
 from condsim.data.row import Row, unique_names
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
@@ -31,6 +39,7 @@ Record = dict[str, object]
 _NEWEST = "newest:"
 # Columns that --groups adds.
 _ADDED = ("group", "row", "kept", "score")
+_REVIEW_COLUMNS = ("row1", "row2", "score", "text1", "text2", "duplicate")
 
 
 class _TextFile:
@@ -42,15 +51,22 @@ class _TextFile:
     """
 
     def __init__(
-        self, path: Path, column: str, *, newest: str | None, tables: bool, strict: bool
+        self,
+        path: Path,
+        column: str,
+        file_format: FileFormat,
+        *,
+        newest: str | None,
+        tables: bool,
+        strict: bool,
     ) -> None:
-        self.path, self.column = path, column
+        self.path, self.column, self.file_format = path, column, file_format
         self.blank = BlankRows(strict=strict)
         self.ages = array("d")
         kinds: dict[str, str] = {}
         masks = []
         columns = (column,) if newest in (None, column) else (column, str(newest))
-        for batch in read_batches(path, columns=columns):
+        for batch in read_batches(path, columns=columns, file_format=file_format):
             if tables:
                 batch.check_flat()
             present = self.blank.present(batch, [column])
@@ -69,7 +85,8 @@ class _TextFile:
     def batches(self) -> Iterator[tuple[Batch, slice]]:
         """Yield batches of all rows, and their place among the rows of the file."""
         start = 0
-        for batch in read_batches(self.path, columns=(self.column,)):
+        rows = read_batches(self.path, columns=(self.column,), file_format=self.file_format)
+        for batch in rows:
             yield batch, slice(start, start + len(batch))
             start += len(batch)
 
@@ -162,7 +179,7 @@ def dedupe(
     review_from: Annotated[
         float | None, typer.Option(help="Lowest score of the pairs for --review.")
     ] = None,
-    column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
+    column: TextColumn = "text",
     keep: Annotated[
         str,
         typer.Option(
@@ -172,6 +189,8 @@ def dedupe(
     ] = "first",
     model: Model = None,
     strict: Strict = False,
+    separator: Separator = None,
+    encoding: Encoding = None,
 ) -> None:
     """Write a file without its duplicates under one or more conditions.
 
@@ -202,14 +221,15 @@ def dedupe(
     if review_from is not None and at_least and review_from >= at_least[0]:
         raise InputError("--review-from must be below --at-least.")
     check_outputs(output=output, groups=groups, review=review)
-    check_column(file, column)
+    file_format = FileFormat.checked(separator, encoding)
+    check_column(file, column, file_format)
     from condsim.search.dedupe import find_duplicates
 
     outputs = (output, groups, review)
     tables = any([path is not None and is_table(path) for path in outputs])
     column = column.strip()
     with long_work(log=None, resume="Nothing was written.") as progress:
-        texts = _TextFile(file, column, newest=newest, tables=tables, strict=strict)
+        texts = _TextFile(file, column, file_format, newest=newest, tables=tables, strict=strict)
         duplicates = find_duplicates(
             texts,
             load_scorer(model),
@@ -230,28 +250,23 @@ def dedupe(
         for batch, rows in texts.batches():
             writer.write(batch.take(np.flatnonzero(kept[rows])))
     if groups is not None:
-        write_records(groups, _group_records(texts, duplicates))
+        names = unique_names([*_ADDED, *column_names(file, file_format)])
+        write_records(groups, _group_records(texts, duplicates), columns=names)
     if review is not None:
-        write_records(review, _review_records(texts, duplicates))
+        write_records(review, _review_records(texts, duplicates), columns=_REVIEW_COLUMNS)
     _show(duplicates, kept, output, None if at_least is None else at_least[0])
-    if note := texts.blank.note("no group"):
-        print_note(note)
+    texts.blank.report("no group")
 
 
 def _review_records(texts: _TextFile, duplicates: Duplicates) -> Iterator[Record]:
     """Yield the pairs for a person to decide, with both texts and an empty column to fill in."""
     row_of = np.flatnonzero(texts.present)
-    numbers = {row for pair in duplicates.review for row in pair[:2]}
-    text_of = {row: text for row, text in enumerate(texts) if row in numbers}
+    reviewed = {row for pair in duplicates.review for row in pair[:2]}
+    text_of = {row: text for row, text in enumerate(texts) if row in reviewed}
     for row, other_row, score in duplicates.review:
-        yield {
-            "row1": int(row_of[other_row]) + 1,
-            "row2": int(row_of[row]) + 1,
-            "score": round(score, 4),
-            "text1": text_of[other_row],
-            "text2": text_of[row],
-            "duplicate": "",
-        }
+        numbers = (int(row_of[other_row]) + 1, int(row_of[row]) + 1)
+        values = (*numbers, round(score, 4), text_of[other_row], text_of[row], "")
+        yield dict(zip(_REVIEW_COLUMNS, values, strict=True))
 
 
 def _show(duplicates: Duplicates, kept: BoolArray, output: Path, threshold: float | None) -> None:

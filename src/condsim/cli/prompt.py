@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from condsim.cli.options import Resamples, show_table
+from condsim.cli.options import JsonFile, Resamples, show_table
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.io import replacing
 
@@ -184,7 +184,7 @@ def prompt(
     examples: Annotated[
         int, typer.Option(min=0, help="Number of answers to print, from the best to the worst.")
     ] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write the report to this file.")] = None,
+    json: JsonFile = None,
     predictions: Annotated[
         Path | None, typer.Option(help="Write rows, answers and scores to this CSV file.")
     ] = None,
