@@ -55,7 +55,26 @@ def test_adapt_that_helps_says_how_to_go_on(tmp_path, monkeypatch) -> None:
     assert done.exit_code == 0
     assert re.search(r"Spearman +10\.0 \[5\.0, 15\.0\] +40\.0 \[35\.0, 45\.0\]", done.stdout)
     assert re.search(r"pair accuracy +- +-", done.stdout)
+    assert "written in 0.0 minutes" in done.stdout
     assert "condsim evaluate rows.csv --model" in done.stdout
+
+
+def test_adapt_columns_are_options(tmp_path, monkeypatch) -> None:
+    read = {}
+
+    def adapt(labelled: Path, output: Path, *, dev: Path, **_: object) -> Adaptation:
+        read.update(labelled=labelled.read_text(), dev=dev.read_text())
+        return result(output, before=10, after=40)
+
+    monkeypatch.setattr(sys.modules[Adaptation.__module__], "adapt", adapt)
+    for name in ("own", "dev"):
+        (tmp_path / f"{name}.csv").write_text("left;right;same\na;b;yes\nc;d;\ne;f;no\n")
+    names = "--text1 left --text2 right --condition colour --label same".split()
+    words = ("--dev", tmp_path / "dev.csv", "--output", tmp_path / "m")
+    done = invoke(tmp_path / "own.csv", *names, *words)
+    assert done.exit_code == 0, done.exception
+    rows = "sentence1,sentence2,condition,label\na,b,colour,5.0\ne,f,colour,1.0\n"
+    assert read == {"labelled": rows, "dev": rows}
 
 
 def test_adapt_that_does_not_help_exits_with_1(tmp_path, monkeypatch) -> None:
@@ -131,7 +150,13 @@ def test_rows_of_a_table_of_one_criterion_are_drawn_to_measure_on_too(tmp_path) 
     ]
     table.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     files = draw_rows(
-        table, tmp_path, AdaptSettings(), column="text", criteria=["topic"], rows=60, progress=silent
+        table,
+        tmp_path,
+        AdaptSettings(),
+        column="text",
+        criteria=["topic"],
+        rows=60,
+        progress=silent,
     )
     texts = []
     for path in files:

@@ -103,4 +103,4 @@ def test_encode_cross_encoder_refused(file, tmp_path, tiny_backbone):
 
 
 def test_encode_help_shows_examples():
-    assert "condsim encode --file sentences.csv" in invoke("--help").stdout
+    assert "condsim encode sentences.csv" in invoke("--help").stdout

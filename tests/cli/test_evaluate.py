@@ -154,7 +154,7 @@ def test_evaluate_no_resamples_is_an_error(data):
 def test_evaluate_help_has_examples():
     result = CliRunner().invoke(APP, ["--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert result.exit_code == 0
-    assert "condsim evaluate --data dev.csv" in result.output
+    assert "condsim evaluate dev.csv" in result.output
 
 
 def test_evaluate_over_estimation_is_printed_and_in_the_json(data, tmp_path):
@@ -245,3 +245,16 @@ def test_evaluate_written_pairs_are_a_labelled_file(tmp_path):
     report = Report.from_json(tmp_path / "out.json")
     assert (report.rows, report.contrasting_pairs) == (4, 2)
     assert report.model.metrics["pair_accuracy"].value == 50
+
+
+def test_evaluate_columns_are_options(data, tmp_path):
+    own = tmp_path / "own.csv"
+    text = data.read_text().replace("sentence1,sentence2,condition,label", "left,right,about,same")
+    own.write_text(text.replace(",", "|").replace("|5", "|yes").replace("|1\n", "|no\n"))
+    names = ("--text1", "left", "--text2", "right", "--condition-column", "about")
+    options = ("--resamples", 20, "--json")
+    assert invoke(data, *options, tmp_path / "usual.json").exit_code == 0
+    result = invoke(own, *names, "--label", "same", *options, tmp_path / "own.json")
+    assert result.exit_code == 0, result.exception
+    reports = [Report.from_json(tmp_path / f"{name}.json") for name in ("usual", "own")]
+    assert reports[0].model.metrics["spearman"] == reports[1].model.metrics["spearman"]

@@ -47,7 +47,7 @@ def files(tmp_path):
 
 def test_evaluate_several_files_and_models_prints_a_row_for_each_file(files, tmp_path):
     result = invoke(
-        *(option for path in files for option in (path)),
+        *files,
         *("--model", "default", "--model", "words=word-overlap", "--resamples", 20),
         *("--json", tmp_path / "out.json", "--csv", tmp_path / "out.csv"),
     )
@@ -80,7 +80,7 @@ def test_evaluate_several_against_is_measured_too(files, tmp_path):
         (["--suite", "written", "--train", "x"], "--train is for a single model"),
         (["--model", "a", "--model", "b", "--over-estimation"], "--over-estimation is for a"),
         (["--plot", "x.png"], "give --over-estimation as well"),
-        (["--suite", "written", "other"], "--suite takes one --data"),
+        (["--suite", "written", "other"], "--suite takes one argument"),
     ],
 )
 def test_evaluate_options_that_do_not_apply_are_one_line(files, arguments, message):

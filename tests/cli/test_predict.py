@@ -120,7 +120,7 @@ def test_predict_unknown_scale_is_an_error(tmp_path):
 def test_predict_help_has_examples():
     result = CliRunner().invoke(APP, ["--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert result.exit_code == 0
-    assert "condsim predict --data csts_test.csv" in result.output
+    assert "condsim predict csts_test.csv" in result.output
 
 
 def test_predict_written_pairs_one_entry_for_each_condition(tmp_path):

@@ -521,3 +521,11 @@ def test_score_table_is_cut_after_whole_rows(tmp_path, monkeypatch):
     result = invoke("--file", file, "--table", *conditions)
     assert result.stdout.count("at 0.2") == 2
     assert "the first 2 rows" in result.stderr
+
+
+def test_score_pair_under_several_conditions_names_them():
+    words = ("--condition", ROW[2], "--condition", "the number")
+    lines = [line.split("\t") for line in invoke(*ROW[:2], *words).stdout.splitlines()]
+    assert [condition for _, condition in lines] == [ROW[2], "the number"]
+    assert float(lines[0][0]) == float(invoke(*ROW).stdout)
+    assert "not both" in str(fault(*ROW, "--condition", "the number"))

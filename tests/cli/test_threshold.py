@@ -77,3 +77,12 @@ def test_threshold_bad_input_is_one_line(tmp_path, labels, options, message):
     error = invoke(tmp_path / "in.csv", labels, *options).exception
     assert isinstance(error, InputError)
     assert message in str(error)
+
+
+def test_threshold_separator_and_columns_are_options(tmp_path):
+    rows = [f"A lamp.#{row / 300}#{'yes' if row > 20 else 'no'}" for row in range(300)]
+    (tmp_path / "in.csv").write_text("\n".join(["left#right#same", *rows, ""]), "utf-16-le")
+    options = "--text1 left --text2 right --label same --condition use --separator #".split()
+    words = [str(tmp_path / "in.csv"), *options, "--encoding", "utf-16-le"]
+    result = CliRunner().invoke(APP, words)
+    assert 0 < float(result.stdout) < 1, result.exception

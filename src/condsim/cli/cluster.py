@@ -17,16 +17,15 @@ from condsim.cli.options import (
     Separator,
     Strict,
     TextColumn,
-    check_column,
     show_table,
     write_report,
 )
-from condsim.cli.pairs import BlankRows
 from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.cli.texts import TextFile
 from condsim.data.dialect import FileFormat
-from condsim.data.files import Batch, check_file, is_table, open_writer, read_batches
+from condsim.data.files import Batch, is_table, open_writer
 from condsim.errors import InputError, require
-from condsim.types import BoolArray, IntArray
+from condsim.types import IntArray
 
 if TYPE_CHECKING:
     from condsim.search.cluster import Clusters
@@ -103,9 +102,9 @@ def cluster(
     check_outputs(output=output, plot=plot, json=json, save=save)
     conditions = condition or []
     _check_options(conditions, into, others=[k, min_size, umap, plot, json, save])
-    reader = _TextReader(file, column.strip(), FileFormat.checked(separator, encoding))
-    blank = BlankRows(strict=strict)
-    texts, present = reader.texts(blank, table=table)
+    file_format = FileFormat.checked(separator, encoding)
+    rows = TextFile(file, column, file_format, tables=table, strict=strict)
+    texts = list(rows)
     if plot is not None:
         require("matplotlib", extra="search")
 
@@ -139,7 +138,7 @@ def cluster(
                 for centres in stored.conditions
             ]
         with open_writer(output) as writer:
-            for batch in reader.grouped_batches(groupings, present):
+            for batch in _grouped_batches(rows, groupings):
                 writer.write(batch)
         if plot is not None:
             plot_clusters(results, plot, seed=seed)
@@ -147,7 +146,7 @@ def cluster(
             ClusterFile.of(results, model).save(save)
         write_report(json, _summary(results, encoder.name))
     _show(results, k, groupings)
-    blank.report("no cluster")
+    rows.blank.report("no cluster")
     print_note(f"{output}: {writer.rows} rows")
 
 
@@ -186,51 +185,23 @@ class _Grouping(NamedTuple):
         return cls(clusters.condition, clusters.labels, names)
 
 
-class _TextReader(NamedTuple):
-    """A file that is read twice: its texts, then its rows."""
-
-    file: Path
-    column: str
-    file_format: FileFormat
-
-    def batches(self) -> Iterator[Batch]:
-        """Yield the rows."""
-        return read_batches(self.file, columns=[self.column], file_format=self.file_format)
-
-    def texts(self, blank: BlankRows, *, table: bool) -> tuple[list[str], BoolArray]:
-        """Return the texts, and which rows have one; check all rows before the work."""
-        check_file(self.file)
-        check_column(self.file, self.column, self.file_format)
-        texts: list[str] = []
-        masks = []
-        for batch in self.batches():
-            if table:
-                batch.check_flat()
-            present = blank.present(batch, [self.column])
-            texts += batch.take(np.flatnonzero(present)).texts(self.column)
-            masks.append(present)
-        return texts, np.concatenate(masks)
-
-    def grouped_batches(
-        self, groupings: Sequence[_Grouping], present: BoolArray
-    ) -> Iterator[Batch]:
-        """Yield the rows with two added columns for each condition."""
-        # The row of the texts that each row of the file is, where it has a text.
-        text_rows = np.cumsum(present) - 1
-        start = 0
-        for batch in self.batches():
-            rows = range(start, start + len(batch))
-            if rows.stop > len(present):
-                raise InputError(f"{self.file}: changed while it was read. Start again.")
-            for condition, labels, names in groupings:
-                suffix = f": {condition}" if len(groupings) > 1 else ""
-                numbers = [int(labels[text_rows[row]]) if present[row] else None for row in rows]
-                batch[f"cluster{suffix}"] = numbers
-                batch[f"cluster_name{suffix}"] = [
-                    "" if number is None or number < 0 else names[number] for number in numbers
-                ]
-            start = rows.stop
-            yield batch
+def _grouped_batches(file: TextFile, groupings: Sequence[_Grouping]) -> Iterator[Batch]:
+    """Yield the rows with two added columns for each condition."""
+    # The index among the texts of each row, where it has a text.
+    text_index = np.cumsum(file.present) - 1
+    for batch, rows in file.batches():
+        present = file.present[rows]
+        for condition, labels, names in groupings:
+            suffix = f": {condition}" if len(groupings) > 1 else ""
+            row_labels = np.where(present, labels[text_index[rows]], -1).tolist()
+            batch[f"cluster{suffix}"] = [
+                label if has_text else None
+                for label, has_text in zip(row_labels, present, strict=True)
+            ]
+            batch[f"cluster_name{suffix}"] = [
+                names[label] if label >= 0 else "" for label in row_labels
+            ]
+        yield batch
 
 
 def _summary(results: Sequence[Clusters], model: str) -> dict[str, object]:

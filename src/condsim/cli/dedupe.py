@@ -14,18 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from condsim.cli.options import Encoding, Model, Separator, Strict, TextColumn, check_column
-from condsim.cli.pairs import BlankRows
+from condsim.cli.options import Encoding, Model, Separator, Strict, TextColumn
 from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.cli.texts import TextFile
 from condsim.data.dialect import FileFormat
-from condsim.data.files import (
-    Batch,
-    column_names,
-    is_table,
-    open_writer,
-    read_batches,
-    write_records,
-)
+from condsim.data.files import column_names, is_table, open_writer, write_records
 from condsim.data.row import Row, unique_names
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
@@ -42,53 +35,14 @@ _ADDED = ("group", "row", "kept", "score")
 _REVIEW_COLUMNS = ("row1", "row2", "score", "text1", "text2", "duplicate")
 
 
-class _TextFile:
-    """Texts of a file that is read several times; the first time, all rows are checked.
-
-    Attributes:
-        present: Which rows have a text, ``(rows,)``.
-        ages: Age of each text, the newest the highest, if rows are kept by age.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        column: str,
-        file_format: FileFormat,
-        *,
-        newest: str | None,
-        tables: bool,
-        strict: bool,
-    ) -> None:
-        self.path, self.column, self.file_format = path, column, file_format
-        self.blank = BlankRows(strict=strict)
-        self.ages = array("d")
-        kinds: dict[str, str] = {}
-        masks = []
-        columns = (column,) if newest in (None, column) else (column, str(newest))
-        for batch in read_batches(path, columns=columns, file_format=file_format):
-            if tables:
-                batch.check_flat()
-            present = self.blank.present(batch, [column])
-            masks.append(present)
-            for row in batch.take(np.flatnonzero(present)).rows:
-                row.text(column)
-                if newest is not None:
-                    self.ages.append(_age(row, newest, kinds))
-        self.present: BoolArray = np.concatenate(masks)
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the texts."""
-        for batch, rows in self.batches():
-            yield from batch.take(np.flatnonzero(self.present[rows])).texts(self.column)
-
-    def batches(self) -> Iterator[tuple[Batch, slice]]:
-        """Yield batches of all rows, and their place among the rows of the file."""
-        start = 0
-        rows = read_batches(self.path, columns=(self.column,), file_format=self.file_format)
-        for batch in rows:
-            yield batch, slice(start, start + len(batch))
-            start += len(batch)
+def _ages(texts: TextFile, column: str) -> array[float]:
+    """Return the age of each text, the newest the highest."""
+    ages = array("d")
+    kinds: dict[str, str] = {}
+    for batch, rows in texts.batches(column):
+        for row in batch.take(np.flatnonzero(texts.present[rows])).rows:
+            ages.append(_age(row, column, kinds))
+    return ages
 
 
 def _age(row: Row, column: str, kinds: dict[str, str]) -> float:
@@ -120,7 +74,7 @@ def _age(row: Row, column: str, kinds: dict[str, str]) -> float:
     return age
 
 
-def _group_records(texts: _TextFile, duplicates: Duplicates) -> Iterator[Record]:
+def _group_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
     """Yield rows that have duplicates, group by group, the kept row first, by a spool file."""
     row_of = np.flatnonzero(texts.present)
     members = np.flatnonzero(duplicates.sizes[duplicates.kept_row] > 1)
@@ -222,21 +176,20 @@ def dedupe(
         raise InputError("--review-from must be below --at-least.")
     check_outputs(output=output, groups=groups, review=review)
     file_format = FileFormat.checked(separator, encoding)
-    check_column(file, column, file_format)
     from condsim.search.dedupe import find_duplicates
 
     outputs = (output, groups, review)
     tables = any([path is not None and is_table(path) for path in outputs])
-    column = column.strip()
     with long_work(log=None, resume="Nothing was written.") as progress:
-        texts = _TextFile(file, column, file_format, newest=newest, tables=tables, strict=strict)
+        texts = TextFile(file, column, file_format, tables=tables, strict=strict)
+        ages = _ages(texts, newest) if newest else None
         duplicates = find_duplicates(
             texts,
             load_scorer(model),
             condition,
             at_least=at_least,
             overall=and_overall,
-            keep=texts.ages if newest else "longest" if keep == "longest" else "first",
+            keep=ages or ("longest" if keep == "longest" else "first"),
             chain=chain,
             to=to,
             review_from=review_from,
@@ -258,7 +211,7 @@ def dedupe(
     texts.blank.report("no group")
 
 
-def _review_records(texts: _TextFile, duplicates: Duplicates) -> Iterator[Record]:
+def _review_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
     """Yield the pairs for a person to decide, with both texts and an empty column to fill in."""
     row_of = np.flatnonzero(texts.present)
     reviewed = {row for pair in duplicates.review for row in pair[:2]}

@@ -1,4 +1,4 @@
-"""Files of text pairs as people have them: any column names, conditions given once, blank cells."""
+"""Files of text pairs as people have them: any column names, conditions given once."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from condsim.cli.process import print_note
 from condsim.data.decoding import PeekedStream
 from condsim.data.dialect import FileFormat
 from condsim.data.files import ROWS_PER_BATCH, Batch, column_names, read_batches
@@ -18,9 +15,6 @@ from condsim.data.formats import STANDARD_INPUT
 from condsim.data.labels import read_labels
 from condsim.data.row import join_names
 from condsim.errors import InputError
-from condsim.types import BoolArray
-
-_MAX_LISTED_ROWS = 3
 
 
 class PairOptions(NamedTuple):
@@ -170,37 +164,3 @@ def labelled_rows(
             condition = None if conditions is None else conditions[index - row]
             yield *texts, condition, float(labels[index])
         row += len(batch)
-
-
-class BlankRows:
-    """Rows that lack a text; they are skipped and counted, or rejected."""
-
-    def __init__(self, *, strict: bool) -> None:
-        self.strict = strict
-        self.count = 0
-        self._first: list[int] = []
-
-    def present(self, batch: Batch, columns: Sequence[str]) -> BoolArray:
-        """Return which rows of a batch have a text in each column, ``(n,)``."""
-        present = np.ones(len(batch), np.bool_)
-        if self.strict:
-            return present
-        for index, row in enumerate(batch.rows):
-            cells = [row.cells[name] for name in columns]
-            if any(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in cells):
-                present[index] = False
-                self.count += 1
-                if len(self._first) < _MAX_LISTED_ROWS:
-                    self._first.append(row.number)
-        return present
-
-    def report(self, consequence: str) -> None:
-        """Print a line on the skipped rows, if there are any."""
-        if not self.count:
-            return
-        numbers = ", ".join(map(str, self._first))
-        more = ", ..." if self.count > len(self._first) else ""
-        rows = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
-        print_note(
-            f"{rows} no text and thus {consequence} (row {numbers}{more}); --strict stops there."
-        )

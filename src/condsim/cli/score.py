@@ -29,8 +29,9 @@ from condsim.cli.options import (
     check_engine,
     revision_of,
 )
-from condsim.cli.pairs import BlankRows, PairColumns, PairOptions, open_pairs, pair_arguments
+from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
 from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.cli.texts import BlankRows
 from condsim.data.files import ROWS_PER_BATCH, Batch, is_table, open_writer
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
