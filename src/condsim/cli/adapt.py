@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from condsim.cli.options import (
-    Condition,
-    ConditionColumn,
-    Encoding,
-    LabelColumn,
-    Positive,
-    Separator,
-    Text1,
-    Text2,
-    TextColumn,
-)
+from condsim.cli import options
 from condsim.cli.pairs import PairOptions, labelled_rows
 from condsim.cli.process import long_work
 from condsim.data.dialect import DETECTED, FileFormat
@@ -47,13 +37,13 @@ def adapt(
         Path | None,
         typer.Option(help="Labelled pairs to measure on, instead of a share of the rows."),
     ] = None,
-    text1: Text1 = "sentence1",
-    text2: Text2 = "sentence2",
-    condition_column: ConditionColumn = "condition",
-    condition: Condition = None,
-    label: LabelColumn = "label",
-    positive: Positive = None,
-    column: TextColumn = "text",
+    text1: options.Text1 = "sentence1",
+    text2: options.Text2 = "sentence2",
+    condition_column: options.ConditionColumn = "condition",
+    condition: options.Condition = None,
+    label: options.LabelColumn = "label",
+    positive: options.Positive = None,
+    column: options.TextColumn = "text",
     criteria: Annotated[
         list[str] | None,
         typer.Option(
@@ -83,8 +73,8 @@ def adapt(
     force: Annotated[
         bool, typer.Option("--force", help="Write the model even if it does no better.")
     ] = False,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Adapt the model to your own criteria, from 50 to 2,000 labelled pairs.
 

@@ -10,16 +10,7 @@ import numpy as np
 import typer
 
 from condsim import __version__
-from condsim.cli.options import (
-    Encoding,
-    JsonFile,
-    Model,
-    Separator,
-    Strict,
-    TextColumn,
-    show_table,
-    write_report,
-)
+from condsim.cli import options
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.cli.texts import TextFile
 from condsim.data.dialect import FileFormat
@@ -45,7 +36,7 @@ def cluster(
             "Repeatable; two or more are compared."
         ),
     ] = None,
-    column: TextColumn = "text",
+    column: options.TextColumn = "text",
     k: Annotated[
         str | None,
         typer.Option(
@@ -64,19 +55,19 @@ def cluster(
     umap: Annotated[
         bool, typer.Option("--umap", help="Reduce the embeddings by UMAP first.")
     ] = False,
-    model: Model = None,
+    model: options.Model = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of k-means and UMAP.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Also draw the texts: a PNG file.")] = None,
-    json: JsonFile = None,
+    json: options.JsonFile = None,
     save: Annotated[
         Path | None, typer.Option(help="Also write the clusters to this file, for --into.")
     ] = None,
     into: Annotated[
         Path | None, typer.Option(help="Put the texts into the clusters of a file of --save.")
     ] = None,
-    strict: Strict = False,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    strict: options.Strict = False,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Group the texts of a file by a criterion that you name.
 
@@ -144,7 +135,7 @@ def cluster(
             plot_clusters(results, plot, seed=seed)
         if save is not None:
             ClusterFile.of(results, model).save(save)
-        write_report(json, _summary(results, encoder.name))
+        options.write_report(json, _summary(results, encoder.name))
     _show(results, k, groupings)
     rows.blank.report("no cluster")
     print_note(f"{output}: {writer.rows} rows")
@@ -234,7 +225,9 @@ def _show_sizes(groupings: Sequence[_Grouping]) -> None:
         rows = list(
             zip([str(number) for number in range(len(names))], sizes[1:], names, strict=True)
         )
-        show_table(("", "texts", "name"), [*rows, ("", sizes[0], "in no cluster")], title=condition)
+        options.show_table(
+            ("", "texts", "name"), [*rows, ("", sizes[0], "in no cluster")], title=condition
+        )
 
 
 def _show_clusters(clusters: Clusters, k: str | None) -> None:
@@ -289,7 +282,7 @@ def _show_cross_table(first: Clusters, second: Clusters) -> None:
         :_COLUMNS_OF_CROSS_TABLE
     ]
     rows = [row for row in range(len(counts)) if counts[row].any()][:_CLUSTERS_IN_TABLE]
-    show_table(
+    options.show_table(
         ("", *(_heading(second, column, words=1) for column in columns)),
         [
             (_heading(first, row, words=3), *(f"{n:,}" if n else "" for n in counts[row, columns]))

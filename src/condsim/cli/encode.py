@@ -13,19 +13,7 @@ import numpy as np
 import typer
 from numpy.lib import format as npy
 
-from condsim.cli.options import (
-    Condition,
-    ConditionColumn,
-    Encoding,
-    Engine,
-    Model,
-    RayAddress,
-    RayWorkers,
-    Separator,
-    check_column,
-    check_engine,
-    revision_of,
-)
+from condsim.cli import options
 from condsim.cli.process import print_note
 from condsim.data.dialect import FileFormat
 from condsim.data.files import check_file, column_names, read_batches
@@ -51,7 +39,7 @@ class _TextColumns(NamedTuple):
     def batches(self, file: Path) -> Iterator[TextBatch]:
         """Yield the texts and conditions of a file."""
         file_format = FileFormat.checked(self.separator, self.encoding)
-        check_column(file, self.column, file_format)
+        options.check_column(file, self.column, file_format)
         column, condition_column = self.column.strip(), self.condition_column.strip()
         reads = not self.plain and self.condition is None
         names = column_names(file, file_format)
@@ -134,20 +122,20 @@ def encode(
     column: Annotated[
         str, typer.Option(help="Column of the texts, such as sentence1 in a file of pairs.")
     ] = "sentence",
-    condition: Condition = None,
-    condition_column: ConditionColumn = "condition",
-    model: Model = None,
+    condition: options.Condition = None,
+    condition_column: options.ConditionColumn = "condition",
+    model: options.Model = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Encode the texts without a condition.")
     ] = False,
     float16: Annotated[
         bool, typer.Option("--float16", help="Write float16: half the bytes, about 3 digits.")
     ] = False,
-    separator: Separator = None,
-    encoding: Encoding = None,
-    engine: Engine = "local",
-    address: RayAddress = None,
-    workers: RayWorkers = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    engine: options.Engine = "local",
+    address: options.RayAddress = None,
+    workers: options.RayWorkers = None,
 ) -> None:
     """Encode texts, each under its condition.
 
@@ -163,7 +151,7 @@ def encode(
 
     `condsim encode 'texts/part-*.csv' --engine ray --output embeddings`
     """
-    check_engine(engine, address, workers)
+    options.check_engine(engine, address, workers)
     if plain and condition is not None:
         raise InputError("Give either --condition or --plain, not both.")
     columns = _TextColumns(column, condition_column, condition, plain, separator, encoding)
@@ -178,7 +166,7 @@ def encode(
         file,
         output,
         work,
-        settings={"command": "encode", "model": revision_of(model), **settings},
+        settings={"command": "encode", "model": options.revision_of(model), **settings},
         suffix=".npy",
         address=address,
         workers=workers,

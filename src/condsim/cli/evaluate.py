@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from condsim.cli.options import (
-    Condition,
-    ConditionColumn,
-    Encoding,
-    JsonFile,
-    LabelColumn,
-    Positive,
-    Resamples,
-    Separator,
-    Text1,
-    Text2,
-)
+from condsim.cli import options
 from condsim.cli.pairs import PairOptions, labelled_rows
 from condsim.cli.process import check_outputs, long_work
 from condsim.errors import InputError, require
@@ -49,12 +38,12 @@ def evaluate(
             show_default="the default model",
         ),
     ] = None,
-    text1: Text1 = "sentence1",
-    text2: Text2 = "sentence2",
-    condition_column: ConditionColumn = "condition",
-    condition: Condition = None,
-    label: LabelColumn = "label",
-    positive: Positive = None,
+    text1: options.Text1 = "sentence1",
+    text2: options.Text2 = "sentence2",
+    condition_column: options.ConditionColumn = "condition",
+    condition: options.Condition = None,
+    label: options.LabelColumn = "label",
+    positive: options.Positive = None,
     suite: Annotated[
         str | None,
         typer.Option(
@@ -85,9 +74,9 @@ def evaluate(
             help="File to fit the baselines on.", show_default="out of fold on the data file itself"
         ),
     ] = None,
-    resamples: Resamples = 1000,
+    resamples: options.Resamples = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples and the folds.")] = 0,
-    json: JsonFile = None,
+    json: options.JsonFile = None,
     csv: Annotated[
         Path | None,
         typer.Option(
@@ -111,8 +100,8 @@ def evaluate(
             "--against model first."
         ),
     ] = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Measure a model on labelled rows, or several models on several files.
 

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from condsim.cli.options import (
-    Condition,
-    ConditionColumn,
-    Encoding,
-    Model,
-    Scale,
-    Separator,
-    Text1,
-    Text2,
-)
+from condsim.cli import options
 from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, open_writer
@@ -37,12 +28,12 @@ _SINGLE_FILES = (".html", ".json", *PICTURES)
 
 
 def _explained(
-    scorer: PairScorer, texts: tuple[str, str, str], options: dict[str, Any]
+    scorer: PairScorer, texts: tuple[str, str, str], settings: dict[str, Any]
 ) -> Explanation:
     """Explain a pair, with what the labelling functions read from it."""
     from condsim.rows.teach import function_answers
 
-    return scorer.explain(*texts, read=function_answers, **options)
+    return scorer.explain(*texts, read=function_answers, **settings)
 
 
 def _pairs(batch: Batch, columns: PairColumns) -> Iterator[tuple[str, str, str]]:
@@ -59,7 +50,7 @@ def _pairs(batch: Batch, columns: PairColumns) -> Iterator[tuple[str, str, str]]
 
 
 def _explain_file(
-    file: Path, output: Path, pairs: PairOptions, *, model: str | None, options: dict[str, Any]
+    file: Path, output: Path, pairs: PairOptions, *, model: str | None, settings: dict[str, Any]
 ) -> None:
     """Explain each row of a file into another, which keeps all columns."""
 
@@ -83,7 +74,7 @@ def _explain_file(
         for batch, texts in batches():
             explanations = []
             for row_texts in texts:
-                explanations.append(_explained(scorer, row_texts, options).to_dict())
+                explanations.append(_explained(scorer, row_texts, settings).to_dict())
                 progress("explain", writer.rows + len(explanations), total)
             batch["explanation"] = explanations
             writer.write(batch)
@@ -121,23 +112,23 @@ def explain(
             help="File of pairs to explain: CSV, TSV, JSONL or Parquet; - is standard input."
         ),
     ] = None,
-    text1: Text1 = "sentence1",
-    text2: Text2 = "sentence2",
-    condition_column: ConditionColumn = "condition",
-    condition_of_all: Condition = None,
+    text1: options.Text1 = "sentence1",
+    text2: options.Text2 = "sentence2",
+    condition_column: options.ConditionColumn = "condition",
+    condition_of_all: options.Condition = None,
     output: Annotated[
         Path | None,
         typer.Option(help="File to write: .html, .json, .png, .svg or .pdf; .jsonl with --file."),
     ] = None,
-    model: Model = None,
-    scale: Scale = "unit",
+    model: options.Model = None,
+    scale: options.Scale = "unit",
     top: Annotated[int, typer.Option(min=0, help="Number of words to list.")] = 5,
     samples: Annotated[
         int, typer.Option(min=1, help="Maximum number of subsets of words to score for each text.")
     ] = SAMPLES,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the drawn subsets.")] = 0,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Explain a score: which words of each text carry it under the condition.
 
@@ -153,7 +144,7 @@ def explain(
 
     `condsim explain --file pairs.csv --output explained.jsonl`
     """
-    options: dict[str, Any] = {"scale": scale, "samples": samples, "seed": seed}
+    settings: dict[str, Any] = {"scale": scale, "samples": samples, "seed": seed}
     conditions = () if condition_of_all is None else (condition_of_all,)
     pair, file = pair_arguments(sentence1, sentence2, condition, conditions, file)
     if file is not None:
@@ -161,13 +152,13 @@ def explain(
             raise InputError("A file of pairs needs --output.")
         _check_suffix(output, _JSON_LINES)
         pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
-        _explain_file(file, output, pairs, model=model, options=options)
+        _explain_file(file, output, pairs, model=model, settings=settings)
         return
     assert pair is not None
     texts = (*pair[:2], pair[2][0])
     if output is not None:
         _check_suffix(output, _SINGLE_FILES)
-    explanation = _explained(load_scorer(model), texts, options)
+    explanation = _explained(load_scorer(model), texts, settings)
     if output is None:
         from condsim.console import Terminal
 

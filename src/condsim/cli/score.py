@@ -12,23 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 import typer
 
-from condsim.cli.options import (
-    ConditionColumn,
-    Conditions,
-    Device,
-    Encoding,
-    Engine,
-    Model,
-    RayAddress,
-    RayWorkers,
-    Scale,
-    Separator,
-    Strict,
-    Text1,
-    Text2,
-    check_engine,
-    revision_of,
-)
+from condsim.cli import options
 from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.cli.texts import BlankRows
@@ -62,10 +46,10 @@ class _Scoring(NamedTuple):
 class _ScoredFile:
     """Batches of a file with their scores; the model is loaded after the first batch is read."""
 
-    def __init__(self, file: Path, options: _Scoring, *, size: int | None = None) -> None:
-        self.options = options
-        self.blank = BlankRows(strict=options.strict)
-        self.columns, self._batches = open_pairs(file, options.pairs, size=size or ROWS_PER_BATCH)
+    def __init__(self, file: Path, scoring: _Scoring, *, size: int | None = None) -> None:
+        self.scoring = scoring
+        self.blank = BlankRows(strict=scoring.strict)
+        self.columns, self._batches = open_pairs(file, scoring.pairs, size=size or ROWS_PER_BATCH)
 
     def batches(
         self, progress: ProgressDisplay | None = None, *, table: bool = False
@@ -97,10 +81,10 @@ class _ScoredFile:
     def _load(self) -> PairScorer:
         from condsim.model.embedding import EmbeddingScorer
 
-        scorer = load_scorer(self.options.model, device=self.options.device)
+        scorer = load_scorer(self.scoring.model, device=self.scoring.device)
         if isinstance(scorer, EmbeddingScorer):
             scorer.set_cache_size(_CACHED_VECTORS)
-        elif self.options.applicability:
+        elif self.scoring.applicability:
             raise ModelError(f"{scorer.name} gives scores only; --applicability needs embeddings.")
         return scorer
 
@@ -110,8 +94,8 @@ class _ScoredFile:
         rows = np.flatnonzero(present)
         texts = batch if present.all() else batch.take(rows)
         sentences1, sentences2, row_conditions = columns.texts(texts)
-        functions = {"score": partial(scorer.score, scale=self.options.scale)}
-        if self.options.applicability:
+        functions = {"score": partial(scorer.score, scale=self.scoring.scale)}
+        if self.scoring.applicability:
             functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
         for condition in columns.conditions or (None,):
             suffix = f": {condition}" if len(columns.conditions) > 1 else ""
@@ -124,12 +108,12 @@ class _ScoredFile:
 
 
 def _score_to_file(
-    file: Path, output: Path, options: _Scoring, progress: ProgressDisplay | None = None
+    file: Path, output: Path, scoring: _Scoring, progress: ProgressDisplay | None = None
 ) -> None:
     """Score a file into another, whose suffix decides the format."""
     check_outputs(output=output)
     table = output.suffix.lower() != ".parquet" and is_table(output)
-    scored = _ScoredFile(file, options)
+    scored = _ScoredFile(file, scoring)
     with open_writer(output) as writer:
         for batch in scored.batches(progress, table=table):
             writer.write(batch)
@@ -137,28 +121,28 @@ def _score_to_file(
     print_note(f"{output}: {writer.rows} rows scored")
 
 
-def _print_rows(file: Path, options: _Scoring) -> None:
+def _print_rows(file: Path, scoring: _Scoring) -> None:
     """Print a scored file as tab-separated rows."""
     with long_work(log=None, resume="The rows printed so far are not all.") as progress:
-        scored = _ScoredFile(file, options)
+        scored = _ScoredFile(file, scoring)
         with open_writer(sys.stdout) as writer:
             for batch in scored.batches(None if sys.stdout.isatty() else progress, table=True):
                 writer.write(batch)
     scored.print_notes()
 
 
-def _show_table(file: Path, options: _Scoring) -> None:
+def _show_table(file: Path, scoring: _Scoring) -> None:
     """Print each pair of texts once, and below it its conditions with their scores as bars."""
     from condsim.console import Terminal
 
-    scored = _ScoredFile(file, options, size=_ROWS_OF_TABLE + 1)
+    scored = _ScoredFile(file, scoring, size=_ROWS_OF_TABLE + 1)
     batch = next(scored.batches())
     console = Terminal(highlight=False)
     lines = _table_lines(batch, scored.columns)
     width = min(40, max(len(condition) for _, condition, _ in lines))
     for pair, group in groupby(lines, key=lambda line: line[0]):
         scores = [(condition, score) for _, condition, score in group]
-        _print_pair(console, pair, scores, scale=options.scale, width=width)
+        _print_pair(console, pair, scores, scale=scoring.scale, width=width)
     scored.print_notes()
     if len(batch) > _ROWS_OF_TABLE:
         print_note(f"These are the first {_ROWS_OF_TABLE} rows; --output FILE writes all of them.")
@@ -222,10 +206,10 @@ def score(
             "--engine ray, a glob pattern.",
         ),
     ] = None,
-    text1: Text1 = "sentence1",
-    text2: Text2 = "sentence2",
-    condition_column: ConditionColumn = "condition",
-    conditions: Conditions = None,
+    text1: options.Text1 = "sentence1",
+    text2: options.Text2 = "sentence2",
+    condition_column: options.ConditionColumn = "condition",
+    conditions: options.Conditions = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -233,16 +217,16 @@ def score(
             "a folder.",
         ),
     ] = None,
-    model: Model = None,
-    device: Device = None,
-    scale: Scale = "unit",
+    model: options.Model = None,
+    device: options.Device = None,
+    scale: options.Scale = "unit",
     applicability: Annotated[
         bool,
         typer.Option("--applicability", help="Also add how likely the condition applies."),
     ] = False,
-    strict: Strict = False,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    strict: options.Strict = False,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     table: Annotated[
         bool | None,
         typer.Option(
@@ -251,9 +235,9 @@ def score(
             show_default="a table on a terminal",
         ),
     ] = None,
-    engine: Engine = "local",
-    address: RayAddress = None,
-    workers: RayWorkers = None,
+    engine: options.Engine = "local",
+    address: options.RayAddress = None,
+    workers: options.RayWorkers = None,
 ) -> None:
     """Score how similar two sentences are with respect to a condition.
 
@@ -276,7 +260,7 @@ def score(
 
     `condsim score --engine ray --file 's3://bucket/pairs/part-*.parquet' --output s3://bucket/scored`
     """
-    check_engine(engine, address, workers)
+    options.check_engine(engine, address, workers)
     pair, file = pair_arguments(sentence1, sentence2, condition, conditions or (), file)
     if pair is not None:
         if output is not None or table is not None or engine != "local":
@@ -298,34 +282,34 @@ def score(
     pairs = PairOptions(
         text1, text2, condition_column, tuple(conditions or ()), separator, encoding
     )
-    options = _Scoring(pairs, model, device, scale, applicability, strict)
+    scoring = _Scoring(pairs, model, device, scale, applicability, strict)
     if engine == "ray":
         from condsim.cli.parts import work_on_parts
 
         work_on_parts(
             file,
             output,
-            partial(_score_to_file, options=options),
-            settings=_part_settings(options),
+            partial(_score_to_file, scoring=scoring),
+            settings=_part_settings(scoring),
             address=address,
             workers=workers,
             device=device,
         )
     elif output is not None:
         with long_work(log=None, resume="Nothing was written.") as progress:
-            _score_to_file(file, output, options, progress)
+            _score_to_file(file, output, scoring, progress)
     elif sys.stdout is None:
         raise InputError("Standard output is closed; give --output the name of a file.")
     elif (sys.stdout.isatty() and not applicability) if table is None else table:
-        _show_table(file, options)
+        _show_table(file, scoring)
     else:
-        _print_rows(file, options)
+        _print_rows(file, scoring)
 
 
-def _part_settings(options: _Scoring) -> dict[str, object]:
+def _part_settings(scoring: _Scoring) -> dict[str, object]:
     """Return what the parts of one output must have in common."""
     defaults = {**PairOptions()._asdict(), "applicability": False, "strict": False}
-    values = {**options.pairs._asdict(), **options._asdict()}
+    values = {**scoring.pairs._asdict(), **scoring._asdict()}
     changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
-    model = revision_of(options.model)
-    return {"command": "score", "model": model, "scale": options.scale, **changed}
+    model = options.revision_of(scoring.model)
+    return {"command": "score", "model": model, "scale": scoring.scale, **changed}

@@ -26,8 +26,9 @@ _FILE_OPTIONS = ("--file", "--data")
 _OPTION_ALIASES = {"--text": "--column"}
 # Formats of files on standard output, of --output by command: others write folders.
 _SUFFIXES = {"json": ".json", "csv": ".csv", "predictions": ".csv", "plot": ".png", "save": ".json"}
-_OUTPUT_SUFFIXES = {"predict": ".json", "explain": ".jsonl", "encode": ".npy", "criteria": ".csv"}
+_OUTPUT_SUFFIXES = {"predict": ".json", "explain": ".jsonl", "encode": ".npy"}
 _TABLE_COMMANDS = ("score", "cluster", "dedupe")
+_CSV_COMMANDS = ("criteria", "weak", "counter_edits", "teach", "answers", "filter_pairs")
 _STANDARD = Path("-")
 # The streams that temporary files stand for, by path.
 _stream_names: dict[str, str] = {}
@@ -77,13 +78,12 @@ def standard_streams(command: str, options: Mapping[str, Any]) -> Iterator[dict[
     replaced = dict(options)
     with ExitStack() as stack:
         for name, value in options.items():
-            standard = value == _STANDARD or (isinstance(value, list) and _STANDARD in value)
             # One pair after the other is scored as it comes.
-            if not standard or (command == "score" and name == "file"):
+            if not _has_standard(value, name) or (command == "score" and name != "output"):
                 continue
             if name not in OUTPUT_PARAMETERS:
                 path = stack.enter_context(_input_file())
-                replaced[name] = [path] if isinstance(value, list) else path
+                replaced[name] = {list: [path], str: str(path)}.get(type(value), path)
             elif suffix := _output_suffix(command, name):
                 replaced[name] = stack.enter_context(_output_file(suffix, hide=name == "json"))
         try:
@@ -93,10 +93,19 @@ def standard_streams(command: str, options: Mapping[str, Any]) -> Iterator[dict[
             raise
 
 
+def _has_standard(value: object, name: str) -> bool:
+    # A file of pairs may take the place of the first text.
+    if name == "sentence1":
+        return value == "-"
+    return value == _STANDARD or (isinstance(value, list) and _STANDARD in value)
+
+
 def _output_suffix(command: str, name: str) -> str | None:
     """Return the format of an output on a stream; None if it is a folder."""
     if name != "output":
         return _SUFFIXES.get(name, ".tsv")
+    if command in _CSV_COMMANDS:
+        return ".csv"
     return ".tsv" if command in _TABLE_COMMANDS else _OUTPUT_SUFFIXES.get(command)
 
 

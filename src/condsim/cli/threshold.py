@@ -9,17 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from condsim.cli.options import (
-    Condition,
-    ConditionColumn,
-    Encoding,
-    LabelColumn,
-    Model,
-    Positive,
-    Separator,
-    Text1,
-    Text2,
-)
+from condsim.cli import options
 from condsim.cli.pairs import PairOptions, open_pairs
 from condsim.cli.process import print_note
 from condsim.data.labels import read_labels
@@ -30,18 +20,18 @@ from condsim.loading import load_scorer
 
 def threshold(
     labelled: Annotated[Path, typer.Argument(help="File of labelled pairs.")],
-    text1: Text1 = "sentence1",
-    text2: Text2 = "sentence2",
-    condition_column: ConditionColumn = "condition",
-    condition: Condition = None,
-    label: LabelColumn = "label",
-    positive: Positive = None,
+    text1: options.Text1 = "sentence1",
+    text2: options.Text2 = "sentence2",
+    condition_column: options.ConditionColumn = "condition",
+    condition: options.Condition = None,
+    label: options.LabelColumn = "label",
+    positive: options.Positive = None,
     precision: Annotated[
         float, typer.Option(help="Share of pairs above the threshold that must be alike.")
     ] = 0.95,
-    model: Model = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    model: options.Model = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Find the lowest score from which pairs are alike, with a promised precision.
 
@@ -61,14 +51,14 @@ def threshold(
     if not 0 < precision < 1:
         raise InputError(f"--precision must be above 0 and below 1; got {precision}.")
     conditions = () if condition is None else (condition,)
-    options = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
-    labels = read_labels(labelled, label, positive=positive, file_format=options.file_format)
+    pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
+    labels = read_labels(labelled, label, positive=positive, file_format=pairs.file_format)
     if not labels.alike.any():
         raise InputError(
             f"{labelled}: no row is labelled alike. Give --positive the lowest label that counts "
             "as alike, or label more."
         )
-    columns, batches = open_pairs(labelled, options)
+    columns, batches = open_pairs(labelled, pairs)
     scorer = load_scorer(model)
     scores = array("f")
     row = 0
