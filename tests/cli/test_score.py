@@ -163,19 +163,13 @@ def written(path):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("in.csv", TSV.replace("\t", ",")),
-        ("in.csv", "\n\r\n\n" + TSV.replace("\t", ",")),
         ("in.csv.gz", TSV.replace("\t", ",")),
-        ("in.tsv", "\ufeff" + TSV),
-        ("in.tsv", "\n\n" + TSV),
-        ("in.tsv.gz", TSV),
-        ("in.jsonl", JSONL),
+        ("in.tsv", "\ufeff\n" + TSV),
         ("in.jsonl", "\n \n" + JSONL),
-        ("in.jsonl.gz", "\n" + JSONL),
         ("in.parquet", None),
     ],
 )
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize("suffix", [".tsv", ".jsonl"])
 def test_score_columns_of_every_format_kept_in_order(tmp_path, numbers, name, content, suffix):
     file, output = tmp_path / name, tmp_path / f"out{suffix}"
     if content is None:

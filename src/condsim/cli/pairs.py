@@ -95,7 +95,7 @@ def pair_arguments(
 
 
 def _is_file(text: str) -> bool:
-    # A long text is no possible name.
+    # A long text is not a possible name.
     with suppress(OSError, ValueError):
         return text == "-" or Path(text).is_file()
     return False

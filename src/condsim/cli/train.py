@@ -33,7 +33,7 @@ def train(
     `condsim train recipes/minilm/bi.yaml --set train=data/written/train.txt --set
     dev=data/written/dev.txt --set epochs=1 --output runs/written`
 
-    With files of your own:
+    With your own files:
 
     `condsim train recipes/minilm/bi.yaml --output runs/bi`
 
