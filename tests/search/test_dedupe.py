@@ -126,7 +126,7 @@ def test_find_duplicates_keep_rule_chooses_the_row(keep, kept):
 
 
 def test_find_duplicates_keep_that_is_no_number_refused():
-    with pytest.raises(InputError, match="'keep' must have a number for each text"):
+    with pytest.raises(InputError, match="'keep' must have a number for each of"):
         duplicates(["0 0", "1 0"], keep=["2026-01-01", "2026-01-02"])
 
 

@@ -191,6 +191,12 @@ class ClusterCentres(Settings):
         centres: Mean embedding of each, ``(k, dimension)``.
         radii: Distance of its furthest text from it, ``(k,)``; None where every text is in a
             cluster.
+
+    Example:
+        >>> texts = ["A red car.", "A red bus.", "A black cat.", "A black dog."]
+        >>> clusters = cluster(texts, "the colour", k=2)
+        >>> bool(clusters.centres().assign(["A red van."])[0] == clusters.labels[0])
+        True
     """
 
     condition: str | None

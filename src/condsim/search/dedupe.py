@@ -281,12 +281,9 @@ class _DistinctTexts:
         try:
             ranks = np.asarray(keep, np.float64)
         except (TypeError, ValueError):
-            raise InputError("'keep' must have a number for each text.") from None
+            ranks = np.empty(0)
         if ranks.shape != self.lengths.shape or np.isnan(ranks).any():
-            raise InputError(
-                f"'keep' must have a number for each of the {len(self.lengths)} texts; got the "
-                f"shape {ranks.shape} with {int(np.isnan(ranks).sum())} missing."
-            )
+            raise InputError(f"'keep' must have a number for each of {len(self.lengths)} texts.")
         return ranks
 
 
