@@ -83,7 +83,7 @@ def standard_streams(command: str, options: Mapping[str, Any]) -> Iterator[dict[
                 continue
             if name not in OUTPUT_PARAMETERS:
                 path = stack.enter_context(_input_file())
-                replaced[name] = {list: [path], str: str(path)}.get(type(value), path)
+                replaced[name] = [path] if isinstance(value, list) else type(value)(path)
             elif suffix := _output_suffix(command, name):
                 replaced[name] = stack.enter_context(_output_file(suffix, hide=name == "json"))
         try:
