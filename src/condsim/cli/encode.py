@@ -16,7 +16,7 @@ from numpy.lib import format as npy
 from condsim.cli import options
 from condsim.cli.process import print_note
 from condsim.data.dialect import FileFormat
-from condsim.data.files import check_file, column_names, read_batches
+from condsim.data.files import ROWS_PER_BATCH, check_file, column_names, read_batches
 from condsim.errors import InputError
 from condsim.io import replacing
 from condsim.loading import load_encoder
@@ -49,7 +49,9 @@ class _TextColumns(NamedTuple):
                 "--condition-column, or --plain to encode texts as a whole."
             )
         columns = (column, condition_column) if reads else (column,)
-        for batch in read_batches(file, columns=columns, file_format=file_format):
+        for batch in read_batches(
+            file, columns=columns, size=ROWS_PER_BATCH, file_format=file_format
+        ):
             conditions: list[str] | str | None = self.condition
             if reads:
                 conditions = batch.texts(condition_column, is_condition=True)

@@ -283,7 +283,9 @@ class _DistinctTexts:
         except (TypeError, ValueError):
             ranks = np.empty(0)
         if ranks.shape != self.lengths.shape or np.isnan(ranks).any():
-            raise InputError(f"'keep' must have a number for each of {len(self.lengths)} texts.")
+            raise InputError(
+                f"'keep' must have a number for each of the {len(self.lengths)} texts."
+            )
         return ranks
 
 
