@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache, partial
@@ -13,11 +13,10 @@ from condsim.errors import InputError
 from condsim.rows.weak.language import (
     Node,
     Sentence,
-    Taxonomy,
     all_words,
     listed,
     names_by_word,
-    taxonomy,
+    similarity,
 )
 
 LOWEST, HIGHEST = 1.0, 5.0
@@ -105,14 +104,7 @@ Comparison: TypeAlias = Callable[[Any, Any], float | None]
 
 @dataclass(frozen=True)
 class LabellingFunction:
-    """Reader of one attribute with a comparison of its values; see `labelling_function`.
-
-    Attributes:
-        answer: Writes a value in a few words.
-        wordings: Ways to write the condition, the name first.
-        aliases: Further conditions it understands.
-        absence_counts: Whether a sentence without the attribute has a value ("no people").
-    """
+    """Reader of one attribute with a comparison of its values; see `labelling_function`."""
 
     name: str
     family: str
@@ -156,7 +148,7 @@ class LabellingFunction:
         return value1 is ABSENT or value2 is ABSENT
 
 
-def yes_or_no(value1: Hashable, value2: Hashable) -> float:
+def yes_or_no(value1: object, value2: object) -> float:
     """Compare values that are equal or not."""
     return HIGHEST if value1 == value2 else LOWEST
 
@@ -191,16 +183,9 @@ def built_in(
 ) -> LabellingFunction:
     """Make a function of condsim; ``lists/functions.txt`` has its wordings."""
     wordings, listed_aliases = _built_in_conditions().get(name, ((), ()))
+    wordings, aliases = wordings_of(name, wordings), (*listed_aliases, *aliases)
     return LabellingFunction(
-        name=name,
-        family=family or name,
-        read=read,
-        compare=compare,
-        answer=answer,
-        wordings=wordings_of(name, wordings),
-        aliases=(*listed_aliases, *aliases),
-        weight=weight,
-        absence_counts=absence_counts,
+        name, family or name, read, compare, answer, wordings, aliases, weight, absence_counts
     )
 
 
@@ -221,20 +206,16 @@ def node_function(
     """
 
     def compare(nodes1: Set[Node], nodes2: Set[Node]) -> float:
-        known_tree = taxonomy(tree)
-        mean = (
-            _mean_best_similarity(known_tree, nodes1, nodes2)
-            + _mean_best_similarity(known_tree, nodes2, nodes1)
-        ) / 2
+        mean = (_mean_best_similarity(nodes1, nodes2) + _mean_best_similarity(nodes2, nodes1)) / 2
         return floor + (mean - LOWEST) * (HIGHEST - floor) / (HIGHEST - LOWEST)
 
     read = read or partial(read_nodes, tree=tree)
     return built_in(name, read, compare, _say_nodes, family=family, aliases=aliases, weight=weight)
 
 
-def _mean_best_similarity(tree: Taxonomy, nodes: Set[Node], candidates: Set[Node]) -> float:
+def _mean_best_similarity(nodes: Set[Node], candidates: Set[Node]) -> float:
     """Return the mean similarity of nodes to their most similar candidates."""
-    return sum(max(tree.similarity(n, c) for c in candidates) for n in nodes) / len(nodes)
+    return sum(max(similarity(n, c) for c in candidates) for n in nodes) / len(nodes)
 
 
 def _say_nodes(nodes: Set[Node]) -> str:
@@ -246,7 +227,7 @@ def read_nodes(
     sentence: Sentence, *, tree: str, of: str | None = None, where: str | None = None
 ) -> frozenset[Node] | Absent | None:
     """Read the mentions of a tree, or below a node; ABSENT if the tree ``where`` has none."""
-    nodes = sentence.nodes(tree, of=None if of is None else taxonomy(tree)[of])
+    nodes = sentence.nodes(tree, of=of)
     if nodes:
         return nodes
     return None if where is None or sentence.mentions(where) else ABSENT

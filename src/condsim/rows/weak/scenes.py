@@ -17,9 +17,6 @@ from condsim.rows.weak.functions import (
 from condsim.rows.weak.language import Node, Sentence, names_by_word, plural, taxonomy
 from condsim.rows.weak.things import Count, compare_counts, read_count, say_count
 
-_PEOPLE = taxonomy("people")
-_PLACES = taxonomy("places")
-_SPORT = taxonomy("activities")["sport"]
 _AGES = tuple(taxonomy("age").nodes)
 # Positions of the ages on one scale, in their order.
 _AGE_LEVELS = (0.0, 0.4, 1.0, 2.3, 3.2, 4.0, 6.0)
@@ -55,7 +52,7 @@ def people_functions() -> Iterator[LabellingFunction]:
     """Make the functions on number, gender, age, occupation and relations of people."""
     weights = {"person": 12.0, **dict.fromkeys("man woman child boy girl baby".split(), 0.5)}
     counters = [
-        (noun, partial(read_count, tree="people", of=_PEOPLE[noun]), weight)
+        (noun, partial(read_count, tree="people", of=noun), weight)
         for noun, weight in weights.items()
     ]
     counters += [
@@ -102,9 +99,9 @@ def place_functions() -> Iterator[LabellingFunction]:
 
 def _count_doing(sentence: Sentence, *, activity: str) -> Count | Absent | None:
     """Count people, if they do what makes them surfers, players and so on."""
-    if not sentence.mentions("activities", of=taxonomy("activities")[activity]):
+    if not sentence.mentions("activities", of=activity):
         return None
-    return read_count(sentence, tree="people", of=_PEOPLE["person"])
+    return read_count(sentence, tree="people", of="person")
 
 
 def _read_gender(sentence: Sentence) -> str | Absent | None:
@@ -146,14 +143,14 @@ def _read_doing(sentence: Sentence, *, tree: str, doers: str) -> frozenset[Node]
 
 
 def _read_sport(sentence: Sentence) -> frozenset[Node] | Absent | None:
-    nodes = sentence.nodes("activities", of=_SPORT)
-    return nodes - {_SPORT} or None if nodes else ABSENT
+    nodes = sentence.nodes("activities", of="sport")
+    return frozenset(node for node in nodes if node.name != "sport") or None if nodes else ABSENT
 
 
 def _read_activity(sentence: Sentence) -> frozenset[Node] | None:
     """Read sports where there are any: "a surfer sits" is about surfing."""
     nodes = sentence.nodes("activities")
-    return frozenset(node for node in nodes if node.within(_SPORT)) or nodes or None
+    return frozenset(node for node in nodes if node.within("sport")) or nodes or None
 
 
 def _read_speed(sentence: Sentence, *, doers: str) -> str | Absent | None:
@@ -165,14 +162,12 @@ def _read_speed(sentence: Sentence, *, doers: str) -> str | Absent | None:
 
 def _read_room(sentence: Sentence) -> frozenset[Node] | Absent | None:
     nodes = sentence.nodes("rooms")
-    named = nodes - {taxonomy("rooms")["room"]}
-    if named:
-        return named
-    return None if nodes or sentence.nodes(_PLACES, of=_PLACES["indoors"]) else ABSENT
+    named = frozenset(node for node in nodes if node.name != "room")
+    return named or (None if nodes or sentence.mentions("places", of="indoors") else ABSENT)
 
 
 def _read_indoors(sentence: Sentence) -> str | None:
-    sides = {node.path[1].name for node in sentence.nodes(_PLACES) if node.parent}
+    sides = {node.path[1].name for node in sentence.nodes("places") if node.parent}
     return sides.pop() if len(sides) == 1 else None
 
 
@@ -182,4 +177,4 @@ def _read_size(sentence: Sentence) -> str | None:
 
 
 def _read_water(sentence: Sentence) -> str:
-    return "yes" if sentence.nodes(_PLACES, of=_PLACES["water place"]) else "no"
+    return "yes" if sentence.mentions("places", of="water place") else "no"
