@@ -64,14 +64,8 @@ class TextEncoder:
 def load_text_encoder(name: str | None = None, *, device: str | None = None) -> TextEncoder:
     """Load a text encoder.
 
-    Args:
-        name: ``default`` for the default model; a folder; a name on the Hub; all-MiniLM-L6-v2 if
-            None.
-        device: Device of torch; chosen automatically if None.
-
-    Raises:
-        ModelError: If there is no such model, or it compares pairs and does not embed texts.
-        MissingExtraError: If the model needs torch, which is not installed.
+    The name is ``default``, a folder or a name on the Hub, all-MiniLM-L6-v2 if None. Raises a
+    ModelError if there is no such model, or it compares pairs and does not embed texts.
     """
     name = name or _TEXT_ENCODER
     folder = packaged_folder(name)

@@ -241,19 +241,10 @@ class FilterCounts:
 
 
 class PairFilter:
-    """Filter that measures pairs in batches.
+    """Filter that measures pairs in batches, and counts them.
 
-    Args:
-        encoder: Embeds the sentences; None for no cosine.
-        stop_words: Words left out of the bags of words; English ones if None.
-
-    Attributes:
-        settings: The bounds.
-        counts: Numbers of pairs that were read, rejected and passed.
-        repeated: Pairs that came before and were left out before the filters.
-
-    Raises:
-        InputError: If there is a bound for the cosine and no encoder.
+    Without an encoder there is no cosine; stop words are left out of the bags of words, English ones if
+    None. Raises an InputError if there is a bound for the cosine and no encoder.
     """
 
     def __init__(

@@ -112,16 +112,10 @@ def _jsonable(value: object) -> object:
 
 
 def read_rows(path: Path | str, kind: type[RowT]) -> Iterator[RowT]:
-    """Stream the rows of a file in bounded memory.
+    """Stream the rows of a file in bounded memory; formats as `iter_rows` reads them.
 
-    Args:
-        path: File with the columns of ``kind``; formats as `iter_rows` reads them. Columns whose
-            field has a default may be absent.
-
-    Raises:
-        InputError: If the file cannot be read or a cell is empty or of the wrong type; names the
-            file, the row and the column.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    Columns whose field has a default may be absent. InputError names the file, the row and the column
+    of a cell that is empty or of the wrong type.
     """
     types = _column_types(kind)
     optional = [field.name for field in fields(kind) if field.default is not MISSING]
@@ -163,12 +157,7 @@ def _cell_value(row: Row, column: str, kind: type) -> str | float | int:
 
 
 def write_rows(rows: Iterable[RowT], path: Path, *, kind: type[RowT]) -> int:
-    """Write rows to a ``.parquet`` or ``.csv`` file in one step; return their number.
-
-    Raises:
-        InputError: If the suffix is another one or the file cannot be written.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
-    """
+    """Write rows to a ``.parquet`` or ``.csv`` file in one step; return their number."""
     suffix = path.suffix.lower()
     if suffix not in (".parquet", ".csv"):
         raise InputError(f"{path}: the name must end in .parquet or .csv.")

@@ -113,18 +113,11 @@ def _origin_of_models(teachers: Sequence[PairScorer]) -> str:
 def teach_file(
     file: Path, output: Path, teachers: Sequence[PairScorer], *, given: float, progress: Progress
 ) -> int:
-    """Label the rows of a file into another, with a manifest; return their number.
+    """Label the rows of a file by the mean score of models, 1 to 5; return their number.
 
-    Args:
-        file: Rows in the columns of C-STS, or pairs without the column ``condition``, which are
-            scored from 0 to 1. All are checked before any is labelled.
-        output: A ``.csv`` or ``.parquet`` file.
-        teachers: The models; labels are the mean of their scores, 1 to 5.
-        given: Share of a row's own label in the new one, 0 to below 1; 0 for pairs.
-
-    Raises:
-        InputError: If a row breaks a rule, the output is the input, there is no teacher, ``given``
-            is out of its range, or pairs without conditions are to keep labels.
+    Rows are in the columns of C-STS, or pairs without the column ``condition``, which are scored from 0
+    to 1. All are checked before any is labelled. ``given`` is the share of a row's own label in the new
+    one, 0 to below 1; 0 for pairs. The output is a ``.csv`` or ``.parquet`` file with a manifest.
     """
     check_not_input(output, file)
     columns = {name.casefold() for name in column_names(file)}
@@ -185,13 +178,7 @@ def model_answers(
 
 
 def read_answer(text: str) -> str | None:
-    """Extract a short answer from the output of a model.
-
-    Example:
-        >>> read_answer(' "Two people."')
-        'Two people'
-        >>> read_answer("Not said.")
-    """
+    """Extract a short answer from the output of a model."""
     lines = _THOUGHT.sub("", text).strip().splitlines()
     answer = _AROUND.sub("", lines[0]) if lines else ""
     if _REFUSAL.match(answer) or len(answer.split()) > _MAX_ANSWER_WORDS:
@@ -238,22 +225,11 @@ def answer_file(
     seed: int = 0,
     functions: Sequence[Path] = (),
 ) -> Counter[str]:
-    """Add answers to a file of rows, into another with a manifest.
+    """Add answers to a file of C-STS rows; return the number of rows by origin.
 
-    Args:
-        file: Rows in the columns of C-STS; all are checked before any question is asked.
-        output: A ``.csv`` or ``.parquet`` file that ``condsim train`` reads.
-        answer: Answers for the sentences of each row, such as `function_answers`.
-        name: Name of the answerer in the manifest and the column ``origin``.
-        seed: Seed of the choice of the sentence that is replaced.
-        functions: Files of labelling functions that answer, for the manifest.
-
-    Returns:
-        Rows written, by origin, and ``unlabelled``: those left out.
-
-    Raises:
-        InputError: If a row breaks a rule, no row has a label, or the output is the input.
-        BackendError: If a language model does not answer; the answers so far are stored.
+    All rows are checked before any question is asked; ``unlabelled`` ones are left out. The output is a
+    ``.csv`` or ``.parquet`` file with a manifest, which has the name of the answerer, as the column
+    ``origin`` does, and the files of labelling functions.
     """
     check_not_input(output, file)
     labels = Counter(row.label is not None for row in iter_csts(file))

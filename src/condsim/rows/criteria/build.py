@@ -28,17 +28,11 @@ _SPLITS = frozenset(("train", "dev", "test", "val", "valid", "validation"))
 
 @dataclass(frozen=True)
 class SetReport:
-    """Counts of the rows that were drawn from one table.
+    """Counts of the rows drawn from one table; groups are pairs in the form ``pairs``.
 
-    Attributes:
-        texts: Texts that rows were drawn from.
-        excluded: Texts or pairs left out since they are held out.
-        repeated: Texts or pairs left out since they came before.
-        groups: Groups, or pairs in the form ``pairs``, that have a row.
-        criteria: Rows by criterion.
-        unused: Criteria without rows: left out, or without two values of two texts each.
-        word_overlap: Spearman correlation of the labels with the share of words that both texts
-            have, -1 to 1; NaN where all labels are the same.
+    Texts or pairs are excluded if they are held out, and repeated if they came before. The word overlap
+    is the Spearman correlation of the labels with the share of words that both texts have, -1 to 1; NaN
+    where all labels are the same.
     """
 
     name: str
@@ -71,14 +65,11 @@ def build_criteria(
     exclude: Sequence[Path] = (),
     progress: Progress = silent,
 ) -> CriteriaReport:
-    """Write conditional rows of labelled tables; the same input gives the same file.
+    """Write conditional rows of labelled tables and a manifest; the same input gives the same file.
 
     Args:
-        paths: The tables, each a separate set; forms as `iter_criteria` reads them.
-        output: A ``.csv`` or ``.parquet`` file to write, with a manifest next to it.
-        text: The column of texts in a table.
-        criteria: The criteria to use; all if None.
-        separator: The text between several values in a cell of a table.
+        paths: The tables, each a separate set; forms and options as `iter_criteria` has them.
+        output: A ``.csv`` or ``.parquet`` file.
         exclude: Files of texts to leave out; see `condsim.data.held_out.held_out_texts`.
 
     Raises:
@@ -130,18 +121,10 @@ def criteria_rows(
     name: str = "texts",
     held_out: HeldOutTexts = _NO_TEXTS,
 ) -> list[CriteriaRow]:
-    """Draw conditional rows of texts with attributes, or of labelled pairs.
+    """Draw conditional rows of texts with attributes, or of labelled pairs, read once.
 
-    Args:
-        items: The texts or the pairs, read once and kept in memory.
-        name: Name of the set; a part of the seed.
-        held_out: Texts to leave out.
-
-    Returns:
-        Rows of the type `GroupRow`, or `PairRow` in the form ``pairs``.
-
-    Raises:
-        InputError: If no criterion can be used.
+    The name of the set is a part of the seed. Rows are of the type `GroupRow`, or `PairRow` in the form
+    ``pairs``; InputError if no criterion can be used.
 
     Example:
         >>> names = ("Ann", "Bob", "Cy")

@@ -34,10 +34,6 @@ def canonical_value(value: Value) -> str:
     """Write a value in lower case, without articles and possessives, small numbers as digits.
 
     A number is one word, and 1.0, which tables make of 1 where a cell is missing, is 1.
-
-    Example:
-        >>> canonical_value("The Eagle's nest"), canonical_value("two-seater")
-        ('eagle nest', '2 seater')
     """
     text = str(value).lower()
     if is_number(text):
@@ -56,12 +52,9 @@ def is_number(value: str) -> bool:
 
 
 class Criterion:
-    """A criterion whose answers, one value or more of a text, are numbered.
+    """A criterion whose answers, one value or more of a text, are numbered; -1 is not used.
 
-    Attributes:
-        name: The criterion.
-        steps: Grades between alike and entirely different; 1 where nothing lies between.
-        numbers: The number of each answer, in the order given; -1 for one that is not used.
+    There are ``steps`` between alike and entirely different answers; 1 where nothing lies between.
     """
 
     def __init__(

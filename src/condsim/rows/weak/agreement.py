@@ -23,11 +23,8 @@ _CONDITIONS_LISTED = 20
 class FunctionAgreement:
     """Agreement on the rows whose conditions a function, a family or "all" understand.
 
-    Attributes:
-        read: Rows of which both sentences are read.
-        spearman: Correlation x100 of score and label; NaN below three rows or where either is
-            constant.
-        mean_absolute_error: In labels; NaN if no row is read.
+    Of ``read`` rows both sentences are read. The Spearman correlation of score and label is x100; NaN
+    below three rows or where either is constant. The error is in labels; NaN if no row is read.
     """
 
     name: str
@@ -39,13 +36,9 @@ class FunctionAgreement:
 
 @dataclass(frozen=True)
 class AgreementReport:
-    """Agreement with a labelled data set.
+    """Agreement with a labelled data set; families, functions and conditions by number of rows.
 
-    Attributes:
-        rows: Labelled rows.
-        understood: Share in [0, 1] of them whose condition a function understands.
-        families: Agreement by family, the most rows first; so are the functions.
-        not_understood: The most frequent conditions that no function understands, and their rows.
+    A share in [0, 1] of the labelled rows has a condition that a function understands.
     """
 
     rows: int

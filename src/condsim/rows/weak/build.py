@@ -66,16 +66,10 @@ class WeakSettings(Settings):
 
 @dataclass(frozen=True)
 class WeakReport:
-    """Counts of a weakly labelled data set.
+    """Counts of a weakly labelled data set: sentences, pairs that were read, and rows written.
 
-    Attributes:
-        sentences: Sentences that pairs were drawn from.
-        excluded: Sentences left out since they are held out.
-        repeated: Sentences left out since they came before.
-        pairs: Pairs that were read.
-        rows: Rows written with a label from 1 to 5.
-        absent: Rows written with the label -1.
-        labels: Rows by label, by family of functions and by function.
+    Sentences are excluded if they are held out, and repeated if they came before. ``absent`` rows have
+    the label -1, and are not among ``rows``.
     """
 
     sentences: int
@@ -242,21 +236,16 @@ def build_weak(
     functions: Sequence[Path] = (),
     device: str | None = None,
 ) -> WeakReport:
-    """Write a weakly labelled data set; the same input gives the same file.
+    """Write a weakly labelled data set and a manifest; the same input gives the same file.
 
     Args:
         paths: Files of sentences; see `read_pool`, also for the columns.
-        output: A ``.csv`` or ``.parquet`` file to write, with a manifest next to it.
+        output: A ``.csv`` or ``.parquet`` file.
         cache: Folder for vectors and neighbours.
         exclude: Files of sentences to leave out; see `held_out_texts`.
         like: A C-STS file; each function is drawn as often as its conditions occur there.
         absent_output: File for rows with the label -1; the same file if None.
         functions: Files that functions of the registry are from, for the manifest.
-        device: Device of torch; chosen automatically if None.
-
-    Raises:
-        InputError: If a file cannot be read or written, or an option is out of its range.
-        MissingExtraError: If an optional library is not installed.
     """
     absent_output = absent_output or output
     for written_path in (output, absent_output):

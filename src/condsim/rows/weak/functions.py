@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, lru_cache, partial
-from typing import Any, Literal, TypeAlias
+from functools import cache, lru_cache
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from condsim.errors import InputError
 from condsim.rows.weak.language import (
@@ -18,6 +18,8 @@ from condsim.rows.weak.language import (
     names_by_word,
     similarity,
 )
+
+ValueT = TypeVar("ValueT")
 
 LOWEST, HIGHEST = 1.0, 5.0
 _HEADS = {entry.name: entry.words[1:] for entry in listed("conditions", "heads")}
@@ -63,12 +65,7 @@ def _built_in_conditions() -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
 @lru_cache(maxsize=512)
 def condition_key(condition: str) -> frozenset[str]:
-    """Return the words of a condition that carry its meaning.
-
-    Example:
-        >>> condition_key("The number of people.") == condition_key("How many persons there are")
-        True
-    """
+    """Return the words of a condition that carry its meaning."""
     words = re.findall(r"[a-z0-9]+", condition.lower())
     return frozenset(_meaning(word) for word in words if word not in _EMPTY)
 
@@ -191,8 +188,7 @@ def built_in(
 
 def node_function(
     name: str,
-    tree: str,
-    read: Reader | None = None,
+    read: Reader,
     *,
     floor: float = LOWEST,
     family: str = "",
@@ -201,15 +197,13 @@ def node_function(
 ) -> LabellingFunction:
     """Make a built-in function that reads nodes of a tree; labels are from ``floor`` to 5.
 
-    Each node is compared with the most similar one of the other sentence; labels are the mean over
-    both directions.
+    Each node is compared with the most similar one of the other sentence, in both directions.
     """
 
     def compare(nodes1: Set[Node], nodes2: Set[Node]) -> float:
         mean = (_mean_best_similarity(nodes1, nodes2) + _mean_best_similarity(nodes2, nodes1)) / 2
         return floor + (mean - LOWEST) * (HIGHEST - floor) / (HIGHEST - LOWEST)
 
-    read = read or partial(read_nodes, tree=tree)
     return built_in(name, read, compare, _say_nodes, family=family, aliases=aliases, weight=weight)
 
 
@@ -224,10 +218,13 @@ def _say_nodes(nodes: Set[Node]) -> str:
 
 
 def read_nodes(
-    sentence: Sentence, *, tree: str, of: str | None = None, where: str | None = None
+    sentence: Sentence, *, tree: str, of: str | None = None, where: str = ""
 ) -> frozenset[Node] | Absent | None:
     """Read the mentions of a tree, or below a node; ABSENT if the tree ``where`` has none."""
-    nodes = sentence.nodes(tree, of=of)
-    if nodes:
-        return nodes
-    return None if where is None or sentence.mentions(where) else ABSENT
+    nodes = sentence.nodes(tree, of=of) or None
+    return value_or_absent(nodes, sentence, where) if where else nodes
+
+
+def value_or_absent(value: ValueT | None, sentence: Sentence, tree: str) -> ValueT | Absent | None:
+    """Return a value, or ABSENT if the sentence mentions nothing of a tree."""
+    return value or (None if sentence.mentions(tree) else ABSENT)

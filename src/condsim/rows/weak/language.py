@@ -93,12 +93,7 @@ def tokenize(text: str) -> tuple[str, ...]:
 
 
 def plural(noun: str) -> str:
-    """Return the plural of a noun or of a phrase that ends in one.
-
-    Example:
-        >>> plural("fire truck"), plural("woman"), plural("puppy"), plural("bus")
-        ('fire trucks', 'women', 'puppies', 'buses')
-    """
+    """Return the plural of a noun or of a phrase that ends in one."""
     *first, last = noun.split(" ")
     if last in _PLURALS:
         last = _PLURALS[last]
@@ -114,12 +109,7 @@ def plural(noun: str) -> str:
 
 
 def verb_forms(verb: str) -> Iterator[str]:
-    """Return the inflections of a verb, or of a phrase that starts with one.
-
-    Example:
-        >>> sorted(verb_forms("jump over"))
-        ['jump over', 'jumped over', 'jumping over', 'jumps over']
-    """
+    """Return the inflections of a verb, or of a phrase that starts with one."""
     first, *rest = verb.split(" ")
     double = first + first[-1] if first in _DOUBLED else first
     has_silent_e = first.endswith("e") and not first.endswith(("ee", "oe"))

@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from condsim.errors import require
-from condsim.rows.weak.language import all_words, listed, names_by_word, plural
+from condsim.rows.weak.language import all_words, listed, names_by_word
 
 # "3-5" has no minus.
 _DIGITS = re.compile(r"(?:(?<![\w)])(?<!\d )-)?\d+(?:,\d{3})*(?:\.\d+)?")
@@ -166,12 +166,6 @@ def _measure(
     nouns = tuple(word for word in phrase if word.isalpha())
     span = tokens[start].start, tokens[stop - 1].stop
     return Quantity(number * factor, number, kind, bound, *span, nouns)
-
-
-def quantities_of(text: str, things: frozenset[str]) -> tuple[Quantity, ...]:
-    """Return the numbers of a text that count one of the things, which are in the singular."""
-    forms = {form for thing in things for form in (thing, plural(thing))}
-    return tuple(q for q in quantities(text) if not q.kind and forms.intersection(q.nouns))
 
 
 _DIRECTIONS = {"least": 1, "more": 1, "most": -1, "less": -1}

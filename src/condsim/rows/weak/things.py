@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 from condsim.rows.weak.functions import (
-    ABSENT,
     Absent,
     LabellingFunction,
     built_in,
     node_function,
     read_nodes,
+    value_or_absent,
 )
 from condsim.rows.weak.language import (
     Mention,
@@ -35,8 +35,7 @@ _OWNERS = frozenset(("the", "a", "an", "his", "her"))
 _NUMBER_OF_PLURAL = 3
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(NamedTuple):
     """A number of things: an estimate, unless the sentence gives it."""
 
     number: float
@@ -50,10 +49,13 @@ class Count:
 
 def read_count(sentence: Sentence, *, tree: str, of: str) -> Count | Absent | None:
     """Count the mentions of a node; absent if the sentence mentions nothing of the tree."""
-    mentions = [mention for mention in sentence.mentions(tree, of=of) if not mention.hint]
-    if mentions:
-        return _count_mentions(sentence, mentions)
-    return None if sentence.mentions(tree) else ABSENT
+    mentions = _named(sentence, tree, of)
+    count = _count_mentions(sentence, mentions) if mentions else None
+    return value_or_absent(count, sentence, tree)
+
+
+def _named(sentence: Sentence, tree: str, of: str) -> list[Mention]:
+    return [mention for mention in sentence.mentions(tree, of=of) if not mention.hint]
 
 
 def _count_mentions(sentence: Sentence, mentions: Sequence[Mention]) -> Count:
@@ -167,9 +169,9 @@ _FAMILIES = {
     "clothing": "clothing",
     "objects": "object",
 }
-# "Number of objects" and the like say little.
-_BROAD_TREES = frozenset(("objects", "food", "clothing", "furniture"))
 _UNCOUNTABLE = ("furniture", "clothing", "food")
+# "Number of objects" and the like say little.
+_BROAD_TREES = ("objects", *_UNCOUNTABLE)
 # Weight of a function for one word, where the frequency of conditions is not known.
 _WEIGHT_OF_WORD = 0.05
 # Name, tree, node and weight; 0 where captions do not say which thing is held.
@@ -256,9 +258,7 @@ def _kind_function(
 ) -> LabellingFunction:
     read, floor = partial(_read_kind, tree=tree, of=of), 2.0 if tree in _BROAD_TREES else 1.0
     family = f"type of {_FAMILIES[tree]}"
-    return node_function(
-        name, tree, read, floor=floor, family=family, aliases=aliases, weight=weight
-    )
+    return node_function(name, read, floor=floor, family=family, aliases=aliases, weight=weight)
 
 
 def _read_kind(sentence: Sentence, *, tree: str, of: str) -> frozenset[Node] | Absent | None:
@@ -285,18 +285,13 @@ def _compare_presence(presence1: str, presence2: str) -> float | None:
 
 
 def _read_colour(sentence: Sentence, *, tree: str, of: str) -> frozenset[str] | Absent | None:
-    mentions = [mention for mention in sentence.mentions(tree, of=of) if not mention.hint]
-    if mentions:
-        return _colours_of(sentence, mentions) or None
-    return None if sentence.mentions(tree) else ABSENT
+    return value_or_absent(_colours_of(sentence, _named(sentence, tree, of)), sentence, tree)
 
 
 def _read_worn_colour(sentence: Sentence) -> frozenset[str] | Absent | None:
     mentions = sentence.mentions("clothing")
     colours = _colours_of(sentence, mentions) | _worn_colours(sentence)
-    if colours:
-        return colours
-    return None if mentions or sentence.mentions("people") else ABSENT
+    return colours or (None if mentions else value_or_absent(None, sentence, "people"))
 
 
 def _read_any_colour(sentence: Sentence) -> frozenset[str] | None:
