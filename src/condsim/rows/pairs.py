@@ -243,8 +243,8 @@ class FilterCounts:
 class PairFilter:
     """Filter that measures pairs in batches, and counts them.
 
-    Without an encoder there is no cosine; stop words are left out of the bags of words, English ones if
-    None. Raises an InputError if there is a bound for the cosine and no encoder.
+    Without an encoder there is no cosine; stop words are left out of the bags of words, English
+    ones if None. Raises an InputError if there is a bound for the cosine and no encoder.
     """
 
     def __init__(

@@ -114,8 +114,8 @@ def _jsonable(value: object) -> object:
 def read_rows(path: Path | str, kind: type[RowT]) -> Iterator[RowT]:
     """Stream the rows of a file in bounded memory; formats as `iter_rows` reads them.
 
-    Columns whose field has a default may be absent. InputError names the file, the row and the column
-    of a cell that is empty or of the wrong type.
+    Columns whose field has a default may be absent. InputError names the file, the row and the
+    column of a cell that is empty or of the wrong type.
     """
     types = _column_types(kind)
     optional = [field.name for field in fields(kind) if field.default is not MISSING]

@@ -115,9 +115,10 @@ def teach_file(
 ) -> int:
     """Label the rows of a file by the mean score of models, 1 to 5; return their number.
 
-    Rows are in the columns of C-STS, or pairs without the column ``condition``, which are scored from 0
-    to 1. All are checked before any is labelled. ``given`` is the share of a row's own label in the new
-    one, 0 to below 1; 0 for pairs. The output is a ``.csv`` or ``.parquet`` file with a manifest.
+    Rows are in the columns of C-STS, or pairs without the column ``condition``, which are scored
+    from 0 to 1. All are checked before any is labelled. ``given`` is the share of a row's own label
+    in the new one, 0 to below 1; 0 for pairs. The output is a ``.csv`` or ``.parquet`` file with a
+    manifest.
     """
     check_not_input(output, file)
     columns = {name.casefold() for name in column_names(file)}
@@ -227,9 +228,9 @@ def answer_file(
 ) -> Counter[str]:
     """Add answers to a file of C-STS rows; return the number of rows by origin.
 
-    All rows are checked before any question is asked; ``unlabelled`` ones are left out. The output is a
-    ``.csv`` or ``.parquet`` file with a manifest, which has the name of the answerer, as the column
-    ``origin`` does, and the files of labelling functions.
+    All rows are checked before any question is asked; ``unlabelled`` ones are left out. The output
+    is a ``.csv`` or ``.parquet`` file with a manifest, which has the name of the answerer, as the
+    column ``origin`` does, and the files of labelling functions.
     """
     check_not_input(output, file)
     labels = Counter(row.label is not None for row in iter_csts(file))

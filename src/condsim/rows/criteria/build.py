@@ -30,9 +30,9 @@ _SPLITS = frozenset(("train", "dev", "test", "val", "valid", "validation"))
 class SetReport:
     """Counts of the rows drawn from one table; groups are pairs in the form ``pairs``.
 
-    Texts or pairs are excluded if they are held out, and repeated if they came before. The word overlap
-    is the Spearman correlation of the labels with the share of words that both texts have, -1 to 1; NaN
-    where all labels are the same.
+    Texts or pairs are excluded if they are held out, and repeated if they came before. The word
+    overlap is the Spearman correlation of the labels with the share of words that both texts have,
+    -1 to 1; NaN where all labels are the same.
     """
 
     name: str
@@ -123,8 +123,8 @@ def criteria_rows(
 ) -> list[CriteriaRow]:
     """Draw conditional rows of texts with attributes, or of labelled pairs, read once.
 
-    The name of the set is a part of the seed. Rows are of the type `GroupRow`, or `PairRow` in the form
-    ``pairs``; InputError if no criterion can be used.
+    The name of the set is a part of the seed. Rows are of the type `GroupRow`, or `PairRow` in the
+    form ``pairs``; InputError if no criterion can be used.
 
     Example:
         >>> names = ("Ann", "Bob", "Cy")

@@ -23,8 +23,8 @@ _CONDITIONS_LISTED = 20
 class FunctionAgreement:
     """Agreement on the rows whose conditions a function, a family or "all" understand.
 
-    Of ``read`` rows both sentences are read. The Spearman correlation of score and label is x100; NaN
-    below three rows or where either is constant. The error is in labels; NaN if no row is read.
+    Of ``read`` rows both sentences are read. The Spearman correlation of score and label is x100;
+    NaN below three rows or where either is constant. The error is in labels; NaN if no row is read.
     """
 
     name: str

@@ -68,8 +68,8 @@ class WeakSettings(Settings):
 class WeakReport:
     """Counts of a weakly labelled data set: sentences, pairs that were read, and rows written.
 
-    Sentences are excluded if they are held out, and repeated if they came before. ``absent`` rows have
-    the label -1, and are not among ``rows``.
+    Sentences are excluded if they are held out, and repeated if they came before. ``absent`` rows
+    have the label -1, and are not among ``rows``.
     """
 
     sentences: int
