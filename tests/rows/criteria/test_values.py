@@ -15,9 +15,8 @@ from condsim.rows.criteria.values import Criterion, canonical_value
 def _distances(answers: Sequence[Sequence[str]], **settings: Any) -> list[list[int | None]]:
     """The distance of each answer from the first one used, then from each other."""
     bins = settings.pop("bins", None)
-    made = Criterion("c", answers, CriterionSettings(**settings), bins=bins)
-    numbers = made.numbers
-    return [[None if min(a, b) < 0 else made.distance(a, b) for b in numbers] for a in numbers]
+    criterion = Criterion("c", answers, CriterionSettings(**settings), bins=bins)
+    return [[criterion.distance(a, b) for b in criterion.numbers] for a in criterion.numbers]
 
 
 @pytest.mark.parametrize(
