@@ -109,15 +109,6 @@ class Measures(NamedTuple):
     length_ratio: NDArray[np.float64]
     min_length: IntArray
 
-    def at(self, index: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Return the measures of one pair as `Candidate` has them."""
-        return {
-            "iou": float(self.iou[index]),
-            "text_cosine": None if self.text_cosine is None else float(self.text_cosine[index]),
-            "length_ratio": float(self.length_ratio[index]),
-            "min_length": int(self.min_length[index]),
-        }
-
 
 class TextFacts(NamedTuple):
     """Counts of n texts."""
@@ -267,8 +258,15 @@ class PairFilter:
         fresh = self._fresh(pairs)
         while batch := list(islice(fresh, _PAIRS_PER_BATCH)):
             measures = self._measure(batch)
+            cosine = measures.text_cosine
             for index in np.flatnonzero(self.counts.keep(measures, self.settings)):
-                yield replace(batch[index], **measures.at(index))
+                yield replace(
+                    batch[index],
+                    iou=float(measures.iou[index]),
+                    text_cosine=None if cosine is None else float(cosine[index]),
+                    length_ratio=float(measures.length_ratio[index]),
+                    min_length=int(measures.min_length[index]),
+                )
 
     def _fresh(self, pairs: Iterator[Candidate]) -> Iterator[Candidate]:
         seen: set[str] = set()

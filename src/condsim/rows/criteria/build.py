@@ -166,7 +166,6 @@ def _open_source(
 def _draw_set(
     source: Labelled, groups: Iterable[TextGroup], settings: CriteriaSettings, progress: Progress
 ) -> tuple[list[CriteriaRow], SetReport]:
-    """Draw the rows of a set, and report on them."""
     rows, overlaps = choose_rows(source, groups, settings, progress=progress)
     if not rows:
         raise InputError(

@@ -18,7 +18,6 @@ from condsim.data.csts import iter_csts
 from condsim.data.held_out import held_out_texts
 from condsim.errors import InputError
 from condsim.io import check_not_input
-from condsim.rows.near_pairs import caption_vectors, load_text_encoder
 from condsim.rows.pairs import Candidate, FilterSettings, PairFilter
 from condsim.rows.records import (
     DOES_NOT_APPLY,
@@ -31,7 +30,7 @@ from condsim.rows.records import (
 )
 from condsim.rows.weak.functions import ABSENT, LabellingFunction
 from condsim.rows.weak.language import Sentence
-from condsim.rows.weak.pool import Pool, near_pairs, read_pool, word_vectors
+from condsim.rows.weak.pool import Pool, embed_sentences, near_pairs, read_pool
 from condsim.rows.weak.registry import Registry
 
 # Multiples of its share that a function may have of a label, pass by pass.
@@ -238,14 +237,10 @@ def build_weak(
 ) -> WeakReport:
     """Write a weakly labelled data set and a manifest; the same input gives the same file.
 
-    Args:
-        paths: Files of sentences; see `read_pool`, also for the columns.
-        output: A ``.csv`` or ``.parquet`` file.
-        cache: Folder for vectors and neighbours.
-        exclude: Files of sentences to leave out; see `held_out_texts`.
-        like: A C-STS file; each function is drawn as often as its conditions occur there.
-        absent_output: File for rows with the label -1; the same file if None.
-        functions: Files that functions of the registry are from, for the manifest.
+    Sentences and columns are read by `read_pool`, and vectors and neighbours stored in ``cache``.
+    Each function is drawn as often as its conditions occur in the C-STS file ``like``, or by its
+    weight. Rows with the label -1 may have a separate output. The manifest names the files that
+    ``functions`` of the registry are from.
     """
     absent_output = absent_output or output
     for written_path in (output, absent_output):
@@ -262,13 +257,14 @@ def build_weak(
         sample=settings.sample,
         seed=settings.seed,
     )
-    revision = None
-    if settings.text_encoder == "words":
-        vectors = word_vectors(pool.sentences, settings.seed, progress)
-    else:
-        encoder = load_text_encoder(settings.text_encoder, device=device)
-        vectors = caption_vectors(pool.sentences, encoder, cache=cache, progress=progress)
-        revision = encoder.revision
+    vectors, revision = embed_sentences(
+        pool.sentences,
+        settings.text_encoder,
+        seed=settings.seed,
+        cache=cache,
+        progress=progress,
+        device=device,
+    )
     near = near_pairs(
         pool, vectors, k=settings.k, seed=settings.seed, cache=cache, progress=progress
     )

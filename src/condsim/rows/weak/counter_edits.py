@@ -126,7 +126,6 @@ def _negate(text: str) -> Iterator[CounterEdit]:
 
 
 def _swap_opposites(text: str) -> Iterator[CounterEdit]:
-    """Replace a word by its opposite."""
     tokens = text_tokens(text)
     words = [token.word for token in tokens]
     for index, token in enumerate(tokens):
@@ -211,7 +210,6 @@ def build_counter_edits(
 def _groups_of_rows(
     texts: Iterable[str], registry: Registry, held_out: HeldOutTexts, kinds: Counter[str], seed: int
 ) -> Iterator[list[CounterEditRow]]:
-    """Return the rows of each text that can be changed."""
     functions = [f for f in registry if f.name in text_functions() or f.family == "own"]
     for number, text in enumerate(texts):
         if len(text.split()) not in _WORDS_PER_TEXT:

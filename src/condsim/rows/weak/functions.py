@@ -10,14 +10,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from condsim.errors import InputError
-from condsim.rows.weak.language import (
-    Node,
-    Sentence,
-    all_words,
-    listed,
-    names_by_word,
-    similarity,
-)
+from condsim.rows.weak.language import Node, Sentence, all_words, listed, names_by_word, similarity
 
 ValueT = TypeVar("ValueT")
 
@@ -208,7 +201,6 @@ def node_function(
 
 
 def _mean_best_similarity(nodes: Set[Node], candidates: Set[Node]) -> float:
-    """Return the mean similarity of nodes to their most similar candidates."""
     return sum(max(similarity(n, c) for c in candidates) for n in nodes) / len(nodes)
 
 

@@ -13,7 +13,12 @@ from condsim.console import Progress
 from condsim.data.files import iter_rows
 from condsim.data.held_out import HeldOutTexts, text_digest
 from condsim.errors import InputError, require
-from condsim.rows.near_pairs import nearest_pairs, unit_length
+from condsim.rows.near_pairs import (
+    caption_vectors,
+    load_text_encoder,
+    nearest_pairs,
+    unit_length,
+)
 from condsim.rows.pairs import Candidate, item_name, pair_id_of
 from condsim.types import FloatArray
 
@@ -79,7 +84,23 @@ def read_pool(
     return Pool(sentences, items, repeated, excluded)
 
 
-def word_vectors(texts: Sequence[str], seed: int, progress: Progress) -> FloatArray:
+def embed_sentences(
+    texts: Sequence[str],
+    text_encoder: str | None,
+    *,
+    seed: int,
+    cache: Path,
+    progress: Progress,
+    device: str | None,
+) -> tuple[FloatArray, str | None]:
+    """Embed sentences by a model, or by their ``words``; return the revision of the model, too."""
+    if text_encoder == "words":
+        return _word_vectors(texts, seed, progress), None
+    encoder = load_text_encoder(text_encoder, device=device)
+    return caption_vectors(texts, encoder, cache=cache, progress=progress), encoder.revision
+
+
+def _word_vectors(texts: Sequence[str], seed: int, progress: Progress) -> FloatArray:
     """Embed sentences by latent semantic analysis of their words (Deerwester et al., 1990)."""
     text = require("sklearn.feature_extraction.text", extra="build")
     decomposition = require("sklearn.decomposition", extra="build")

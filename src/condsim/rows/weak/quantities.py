@@ -250,7 +250,6 @@ def compare_clocks(clock1: Clock, clock2: Clock) -> float | None:
 
 
 def _hours(clock: Clock) -> tuple[float, float]:
-    """Return the first and the last hour."""
     hour = (clock.minute or 0) / 60
     return clock.part or (hour, hour + 0.1)
 
