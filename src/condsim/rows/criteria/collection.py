@@ -132,8 +132,8 @@ def collect_texts(
             criteria.append(compared)
             answers.append(numbers)
     if not criteria:
-        rule, number = "two values that two texts each have", f"{len(texts):,} texts"
-        raise _no_criterion(name, rule, number, left_out, texts_of)
+        rule, total = "two values that two texts each have", f"{len(texts):,} texts"
+        raise _no_criterion(name, rule, total, left_out, texts_of)
     steps = {criterion.name: criterion.steps for criterion in criteria}
     return LabelledTexts(
         name=name,
@@ -174,8 +174,8 @@ def collect_pairs(
         and not settings.of(criterion).leave_out
     }
     if not steps:
-        rule, number = "a pair that is alike and one that is not", f"{len(labels):,} pairs"
-        raise _no_criterion(name, rule, number, left_out, values)
+        rule, total = "a pair that is alike and one that is not", f"{len(labels):,} pairs"
+        raise _no_criterion(name, rule, total, left_out, values)
     unused = sorted(values.keys() - steps.keys())
     return LabelledPairs(
         name=name, texts=texts, steps=steps, unused=unused, left_out=left_out, labels=labels
@@ -204,10 +204,10 @@ def _fresh(
 
 
 def _no_criterion(
-    name: str, rule: str, number: str, left_out: Counter[str], criteria: Iterable[str]
+    name: str, rule: str, total: str, left_out: Counter[str], criteria: Iterable[str]
 ) -> InputError:
     return InputError(
-        f"{name}: rows need a criterion with {rule}; the {number} "
+        f"{name}: rows need a criterion with {rule}; the {total} "
         f"({left_out['excluded']:,} left out, {left_out['repeated']:,} repeated) have none among "
         f"the criteria {', '.join(sorted(criteria)) or 'none'}."
     )

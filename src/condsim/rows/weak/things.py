@@ -216,14 +216,14 @@ def noun_functions() -> Iterator[LabellingFunction]:
 
 
 def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunction]:
-    family, at_node = _FAMILIES[tree], {"tree": tree, "of": node.name}
+    family, of = _FAMILIES[tree], node.name
     nouns = noun if noun in _UNCOUNTABLE else plural(noun)
     synonyms = node.words[1:]
     weight = _WEIGHT_OF_WORD if node.parent else 1.0
     is_specific = node.parent is not None or tree not in _BROAD_TREES
     yield built_in(
         f"number of {nouns}",
-        partial(read_count, **at_node),
+        partial(read_count, tree=tree, of=of),
         compare_counts,
         say_count,
         family=f"number of {family}",
@@ -233,7 +233,7 @@ def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunctio
     )
     yield built_in(
         f"color of {noun}",
-        partial(_read_colour, **at_node),
+        partial(_read_colour, tree=tree, of=of),
         _compare_colours,
         _say_colours,
         family=f"color of {family}",
@@ -242,10 +242,10 @@ def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunctio
     )
     if node.children:
         aliases = [nouns, noun, *(f"type of {word}" for word in synonyms)]
-        yield _kind_function(f"type of {noun}", tree, node.name, aliases=aliases, weight=weight)
+        yield _kind_function(f"type of {noun}", tree, of, aliases=aliases, weight=weight)
     yield built_in(
         f"presence of {noun}",
-        partial(_read_presence, **at_node),
+        partial(_read_presence, tree=tree, of=of),
         _compare_presence,
         family="presence",
         aliases=[noun, *(f"presence of {word}" for word in synonyms)],
