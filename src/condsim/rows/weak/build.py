@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice, permutations
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -145,15 +145,11 @@ class RowSampler:
             need = self._need(function.name, label, factor)
             if need > 0:
                 best[label] = max(best.get(label, (0.0, "", -1)), (need, function.name, index))
-        pairs = [
-            (best[high][0] + best[low][0], high, low)
-            for high, low in permutations(best, 2)
-            if high > low
-        ]
-        if not pairs:
+        if len(best) < 2:
             return []
-        _, high, low = max(pairs)
-        return [(best[label][2], label) for label in (high, low)]
+        pairs = combinations(sorted(best, reverse=True), 2)
+        labels = max(pairs, key=lambda pair: (best[pair[0]][0] + best[pair[1]][0], pair))
+        return [(best[label][2], label) for label in labels]
 
     def _need(self, name: str, label: int, factor: float) -> float:
         """Return the need for a row of a function and label; not above 0 if there are enough."""
