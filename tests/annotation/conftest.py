@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import pytest
 
 from condsim.annotation.exchange import push_items
-from condsim.annotation.label_studio import ITEM, Prediction, RemoteAnswer, RemoteTask
+from condsim.annotation.label_studio import ITEM, RemoteTask
 from condsim.annotation.outcome import decide_by_hand
 from condsim.annotation.records import Condition
 from condsim.annotation.stages import Stage, TaskAnswer, verification_items
-from condsim.annotation.store import AnnotationStore
+from condsim.annotation.store import Annotation, AnnotationStore, Proposal
 from condsim.errors import InputError
 
 
@@ -26,7 +26,7 @@ class FakeServer:
     names: dict[int, str] = field(default_factory=lambda: {1: "ann", 2: "bob", 3: "cleo"})
     projects: dict[int, dict[int, RemoteTask]] = field(default_factory=dict)
     shown: dict[int, dict[str, str]] = field(default_factory=dict)
-    predictions: list[Prediction] = field(default_factory=list)
+    predictions: list[tuple[int, Proposal]] = field(default_factory=list)
     # Tasks, or batches of predictions, before the connection is lost.
     fails_after: int | None = None
     _numbers: count[int] = field(default_factory=lambda: count(1))
@@ -52,15 +52,15 @@ class FakeServer:
             self.projects[project][number] = RemoteTask(number, task.get(ITEM), ())
             self.shown[number] = dict(task)
 
-    def accounts(self) -> dict[int, str]:
-        return dict(self.names)
+    def accounts(self) -> dict[str, str]:
+        return {str(account): name for account, name in self.names.items()}
 
     def add_predictions(
-        self, project: int, stage: Stage, predictions: Sequence[Prediction]
+        self, project: int, stage: Stage, proposals: Sequence[tuple[int, Proposal]]
     ) -> None:
         if len(self.predictions) == self.fails_after:
             raise ConnectionError("lost")
-        self.predictions += predictions
+        self.predictions += proposals
 
     def change_task(self, task: int, variables: Mapping[str, str]) -> None:
         self.shown[task] = dict(variables)
@@ -78,9 +78,11 @@ class FakeServer:
         """Answer a task; return the key of the annotation."""
         key = f"key-{next(self._numbers)}"
         time = f"2026-01-01T00:{minute:02}:00Z"
-        row = RemoteAnswer(key, account, answer, 3.0, time, time, prefilled_by, cancelled)
+        name = "" if account is None else str(account)
+        row = Annotation("", key, "", name, answer, 3.0, time, time, prefilled_by, cancelled)
         for tasks in self.projects.values():
             if task in tasks:
+                row = replace(row, item=str(tasks[task].item))
                 tasks[task] = tasks[task]._replace(answers=(*tasks[task].answers, row))
         return key
 
@@ -93,16 +95,16 @@ class FakeServer:
 
     def edit(self, key: str, answer: TaskAnswer) -> None:
         edited = {"answer": answer, "updated": "2026-02-01T00:00:00Z"}
-        self.change_answers(lambda row: row._replace(**edited) if row.key == key else row)
+        self.change_answers(lambda row: replace(row, **edited) if row.annotation == key else row)
 
     def delete(self, key: str) -> None:
-        self.change_answers(lambda row: None if row.key == key else row)
+        self.change_answers(lambda row: None if row.annotation == key else row)
 
     def forget(self, account: int) -> None:
         """Delete an account; its annotations stay without a name."""
         del self.names[account]
         self.change_answers(
-            lambda row: row._replace(account=None) if row.account == account else row
+            lambda row: replace(row, annotator="") if row.annotator == str(account) else row
         )
 
 

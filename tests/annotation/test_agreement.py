@@ -184,5 +184,5 @@ def test_one_person_agreement_counts_the_rows_of_the_model():
     assert report.one_person.rows == 8
     assert plain_values(report)["agreement"]["kappa"]["value"] == pytest.approx(1)
     rows = collect_votes([*ratings, rating(0, "m", 1, origin="m")])
-    assert one_person_agreement(rows, rated_by_models=True).rows == 2
-    assert one_person_agreement(collect_votes([ratings[0]]), rated_by_models=False) is None
+    assert one_person_agreement([row for row in rows if row.models]).rows == 2
+    assert one_person_agreement(collect_votes([ratings[0]])) is None

@@ -221,9 +221,10 @@ def test_dataset_folder_with_other_files_is_not_touched(inputs, tmp_path):
     with pytest.raises(InputError, match="is not empty"):
         build("dataset", inputs / "ratings.parquet", "--output", tmp_path, "--overwrite")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-    (tmp_path / "manifest.json").write_text('{"kind": "index"}')
-    with pytest.raises(InputError, match="is not the manifest of a data set"):
-        build("dataset", inputs / "ratings.parquet", "--output", tmp_path)
+    for content in ('{"kind": "index"}', "3", '{"files": [1, 2]}', '{"files": 5}'):
+        (tmp_path / "manifest.json").write_text(content)
+        with pytest.raises(InputError, match="is not the manifest of a data set"):
+            build("dataset", inputs / "ratings.parquet", "--output", tmp_path, "--overwrite")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from condsim.annotation.exchange import pull_annotations, push_items, show_hints, stage_status
+from condsim.annotation.exchange import count_waiting, pull_annotations, push_items, show_hints
 from condsim.annotation.label_studio import ITEM
 from condsim.annotation.outcome import stage_outcome
 from condsim.annotation.stages import (
@@ -24,7 +24,7 @@ STAGE = "verification"
 
 
 def reasons(store):
-    return dict(stage_outcome(store, STAGE).set_aside)
+    return stage_outcome(store, STAGE).set_aside
 
 
 def counted(store):
@@ -90,8 +90,7 @@ def test_push_again_makes_a_project_of_unfinished_items(store, server, verificat
 
 def test_push_proposals_are_sent_once_even_if_interrupted(store, server, verification, monkeypatch):
     items = list(store.items(STAGE))
-    with store.changes():
-        store.put_proposals(STAGE, [Proposal(item, "m", TaskAnswer(rating=2)) for item in items])
+    store.write(STAGE, [Proposal(item, "m", TaskAnswer(rating=2)) for item in items])
     monkeypatch.setattr("condsim.annotation.exchange._PREDICTIONS_PER_REQUEST", 1)
     server.fails_after = 1
     with pytest.raises(ConnectionError):
@@ -99,7 +98,9 @@ def test_push_proposals_are_sent_once_even_if_interrupted(store, server, verific
     server.fails_after = None
     assert push_items(store, server, STAGE, ()).predictions == len(items) - 1
     assert push_items(store, server, STAGE, ()).predictions == 0
-    assert sorted(row.task for row in server.predictions) == sorted(verification)
+    assert push_items(store, server, STAGE, (), again=True).predictions == len(items)
+    tasks = sorted(task for task, _ in server.predictions)
+    assert tasks[: len(items)] == sorted(verification)
 
 
 def test_pull_twice_changes_nothing(store, server, verification):
@@ -174,8 +175,7 @@ def test_outcome_one_annotator_twice_counts_the_latest(store, server, verificati
 
 def test_outcome_annotations_that_do_not_count_have_a_reason(store, server, verification):
     server.names[4] = "dan"
-    with store.changes():
-        store.put_pool([PoolMember("cleo", False, "hand")])
+    store.write("qualification", [PoolMember("cleo", False, "hand")])
     for account in (1, 3, 4):
         server.submit(verification[0], account, TaskAnswer(rating=4))
     server.submit(verification[0], 2, TaskAnswer(), cancelled=True)
@@ -192,8 +192,7 @@ def test_outcome_annotations_that_do_not_count_have_a_reason(store, server, veri
 
 
 def test_outcome_more_than_the_target_counts_the_earliest(store, server, verification):
-    with store.changes():
-        store.put_pool([PoolMember("eve", True, "hand")])
+    store.write("qualification", [PoolMember("eve", True, "hand")])
     server.names[5] = "eve"
     for minute, account in enumerate((5, 3, 2)):
         server.submit(verification[0], account, TaskAnswer(rating=account), minute=minute)
@@ -226,15 +225,14 @@ def test_show_hints_doubtful_condition_has_them_until_edited(store, server, tmp_
     assert server.shown[task]["hints"] == NO_HINTS
 
 
-def test_stage_status_counts_done_and_waiting(store, server, verification):
+def test_count_waiting_annotations_not_pulled(store, server, verification):
     for account in (2, 3):
         server.submit(verification[0], account, TaskAnswer(rating=4))
     pull_annotations(store, server, STAGE)
     server.submit(verification[1], 2, TaskAnswer(rating=4))
-    status = stage_status(store, STAGE, server)
-    assert (status.items, status.done, status.counted, status.people) == (4, 1, 2, 2)
-    assert status.waiting == 1
-    assert stage_status(store, STAGE, None).waiting is None
+    assert stage_outcome(store, STAGE).done == 1
+    assert count_waiting(store, server, STAGE) == 1
+    assert count_waiting(store, server, "conditions") is None
 
 
 def test_store_missing_or_of_another_kind_is_refused(tmp_path):
@@ -245,14 +243,13 @@ def test_store_missing_or_of_another_kind_is_refused(tmp_path):
         AnnotationStore(tmp_path)
 
 
-def test_store_changes_error_takes_all_of_it_back(store, verification):
+def test_store_write_error_takes_all_of_it_back(store, verification):
     before = dump(store)
 
-    def fail_inside() -> None:
-        with store.changes():
-            store.put_pool([PoolMember("zoe", True, "hand")])
-            raise RuntimeError
+    def fail_after_one():
+        yield PoolMember("zoe", True, "hand")
+        raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        fail_inside()
+        store.write("qualification", fail_after_one())
     assert dump(store) == before

@@ -139,8 +139,9 @@ def test_vectors_of_a_file_that_does_not_fit_refused(collection, tmp_path, array
         read_item_vectors(path, collection)
 
 
-def test_vectors_of_no_npy_file_refused(collection, tmp_path):
+@pytest.mark.parametrize("text", ["1,2,3", ""])
+def test_vectors_of_no_npy_file_refused(collection, tmp_path, text):
     path = tmp_path / "v.npy"
-    path.write_text("1,2,3")
+    path.write_text(text)
     with pytest.raises(InputError, match=r"v\.npy: cannot be read as \.npy"):
         read_item_vectors(path, collection)

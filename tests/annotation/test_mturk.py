@@ -63,7 +63,7 @@ def test_import_mturk_twice_changes_nothing(store, exported, tmp_path):
         ("w2", 5, 12),
     ]
     assert ratings[0].updated_at == "2026-11-20T17:30:00+00:00"
-    assert dict(stage_outcome(store, "verification").set_aside) == {
+    assert stage_outcome(store, "verification").set_aside == {
         "no rating": 1,
         "the annotator is not in the pool": 1,
     }

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import yaml
 
 from condsim.annotation.agreement import Kappa, RatingReport
-from condsim.annotation.labels import LABELS, Dropped, LabelRules, OrderCheck
+from condsim.annotation.labels import LABELS, LabelRules, OrderCheck
 from condsim.annotation.records import DatasetRow
 from condsim.annotation.splits import LeakageReport, SplitRules, Splitting
 from condsim.annotation.stages import page
@@ -41,18 +42,34 @@ _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
 
 
 @dataclass(frozen=True)
-class Labelling:
-    """Origin of the labels; empty if they were in the input.
+class Target:
+    """Folder and description of a data set.
 
     Attributes:
-        order: Whether conditions turned out as intended.
-        dropped: Rows left out before the split.
+        name: Name on the card; that of the folder if None.
+        license: As the Hub names it, such as ``cc-by-4.0``; None if not stated.
+        sources: Licence of each source of sentences; empty if not stated.
     """
+
+    folder: Path
+    name: str | None = None
+    license: str | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    file_format: Literal["csv", "parquet"] = "csv"
+    overwrite: bool = False
+
+    @property
+    def title(self) -> str:
+        """Name on the card."""
+        return self.name or self.folder.resolve().name
+
+
+class Labelling(NamedTuple):
+    """Origin of the labels; empty if they were in the input."""
 
     rules: LabelRules | None = None
     order: OrderCheck | None = None
     ratings: RatingReport | None = None
-    dropped: tuple[Dropped, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,10 +77,7 @@ class DatasetFacts:
     """Content of the card and the manifest.
 
     Attributes:
-        license: As the Hub names it; None if not stated.
-        sources: Licence of each source; empty if not stated.
         made_from: Revisions of the input files.
-        revision: First 12 hexadecimal digits of the SHA-256 of the hashes of the split files.
         files: SHA-256 of each split file.
         statistics: Of each split (C-STS §3).
         rows_by_origin: People first.
@@ -71,20 +85,22 @@ class DatasetFacts:
         dropped: Rows left out by reason, the most frequent first.
     """
 
-    name: str
-    license: str | None
-    sources: Mapping[str, str]
-    made_from: Mapping[str, str]
-    revision: str
-    files: Mapping[str, str]
-    statistics: Mapping[str, TaskStatistics]
-    rows_by_origin: Mapping[str, int]
-    pairs_by_source: Mapping[str, int]
-    dropped: Mapping[str, int]
+    target: Target
+    made_from: dict[str, str]
+    files: dict[str, str]
+    statistics: dict[str, TaskStatistics]
+    rows_by_origin: dict[str, int]
+    pairs_by_source: dict[str, int]
+    dropped: dict[str, int]
     labelling: Labelling
     split_rules: SplitRules
     splitting: Splitting
     leakage: LeakageReport
+
+    @property
+    def revision(self) -> str:
+        """First 12 hexadecimal digits of the SHA-256 of the hashes of the split files."""
+        return hashlib.sha256(" ".join(self.files.values()).encode()).hexdigest()[:12]
 
     def summary(self) -> str:
         """Summarize the data set in a few lines."""
@@ -121,17 +137,17 @@ def data_card(facts: DatasetFacts) -> str:
     revisions += [(f"made from `{name}`", f"`{sha}`") for name, sha in facts.made_from.items()]
     card = page("dataset-card.md").format(
         front=_front_matter(facts),
-        name=facts.name,
+        name=facts.target.title,
         revision=facts.revision,
         verdict=verdict,
         split_table=_split_table(facts),
         sources=_source_table(facts),
-        making=_making_list(facts),
+        making="\n".join(f"- {line}" for line in _making(facts)),
         agreement=_agreement_section(facts),
         warnings="".join(f"**Warning.** {text}\n\n" for text in warnings),
-        shared=_markdown(shared_table),
-        blind=_markdown(blind_table),
-        revisions=_markdown(PlainTable("", ("file", "SHA-256, first 12"), revisions)),
+        shared=shared_table.markdown(),
+        blind=blind_table.markdown(),
+        revisions=PlainTable("", ("file", "SHA-256, first 12"), revisions).markdown(),
     )
     return card + "\n"
 
@@ -143,9 +159,9 @@ def _front_matter(facts: DatasetFacts) -> str:
     types = {name: "string" for name in columns_of(DatasetRow)} | {"label": "float32"}
     features = [{"name": name, "dtype": dtype} for name, dtype in types.items()]
     front = {
-        **({"license": facts.license} if facts.license else {}),
+        **({"license": facts.target.license} if facts.target.license else {}),
         "language": ["en"],
-        "pretty_name": facts.name,
+        "pretty_name": facts.target.title,
         "task_categories": ["sentence-similarity"],
         "tags": ["condsim", "conditional-similarity", "c-sts"],
         "configs": [{"config_name": "default", "data_files": splits}],
@@ -163,26 +179,34 @@ def _split_table(facts: DatasetFacts) -> str:
     for label in sorted({label for split in statistics for label, _ in split.label_histogram}):
         shares = [dict(split.label_histogram).get(label, 0) / split.rows for split in statistics]
         rows.append((f"label {label:g}", *(f"{share:.1%}" for share in shares)))
-    return _markdown(PlainTable("", ("", *facts.statistics), rows))
+    return PlainTable("", ("", *facts.statistics), rows).markdown()
 
 
 def _source_table(facts: DatasetFacts) -> str:
-    licences, pairs = facts.sources, facts.pairs_by_source
-    names = list(dict.fromkeys([*licences, *pairs]))
-    if not names:
-        return "Not stated. State the origin of the sentences before you publish this."
+    licences, pairs = facts.target.sources, facts.pairs_by_source
     rows = [
         (name, f"{pairs[name]:,}" if name in pairs else "-", licences.get(name) or "not stated")
-        for name in names
+        for name in dict.fromkeys([*licences, *pairs])
     ]
-    return _markdown(PlainTable("", ("source", "sentence pairs", "licence"), rows))
+    if not rows:
+        return "Not stated. State the origin of the sentences before you publish this."
+    return PlainTable("", ("source", "sentence pairs", "licence"), rows).markdown()
 
 
-def _making_list(facts: DatasetFacts) -> str:
+def _making(facts: DatasetFacts) -> Iterator[str]:
     rules, order, splits = facts.labelling.rules, facts.labelling.order, facts.split_rules
-    lines = [_label_rules(rules) if rules else "The labels were given."]
+    if rules is None:
+        yield "The labels were given."
+    else:
+        statistic = "median" if rules.how == "median" else "most frequent one"
+        raters = "people and models" if rules.count_models else "people"
+        yield (
+            f"The label is the {statistic} of the ratings by {raters}, of which each row has at "
+            f"least {rules.min_ratings}; a row is left out if {rules.invalid_share:.0%} of them or "
+            "more say that the condition does not apply."
+        )
     if order and order.pairs:
-        lines.append(
+        yield (
             f"Of {order.pairs:,} pairs with both conditions rated, the one written for high "
             f"similarity got the higher label in {order.as_intended / order.pairs:.1%}, the "
             f"same in {order.ties / order.pairs:.1%} and the lower in "
@@ -190,38 +214,26 @@ def _making_list(facts: DatasetFacts) -> str:
         )
     unit = "no sentence" if splits.group == "sentence" else "no sentence pair"
     cut = f"; {facts.splitting.cut} were cut." if facts.splitting.cut else "."
-    lines += [
+    yield (
         f"Splits {':'.join(f'{ratio:g}' for ratio in splits.ratios)}, seed {splits.seed}, such "
         f"that {unit} is in two (letter case and punctuation ignored): "
-        f"{facts.splitting.groups:,} groups, the largest of {facts.splitting.largest:,} rows{cut}",
-        f"Rows by origin: {_join_counts(facts.rows_by_origin)}.",
-        f"Rows left out, listed in `dropped.csv`: {_join_counts(facts.dropped) or 'none'}.",
-    ]
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def _label_rules(rules: LabelRules) -> str:
-    statistic = "median" if rules.how == "median" else "most frequent one"
-    raters = "people and models" if rules.count_models else "people"
-    return (
-        f"The label is the {statistic} of the ratings by {raters}, of which each row has at least "
-        f"{rules.min_ratings}; a row is left out if {rules.invalid_share:.0%} of them or more say "
-        "that the condition does not apply."
+        f"{facts.splitting.groups:,} groups, the largest of {facts.splitting.largest:,} rows{cut}"
     )
+    yield f"Rows by origin: {_join_counts(facts.rows_by_origin)}."
+    yield f"Rows left out, listed in `dropped.csv`: {_join_counts(facts.dropped) or 'none'}."
 
 
 def _agreement_section(facts: DatasetFacts) -> str:
     report = facts.labelling.ratings
     if report is None:
         return ""
-    sections = ["## Agreement", _markdown(agreement_table(report))]
+    text = f"## Agreement\n\n{agreement_table(report).markdown()}\n\n"
     if report.models:
-        sections += [
+        text += (
             "Models that rated, against the median of the people, and one person against the "
-            "others:",
-            _markdown(model_table(report)),
-        ]
-    return "\n\n".join(sections) + "\n\n"
+            f"others:\n\n{model_table(report).markdown()}\n\n"
+        )
+    return text
 
 
 def _join_counts(counts: Mapping[str, int]) -> str:
@@ -236,9 +248,9 @@ class PlainTable(NamedTuple):
     rows: Sequence[tuple[str, ...]]
     caption: str | None = None
 
-
-def _markdown(table: PlainTable) -> str:
-    return "\n".join(markdown_table(table.head, table.rows))
+    def markdown(self) -> str:
+        """Format as a pipe table."""
+        return "\n".join(markdown_table(self.head, self.rows))
 
 
 def rating_tables(report: RatingReport) -> list[PlainTable]:
@@ -287,29 +299,22 @@ def leakage_tables(report: LeakageReport) -> tuple[PlainTable, PlainTable]:
 def agreement_table(report: RatingReport) -> PlainTable:
     """Lay out the agreement of people, and the times of ratings."""
     agreement, times = report.agreement, report.times
-    kappa, kappa_verdicts = agreement.kappa, agreement.kappa_verdicts
     per_row = [f"{rows:,} with {ratings}" for ratings, rows in agreement.ratings_per_row]
     seconds = hours = "-"
     if times.known:
         seconds = f"{times.median:.1f} ({times.tenth:.1f} to {times.ninetieth:.1f})"
         hours = f"{times.hours:.1f}"
+    kappa, kappa_verdicts = agreement.kappa, agreement.kappa_verdicts
+    alpha_head = f"Krippendorff's alpha, ordinal ({agreement.alpha_rows:,} rows)"
     values: tuple[tuple[str, object, str], ...] = (
         ("rows rated by people", agreement.rows, ","),
         ("ratings", agreement.ratings, ","),
         ("annotators", agreement.annotators, ","),
         ("rows by number of ratings", ", ".join(per_row), ""),
         ("ratings that the condition does not apply", agreement.does_not_apply, ","),
-        (f"Fleiss' kappa of the labels{_kappa_rows(kappa)}", kappa.value, ".3f"),
-        (
-            f'Fleiss\' kappa with "does not apply"{_kappa_rows(kappa_verdicts)}',
-            kappa_verdicts.value,
-            ".3f",
-        ),
-        (
-            f"Krippendorff's alpha, ordinal ({agreement.alpha_rows:,} rows)",
-            agreement.alpha,
-            ".3f",
-        ),
+        (_kappa_head("of the labels", kappa), kappa.value, ".3f"),
+        (_kappa_head('with "does not apply"', kappa_verdicts), kappa_verdicts.value, ".3f"),
+        (alpha_head, agreement.alpha, ".3f"),
         ("Krippendorff's alpha of whether it applies", agreement.alpha_applies, ".3f"),
         ("two labels of a row are equal", agreement.exact, ".1%"),
         ("two labels of a row differ by 1 at most", agreement.within_one, ".1%"),
@@ -320,11 +325,10 @@ def agreement_table(report: RatingReport) -> PlainTable:
     return PlainTable("Agreement between people", ("", "value"), rows)
 
 
-def _kappa_rows(kappa: Kappa) -> str:
-    if not kappa.rows:
-        return ""
+def _kappa_head(subject: str, kappa: Kappa) -> str:
     left_out = f", {kappa.left_out:,} others left out" if kappa.left_out else ""
-    return f" ({kappa.rows:,} rows with {kappa.raters} each{left_out})"
+    rows = f" ({kappa.rows:,} rows with {kappa.raters} each{left_out})" if kappa.rows else ""
+    return f"Fleiss' kappa {subject}{rows}"
 
 
 def model_table(report: RatingReport) -> PlainTable:

@@ -19,6 +19,7 @@ from condsim.annotation.stages import (
     rating_of,
     text_of,
 )
+from condsim.annotation.store import Annotation, Proposal
 from condsim.errors import BackendError, InputError, require
 from condsim.io import Closing
 from condsim.prompting.backend import Address
@@ -37,37 +38,16 @@ _TASKS_PER_REQUEST = 500
 _TIMEOUT_S = 600.0
 
 
-class RemoteAnswer(NamedTuple):
-    """An annotation on the server; ``account`` is None if the account was deleted.
-
-    The key stays the same after an edit, and ``prefilled_by`` is the model whose prediction was on
-    the page, changed or not.
-    """
-
-    key: str
-    account: int | None
-    answer: TaskAnswer
-    seconds: float | None
-    created: str
-    updated: str
-    prefilled_by: str
-    cancelled: bool
-
-
 class RemoteTask(NamedTuple):
-    """A task on the server; ``item`` is None if condsim did not push it."""
+    """A task on the server; ``item`` is None if condsim did not push it.
+
+    The source of its annotations is empty; the annotator is the number of the account, or empty if
+    that was deleted.
+    """
 
     task: int
     item: str | None
-    answers: tuple[RemoteAnswer, ...]
-
-
-class Prediction(NamedTuple):
-    """The answer of a model that annotators of a task start from."""
-
-    task: int
-    model: str
-    answer: TaskAnswer
+    answers: tuple[Annotation, ...]
 
 
 def result_of(stage: Stage, answer: TaskAnswer) -> list[dict[str, object]]:
@@ -98,35 +78,35 @@ def answer_of(regions: Sequence[Mapping[str, Any]]) -> TaskAnswer:
     )
 
 
-def _exported_task(task: Mapping[str, Any]) -> RemoteTask:
-    models = {}
+def _read_task(task: Mapping[str, Any]) -> RemoteTask:
+    """Read a task of an export."""
+    models: dict[int, str] = {}
     for prediction in task.get("predictions") or []:
         if isinstance(prediction, dict):
             models[prediction["id"]] = str(prediction.get("model_version") or "")
     item = (task.get("data") or {}).get(ITEM)
-    answers = [_exported_answer(row, models) for row in task.get("annotations") or []]
+    answers = []
+    for row in task.get("annotations") or []:
+        account, seconds = row.get("completed_by"), row.get("lead_time")
+        if isinstance(account, dict):
+            account = account.get("id")
+        # `prediction` was on the page, whether or not the annotation started from it.
+        parent = row.get("parent_prediction")
+        model = models.get(parent or 0) or (row.get("prediction") or {}).get("model_version")
+        annotation = Annotation(
+            source="",
+            annotation=str(row.get("unique_id") or row["id"]),
+            item=str(item),
+            annotator="" if account is None else str(account),
+            answer=answer_of(row.get("result") or []),
+            seconds=None if seconds is None else float(seconds),
+            created=str(row["created_at"]),
+            updated=str(row["updated_at"]),
+            prefilled_by=model or ("a model" if parent else ""),
+            cancelled=bool(row.get("was_cancelled")),
+        )
+        answers.append(annotation)
     return RemoteTask(int(task["id"]), None if item is None else str(item), tuple(answers))
-
-
-def _exported_answer(row: Mapping[str, Any], models: Mapping[int, str]) -> RemoteAnswer:
-    account = row.get("completed_by")
-    if isinstance(account, dict):
-        account = account.get("id")
-    seconds = row.get("lead_time")
-    # `prediction` was on the page, whether or not the annotation started from it.
-    prediction = row.get("prediction") or {}
-    parent = row.get("parent_prediction")
-    model = models.get(parent or 0) or prediction.get("model_version") or ""
-    return RemoteAnswer(
-        key=str(row.get("unique_id") or row["id"]),
-        account=account,
-        answer=answer_of(row.get("result") or []),
-        seconds=None if seconds is None else float(seconds),
-        created=str(row["created_at"]),
-        updated=str(row["updated_at"]),
-        prefilled_by=model or ("a model" if parent else ""),
-        cancelled=bool(row.get("was_cancelled")),
-    )
 
 
 def open_server(url: str) -> LabelStudioServer:
@@ -200,7 +180,7 @@ class LabelStudioServer(Closing):
                 id=project, export_type="JSON", download_all_tasks=True
             )
             try:
-                return [_exported_task(task) for task in json.loads(b"".join(chunks))]
+                return [_read_task(task) for task in json.loads(b"".join(chunks))]
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise BackendError(
                     f"{self.url} gave an export of project {project} that condsim cannot read "
@@ -210,31 +190,33 @@ class LabelStudioServer(Closing):
     def add_tasks(self, project: int, tasks: Sequence[Mapping[str, str]]) -> None:
         """Add tasks, 500 in a request."""
         for start in range(0, len(tasks), _TASKS_PER_REQUEST):
-            batch = [{"data": dict(task)} for task in tasks[start : start + _TASKS_PER_REQUEST]]
+            batch = tasks[start : start + _TASKS_PER_REQUEST]
+            request = [{"data": dict(task)} for task in batch]
             with self._one_line_errors(project):
-                self._client.projects.import_tasks(id=project, request=batch)
+                self._client.projects.import_tasks(id=project, request=request)
 
-    def accounts(self) -> dict[int, str]:
+    def accounts(self) -> dict[str, str]:
         """Fetch the names of the accounts by number."""
         with self._one_line_errors():
             users = self._client.users.list()
-        names = {}
-        for user in users:
-            names[user.id] = (user.email or user.username or f"account-{user.id}").casefold()
-        return names
+        return {
+            str(user.id): (user.email or user.username or f"account-{user.id}").casefold()
+            for user in users
+        }
 
     def add_predictions(
-        self, project: int, stage: Stage, predictions: Sequence[Prediction]
+        self, project: int, stage: Stage, proposals: Sequence[tuple[int, Proposal]]
     ) -> None:
-        """Add predictions in one request and show those of the last one's model to annotators."""
+        """Add proposals to tasks in one request, and show those of the last one's model."""
         batch = [
-            {"task": task, "model_version": model, "result": result_of(stage, answer)}
-            for task, model, answer in predictions
+            {"task": task, "model_version": row.model, "result": result_of(stage, row.answer)}
+            for task, row in proposals
         ]
+        model = proposals[-1][1].model
         with self._one_line_errors(project):
             self._client.projects.import_predictions(id=project, request=batch)
             self._client.projects.update(
-                id=project, model_version=predictions[-1].model, show_collab_predictions=True
+                id=project, model_version=model, show_collab_predictions=True
             )
 
     def change_task(self, task: int, variables: Mapping[str, str]) -> None:

@@ -71,8 +71,7 @@ def rate_rows(store: AnnotationStore, scorer: Scorer, *, model: str) -> int:
             for item, rating in zip(batch, _model_ratings(scorer, batch), strict=True)
             if rating is not None
         ]
-        with store.changes():
-            store.put_proposals("verification", proposals)
+        store.write("verification", proposals)
         rated += len(proposals)
     return rated
 
@@ -89,8 +88,7 @@ def propose_conditions(store: AnnotationStore, asker: Asker, *, model: str) -> t
     for row, answer in asker.answers(prompts.__getitem__, len(items)):
         proposal = read_proposal(answer.text)
         if proposal is not None:
-            with store.changes():
-                store.put_proposals("conditions", [Proposal(items[row].item_id, model, proposal)])
+            store.write("conditions", [Proposal(items[row].item_id, model, proposal)])
             proposed += 1
     return proposed, len(items) - proposed
 

@@ -83,6 +83,7 @@ class DatasetRow(TableRow):
     Attributes:
         label: Similarity from 1 to 5.
         origin: `HUMAN`, or the models that took part in the row.
+        split: Empty until the rows are split.
     """
 
     sentence1: str
@@ -91,7 +92,24 @@ class DatasetRow(TableRow):
     label: float
     pair_id: str
     origin: str
-    split: str
+    split: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped(TableRow):
+    """A row that is not in the data set, with one of a few reasons and, as detail, its ratings."""
+
+    pair_id: str
+    sentence1: str
+    sentence2: str
+    condition: str
+    reason: str
+    detail: str = ""
+
+    @classmethod
+    def of(cls, row: Rating | Condition | DatasetRow, reason: str, detail: str = "") -> Dropped:
+        """Drop a row."""
+        return cls(row.pair_id, row.sentence1, row.sentence2, row.condition, reason, detail)
 
 
 def row_id_of(pair_id: str, condition: str) -> str:

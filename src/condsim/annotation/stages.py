@@ -18,67 +18,6 @@ from condsim.data.files import stem_of
 from condsim.rows.pairs import pair_id_of
 from condsim.rows.records import DOES_NOT_APPLY, TableRow, read_rows
 
-_FOLDER = Path(__file__).parent
-
-NO_HINTS = "None so far. Hints never block: edit what you agree with."
-"""Text of a page without hints."""
-
-
-@dataclass(frozen=True)
-class HintRule:
-    """A pattern of doubtful conditions; see ``pages/hints.yaml``."""
-
-    rule: int
-    text: str
-    pattern: str
-    needed: str | None = None
-
-
-def page(name: str) -> str:
-    """Read a page of this package."""
-    return (_FOLDER / "pages" / name).read_text(encoding="utf-8").strip()
-
-
-def _read_hint_rules() -> tuple[HintRule, ...]:
-    content = yaml.safe_load(page("hints.yaml"))
-    # Lists of words are folded over lines, which YAML joins by spaces.
-    words = {name: text.replace("| ", "|") for name, text in content["words"].items()}
-
-    def expand(pattern: str) -> str:
-        while match := re.search(r"<(\w+)>", pattern):
-            pattern = pattern.replace(match[0], words[match[1]])
-        return pattern
-
-    rules = []
-    for entry in content["rules"]:
-        patterns = {key: expand(entry[key]) for key in ("pattern", "needed") if key in entry}
-        rules.append(HintRule(entry["rule"], entry["text"], **patterns))
-    return tuple(rules)
-
-
-HINT_RULES = _read_hint_rules()
-"""The rules in the order in which hints are given."""
-
-
-def hints_of(condition: str, sentence1: str, sentence2: str) -> tuple[HintRule, ...]:
-    """Find the rules that a condition may break.
-
-    Example:
-        >>> [hint.rule for hint in hints_of("The activity.", "A man skis.", "A dog runs.")]
-        [5]
-    """
-    text = " ".join(condition.split())
-    hints: dict[int, HintRule] = {}
-    for rule in HINT_RULES:
-        if rule.rule in hints or not re.search(rule.pattern, text, re.IGNORECASE):
-            continue
-        if rule.needed is None or not all(
-            re.search(rule.needed, sentence, re.IGNORECASE) for sentence in (sentence1, sentence2)
-        ):
-            hints[rule.rule] = rule
-    return tuple(hints.values())
-
-
 Stage: TypeAlias = Literal["qualification", "conditions", "verification"]
 """C-STS §2.2.2."""
 
@@ -97,6 +36,59 @@ DEFAULT_ANNOTATORS: Mapping[Stage, int] = {
     "verification": 3,
 }
 """Answers for each item; everybody answers every item of a qualification."""
+
+NO_HINTS = "None so far. Hints never block: edit what you agree with."
+"""Text of a page without hints."""
+
+_FOLDER = Path(__file__).parent
+
+
+def page(name: str) -> str:
+    """Read a page of this package."""
+    return (_FOLDER / "pages" / name).read_text(encoding="utf-8").strip()
+
+
+class HintRule(NamedTuple):
+    """A pattern of doubtful conditions; see ``pages/hints.yaml``."""
+
+    rule: int
+    text: str
+    pattern: str
+    needed: str | None = None
+
+
+def _read_hint_rules() -> Iterator[HintRule]:
+    content = yaml.safe_load(page("hints.yaml"))
+    # Lists of words are folded over lines, which YAML joins by spaces.
+    words = {name: text.replace("| ", "|") for name, text in content["words"].items()}
+    for entry in content["rules"]:
+        for key in entry.keys() & {"pattern", "needed"}:
+            while match := re.search(r"<(\w+)>", entry[key]):
+                entry[key] = entry[key].replace(match[0], words[match[1]])
+        yield HintRule(**entry)
+
+
+HINT_RULES = tuple(_read_hint_rules())
+"""The rules in the order in which hints are given."""
+
+
+def hints_of(condition: str, sentence1: str, sentence2: str) -> tuple[HintRule, ...]:
+    """Find the rules that a condition may break.
+
+    Example:
+        >>> [hint.rule for hint in hints_of("The activity.", "A man skis.", "A dog runs.")]
+        [5]
+    """
+    text = " ".join(condition.split())
+    hints: dict[int, HintRule] = {}
+    for hint in HINT_RULES:
+        if hint.rule in hints or not re.search(hint.pattern, text, re.IGNORECASE):
+            continue
+        if hint.needed is None or not all(
+            re.search(hint.needed, sentence, re.IGNORECASE) for sentence in (sentence1, sentence2)
+        ):
+            hints[hint.rule] = hint
+    return tuple(hints.values())
 
 
 class Verdict(NamedTuple):
@@ -120,21 +112,6 @@ VERDICTS = (
     ),
 )
 """The Likert scale of C-STS (Figures 6 and 8) in our own words, and the way out."""
-
-_VERDICT_LABELS = frozenset(verdict.label for verdict in VERDICTS)
-
-
-@dataclass(frozen=True)
-class Item:
-    """One task for annotators: texts that they see, by variable of the page, and hidden facts.
-
-    ``task`` is its number on the server; None if it is not known to be there.
-    """
-
-    item_id: str
-    shown: Mapping[str, str]
-    facts: Mapping[str, str | int] = field(default_factory=dict)
-    task: int | None = None
 
 
 class TaskAnswer(NamedTuple):
@@ -162,25 +139,19 @@ def rating_of(value: object) -> int | None:
         rating = float(str(value).strip())
     except ValueError:
         return None
-    return int(rating) if rating in _VERDICT_LABELS else None
+    return int(rating) if rating in {verdict.label for verdict in VERDICTS} else None
 
 
 def labelling_config(stage: Stage) -> str:
     """Return the labeling page of a stage in Label Studio."""
-    choices = "\n".join(
-        f'  <Choice alias="{verdict.label}" hotkey="{max(verdict.label, 0)}" value='
-        + quoteattr(f"{_number_prefix(verdict, '  ')}{verdict.name}. {verdict.meaning}")
-        + "/>"
-        for verdict in VERDICTS
-    )
-    fields = fields_of(stage, "xml", choices)
+    choices = []
+    for label, name, meaning in VERDICTS:
+        text = quoteattr(f"{label}  {name}. {meaning}" if label > 0 else f"{name}. {meaning}")
+        choices.append(f'  <Choice alias="{label}" hotkey="{max(label, 0)}" value={text}/>')
+    fields = fields_of(stage, "xml", "\n".join(choices))
     if stage == "conditions":
         fields += "\n" + page("label-studio-hints.xml")
     return page("label-studio.xml").replace("{fields}", fields)
-
-
-def _number_prefix(verdict: Verdict, separator: str) -> str:
-    return f"{verdict.label}{separator}" if verdict.label > 0 else ""
 
 
 def fields_of(stage: Stage, markup: Literal["xml", "html"], choices: str) -> str:
@@ -207,6 +178,19 @@ def guidelines(stage: Stage) -> str:
         if label > 0
     )
     return text.replace("{scale}", scale)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One task for annotators: texts that they see, by variable of the page, and hidden facts.
+
+    ``task`` is its number on the server; None if it is not known to be there.
+    """
+
+    item_id: str
+    shown: Mapping[str, str]
+    facts: Mapping[str, str | int] = field(default_factory=dict)
+    task: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

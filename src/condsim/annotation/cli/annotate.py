@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -94,8 +95,8 @@ def _show_pull(
         _show_reasons(written.set_aside)
 
 
-def _show_reasons(set_aside: Iterable[tuple[str, int]]) -> None:
-    for reason, number in set_aside:
+def _show_reasons(set_aside: Mapping[str, int]) -> None:
+    for reason, number in set_aside.items():
         typer.echo(f"  {number} do not count: {reason}")
 
 
@@ -195,26 +196,31 @@ def status(
     ] = False,
 ) -> None:
     """Show the progress of each stage, and why answers do not count."""
-    from condsim.annotation.exchange import stage_status
+    from condsim.annotation.exchange import count_waiting
     from condsim.annotation.label_studio import open_server
+    from condsim.annotation.outcome import stage_outcome
     from condsim.annotation.store import AnnotationStore
 
     with ExitStack() as stack:
         store = stack.enter_context(AnnotationStore(folder))
         client = None if offline else stack.enter_context(open_server(server))
         for stage in store.stages():
-            progress = stage_status(store, stage, client)
-            done, waiting = "", ""
-            if progress.target:
-                done = f", {progress.done} done of {progress.target} answers each"
-            if progress.waiting is not None:
-                waiting = f", {progress.waiting} to pull"
+            outcome = stage_outcome(store, stage)
+            answers = [row for rows in outcome.counted.values() for row in rows]
+            people = len({row.annotator for row in answers})
+            target, done, waiting = outcome.target, "", ""
+            if target:
+                done = f", {outcome.done} done of {target} answers each"
+            number = None if client is None else count_waiting(store, client, stage)
+            if number is not None:
+                waiting = f", {number} to pull"
             typer.echo(
-                f"{stage}: {progress.items} items{done}; {progress.counted} answers by "
-                f"{progress.people} people{waiting}"
+                f"{stage}: {len(outcome.counted)} items{done}; {len(answers)} answers by "
+                f"{people} people{waiting}"
             )
-            _show_reasons(progress.set_aside)
-            for model, number in progress.proposals:
+            _show_reasons(outcome.set_aside)
+            models = Counter(proposal.model for proposal in store.proposals(stage))
+            for model, number in sorted(models.items()):
                 typer.echo(f"  {number} started by {model}")
         _show_pool(store)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -40,11 +40,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the data s
 Name = Annotated[str | None, typer.Option(help="Name on the card.", show_default="the folder's")]
 License = Annotated[
     str | None,
-    typer.Option(
-        "--license",
-        help="Licence as the Hub names it, such as cc-by-4.0.",
-        show_default="not stated",
-    ),
+    typer.Option("--license", help="As the Hub names it: cc-by-4.0.", show_default="not stated"),
 ]
 Sources = Annotated[
     list[str] | None,
@@ -116,8 +112,9 @@ def dataset(
     `condsim build dataset ratings.parquet --output tickets --labels majority --min-ratings 3`
     """
     _require_extra()
+    from condsim.annotation.card import Target
     from condsim.annotation.labels import LabelRules
-    from condsim.annotation.release import Target, build_dataset
+    from condsim.annotation.release import build_dataset
 
     rules = LabelRules(
         how=labels,
@@ -129,7 +126,7 @@ def dataset(
     )
     facts = build_dataset(
         ratings,
-        Target(output, name, license_, source or (), file_format, overwrite),
+        Target(output, name, license_, _licences(source), file_format, overwrite),
         labels=rules,
         splits=_split_rules(ratios, seed, group, oversize),
         conditions=conditions,
@@ -166,9 +163,10 @@ def split(
     `condsim build split labelled.csv --output tickets --ratios 80:10:10 --group pair`
     """
     _require_extra()
-    from condsim.annotation.release import Target, split_dataset
+    from condsim.annotation.card import Target
+    from condsim.annotation.release import split_dataset
 
-    target = Target(output, name, license_, source or (), file_format, overwrite)
+    target = Target(output, name, license_, _licences(source), file_format, overwrite)
     facts = split_dataset(file, target, splits=_split_rules(ratios, seed, group, oversize))
     typer.echo(f"{output}: {facts.summary()}")
 
@@ -186,11 +184,19 @@ def _split_rules(ratios: str, seed: int, group: GroupName, oversize: OversizeNam
     try:
         train, validation, test = map(float, ratios.split(":"))
     except ValueError:
-        raise InputError(
-            f"--ratios must be three numbers such as 60:15:25, for train, validation and test; got "
-            f"{ratios!r}."
-        ) from None
+        raise InputError(f"--ratios must be three numbers, as 60:15:25; got {ratios!r}.") from None
     return SplitRules(ratios=(train, validation, test), seed=seed, group=group, oversize=oversize)
+
+
+def _licences(sources: Sequence[str] | None) -> dict[str, str]:
+    """Read sources and their licences, such as ``"tickets=internal use only"``."""
+    licences = {}
+    for text in sources or ():
+        name, _, licence = map(str.strip, text.partition("="))
+        if not name:
+            raise InputError(f"A source must be NAME=LICENCE; got {text!r}.")
+        licences[name] = licence
+    return licences
 
 
 @app.command("agreement")
