@@ -93,7 +93,8 @@ def make(collection, vectors, tmp_path):
             collection,
             Embeddings(vectors[0], captions, {"items": "by hand"}),
             tmp_path / "pairs.parquet",
-            settings=settings,
+            settings,
+            read_stop_words(),
             cache=tmp_path / "cache",
             progress=silent,
         )

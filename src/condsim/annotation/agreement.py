@@ -30,13 +30,9 @@ ONE_VERDICT_SHARE = 0.9
 
 @dataclass(frozen=True)
 class Kappa:
-    """Fleiss' kappa, which needs the same number of ratings of every row.
+    """Fleiss' kappa of the rows that have the most common number of ratings, ``raters``.
 
-    Attributes:
-        value: At most 1 (all agree), 0 is chance; NaN without two ratings or two labels.
-        raters: Ratings of each row that counts: the most common number of two or more.
-        rows: Rows that count.
-        left_out: Rows with another number of ratings.
+    ``value`` is at most 1 (all agree), 0 is chance; NaN without two ratings or two labels.
     """
 
     value: float
@@ -47,14 +43,13 @@ class Kappa:
 
 @dataclass(frozen=True)
 class HumanAgreement:
-    """Agreement between people.
+    """Agreement between people; NaN where it is undefined.
 
     Attributes:
         ratings_per_row: (number of ratings, rows that have it).
         kappa: Of the labels 1 to 5; ``kappa_verdicts`` has "does not apply" as a sixth label.
-        alpha: Krippendorff's alpha of the labels 1 to 5, ordinal; NaN if undefined.
-        alpha_rows: Rows with two labels or more.
-        alpha_applies: Alpha of whether the condition applies.
+        alpha: Krippendorff's alpha of the labels 1 to 5, ordinal, over the ``alpha_rows`` with two
+            labels or more; ``alpha_applies``: of whether the condition applies.
         exact: Share of pairs of labels of one row that are equal; ``within_one``: that differ by
             at most 1.
     """
@@ -117,7 +112,7 @@ class RaterAgreement:
     Attributes:
         rater: A model, "MODEL, not shown" for people who did not see its rating, or "one person".
         compared: Rows with a label from both.
-        spearman: x100; NaN if one side is constant.
+        spearman: x100.
         offset: Mean of the rater's label minus that of people.
         applies: Share of all rows on which both agree whether the condition applies.
         shown: Ratings by people who saw the model's first.
@@ -196,12 +191,9 @@ def _pairwise_shares(labels: IntArray) -> tuple[float, float]:
 
 
 def fleiss_kappa(counts: ArrayLike) -> Kappa:
-    """Compute Fleiss' kappa (1971) over the rows with the most common number of ratings.
+    """Compute Fleiss' kappa (1971) from the counts of each label by row, ``(n, labels)``.
 
-    Of equally common numbers the larger is taken.
-
-    Args:
-        counts: How often each row was given each label, whole numbers ``(n, labels)``.
+    It needs the same number of ratings of every row. Of equally common numbers the larger is taken.
     """
     table = np.asarray(counts, dtype=np.int64)
     ratings = table.sum(axis=1)
@@ -221,14 +213,9 @@ def fleiss_kappa(counts: ArrayLike) -> Kappa:
 def krippendorff_alpha(
     counts: ArrayLike, *, distance: Literal["nominal", "ordinal"] = "ordinal"
 ) -> float:
-    """Compute Krippendorff's alpha (2011); rows may have any number of ratings.
+    """Compute Krippendorff's alpha (2011) from the counts of each label by row, ``(n, labels)``.
 
-    Args:
-        counts: How often each row was given each label, whole numbers ``(n, labels)``, the labels
-            in their order for the ordinal distance.
-
-    Returns:
-        At most 1 (all agree); 0 is chance, NaN if undefined.
+    The labels must be in their order for the ordinal distance. At most 1 (all agree); 0 is chance.
     """
     table = np.asarray(counts, dtype=np.int64)
     table = table[table.sum(axis=1) >= 2]

@@ -34,7 +34,6 @@ from condsim.rows.pairs import (
     PairFilter,
     TextFacts,
     pair_id_of,
-    read_stop_words,
     text_facts,
 )
 from condsim.rows.records import (
@@ -88,19 +87,18 @@ def make_candidates(
     collection: Collection,
     embeddings: Embeddings,
     path: Path,
-    *,
     settings: CandidateSettings,
+    stop_words: frozenset[str],
+    *,
     cache: Path,
     progress: Progress,
-    stop_words: frozenset[str] | None = None,
 ) -> CandidateReport:
     """Write the candidates of one collection to a Parquet file, and a manifest next to it.
 
     Args:
+        stop_words: Words left out of the bags of words.
         cache: Folder for intermediate results.
-        stop_words: Words left out of the bags of words; English ones if None.
     """
-    stop_words = read_stop_words() if stop_words is None else stop_words
     manifest = {
         "kind": "candidates",
         "source": collection.source,

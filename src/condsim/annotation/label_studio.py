@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -55,15 +56,13 @@ def result_of(stage: Stage, answer: TaskAnswer) -> list[dict[str, object]]:
     regions: list[dict[str, object]] = []
     for name in FIELDS[stage]:
         value = getattr(answer, name)
-        if value is None:
-            continue
-        region: dict[str, object] = {"from_name": name}
-        if name == "rating":
+        if value is not None and name == "rating":
             rated = "condition" if stage == "verification" else "test_condition"
-            region |= {"to_name": rated, "type": "choices", "value": {"choices": [str(value)]}}
-        else:
-            region |= {"to_name": "sentence1", "type": "textarea", "value": {"text": [value]}}
-        regions.append(region)
+            region = {"to_name": rated, "type": "choices", "value": {"choices": [str(value)]}}
+            regions.append({"from_name": name, **region})
+        elif value is not None:
+            region = {"to_name": "sentence1", "type": "textarea", "value": {"text": [value]}}
+            regions.append({"from_name": name, **region})
     return regions
 
 
@@ -116,16 +115,14 @@ def open_server(url: str) -> LabelStudioServer:
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
         raise InputError(
             "The server must be an http:// or https:// URL without user name and password, such as "
-            f"'http://localhost:8080'. Put the token into the environment variable {TOKEN}."
+            "'http://localhost:8080'."
         )
     token = os.environ.get(TOKEN, "").strip()
-    if not token:
+    if not re.fullmatch("[!-~]+", token):
         raise InputError(
-            f"No token for {url}: create a personal access token under Account & Settings in Label "
-            f"Studio and set {TOKEN} in the environment."
+            f"The environment variable {TOKEN} must hold a personal access token, ASCII without "
+            "spaces. Create one in Label Studio under Account & Settings."
         )
-    if not all("!" <= letter <= "~" for letter in token):
-        raise InputError(f"{TOKEN} must be ASCII without spaces.")
     return LabelStudioServer(url, token)
 
 
@@ -212,12 +209,10 @@ class LabelStudioServer(Closing):
             {"task": task, "model_version": row.model, "result": result_of(stage, row.answer)}
             for task, row in proposals
         ]
-        model = proposals[-1][1].model
+        settings = {"model_version": proposals[-1][1].model, "show_collab_predictions": True}
         with self._one_line_errors(project):
             self._client.projects.import_predictions(id=project, request=batch)
-            self._client.projects.update(
-                id=project, model_version=model, show_collab_predictions=True
-            )
+            self._client.projects.update(id=project, **settings)
 
     def change_task(self, task: int, variables: Mapping[str, str]) -> None:
         """Replace the variables of a task."""
@@ -239,29 +234,25 @@ class LabelStudioServer(Closing):
                 f"No Label Studio answers at {self.url} ({type(error).__name__}). Start it, or "
                 "give its address with --server."
             ) from None
-        except api_error as error:
-            raise self._refusal(error, project) from None
         except json.JSONDecodeError:
             raise BackendError(
                 f"The server at {self.url} is not Label Studio: its answer is not JSON."
             ) from None
-
-    def _refusal(self, error: Any, project: int | None) -> Exception:  # noqa: ANN401
-        status = error.status_code
-        if status in (401, 403):
-            return InputError(
-                f"{self.url} refuses the token in {TOKEN} (status {status}). Create a personal "
-                "access token under Account & Settings in Label Studio; legacy tokens are off "
-                "unless an administrator allows them."
-            )
-        if status == 404 and project is not None:
-            return InputError(
-                f"Project {project} is not on {self.url}: it was deleted, or this is another "
-                "server. Pulled annotations are safe; 'condsim build push' with --again makes a "
-                "new project for the unfinished items."
-            )
-        body = self._address.clean(json.dumps(error.body, default=str))
-        return BackendError(f"{self.url} refused a request (status {status}): {body}")
+        except api_error as error:
+            status = error.status_code
+            if status in (401, 403):
+                raise InputError(
+                    f"{self.url} refuses the token in {TOKEN} (status {status}). Create a personal "
+                    "access token under Account & Settings; legacy tokens are off by default."
+                ) from None
+            if status == 404 and project is not None:
+                raise InputError(
+                    f"Project {project} is not on {self.url}: it was deleted, or this is another "
+                    "server. 'condsim build push --again' makes a new project for the unfinished "
+                    "items; pulled annotations are safe."
+                ) from None
+            body = self._address.clean(json.dumps(error.body, default=str))
+            raise BackendError(f"{self.url} refused a request (status {status}): {body}") from None
 
 
 def _import_quietly(module: str, name: str) -> Any:  # noqa: ANN401

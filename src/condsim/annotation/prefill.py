@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -31,34 +31,22 @@ Low: the condition under which they differ"""
 _PROPOSED_LINE = re.compile(r"^\W*(?:c-)?(high|low)\W*:\W*(.*?)\W*$", re.IGNORECASE | re.MULTILINE)
 
 
-class PrefillReport(NamedTuple):
-    """Name of the model, items it has answered now, and answers that could not be read."""
-
-    model: str
-    done: int
-    unread: int
-
-
 def prefill_stage(
-    store: AnnotationStore,
-    stage: Literal["conditions", "verification"],
-    model: str,
-    *,
-    name: str | None = None,
-) -> PrefillReport:
+    store: AnnotationStore, stage: Literal["conditions", "verification"], model: str
+) -> tuple[str, int, int]:
     """Let a model rate rows, or propose conditions; items that it has answered are skipped.
 
     A score in [0, 1] becomes the nearest of 1 to 5. Answers of a prompted model that are not a
-    number on the scale give no rating.
-    Conditions need the YAML file of a prompted model.
+    number on the scale give no rating. Conditions need the YAML file of a prompted model.
+
+    Returns:
+        Name of the model, items it has answered now, and answers that could not be read.
     """
     if stage == "verification":
         scorer: Scorer = load_scorer(model)
-        name = name or scorer.name
-        return PrefillReport(name, rate_rows(store, scorer, model=name), 0)
-    asker, own_name = open_asker(Path(model), new_tokens=_TOKENS_PER_PROPOSAL)
-    name = name or own_name
-    return PrefillReport(name, *propose_conditions(store, asker, model=name))
+        return scorer.name, rate_rows(store, scorer, model=scorer.name), 0
+    asker, name = open_asker(Path(model), new_tokens=_TOKENS_PER_PROPOSAL)
+    return name, *propose_conditions(store, asker, model=name)
 
 
 def rate_rows(store: AnnotationStore, scorer: Scorer, *, model: str) -> int:

@@ -16,7 +16,7 @@ import yaml
 from condsim.annotation.records import HUMAN, Condition, check_label, row_id_of
 from condsim.data.files import stem_of
 from condsim.rows.pairs import pair_id_of
-from condsim.rows.records import DOES_NOT_APPLY, TableRow, read_rows
+from condsim.rows.records import TableRow, read_rows
 
 Stage: TypeAlias = Literal["qualification", "conditions", "verification"]
 """C-STS §2.2.2."""
@@ -30,11 +30,7 @@ FIELDS: Mapping[Stage, tuple[str, ...]] = {
 }
 """Fields that an annotator fills in, by stage."""
 
-DEFAULT_ANNOTATORS: Mapping[Stage, int] = {
-    "qualification": 1000,
-    "conditions": 1,
-    "verification": 3,
-}
+DEFAULT_ANNOTATORS = {"qualification": 1000, "conditions": 1, "verification": 3}
 """Answers for each item; everybody answers every item of a qualification."""
 
 NO_HINTS = "None so far. Hints never block: edit what you agree with."
@@ -99,19 +95,7 @@ class Verdict(NamedTuple):
     meaning: str
 
 
-VERDICTS = (
-    Verdict(1, "Nothing in common", "As for the condition, the two have nothing in common."),
-    Verdict(2, "Different, but related", "They differ, yet in things of the same kind."),
-    Verdict(3, "Partly the same", "About the same, but something that matters differs or is open."),
-    Verdict(4, "Nearly the same", "The same but for details that do not matter here."),
-    Verdict(5, "The same", "As for the condition, both say exactly the same."),
-    Verdict(
-        DOES_NOT_APPLY,
-        "The condition does not apply",
-        "For at least one of the sentences the question makes no sense or has no answer.",
-    ),
-)
-"""The Likert scale of C-STS (Figures 6 and 8) in our own words, and the way out."""
+VERDICTS = tuple(Verdict(**entry) for entry in yaml.safe_load(page("scale.yaml")))
 
 
 class TaskAnswer(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -21,7 +22,7 @@ MinCosine = Annotated[float | None, typer.Option(help="Minimum cosine of the tex
 MinRatio = Annotated[float | None, typer.Option(help="Minimum ratio of the word counts, 0 to 1.")]
 MinLength = Annotated[int | None, typer.Option(help="Minimum characters of the shorter sentence.")]
 StopWords = Annotated[
-    Path | None, typer.Option(help="File of stop words.", show_default="an English list")
+    Path | None, typer.Option(help="File of stop words, if not the English list.")
 ]
 TextEncoderName = Annotated[
     str | None,
@@ -39,7 +40,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 
 def _filter_settings(
-    preset: PresetName | None, *, no_text_cosine: bool, **bounds: float | None
+    preset: PresetName | None, bounds: Mapping[str, float | None], *, no_text_cosine: bool
 ) -> FilterSettings:
     """Combine the filters of a preset with the bounds that are given."""
     from condsim.annotation.candidates import PRESETS
@@ -78,30 +79,20 @@ def candidates(
     items: Annotated[Path, typer.Argument(help="File with one caption or text in each row.")],
     output: Annotated[Path, typer.Option(help="Parquet file to write.")],
     preset: Preset = None,
-    k: Annotated[
-        int | None, typer.Option(min=1, help="Neighbors of an item.", show_default="preset's, 64")
-    ] = None,
-    texts: Annotated[
-        bool, typer.Option("--texts", help="A plain text collection: each text is an item.")
-    ] = False,
+    k: Annotated[int | None, typer.Option(min=1, help="Neighbors of an item (64).")] = None,
+    texts: Annotated[bool, typer.Option("--texts", help="Plain texts: each is an item.")] = False,
     item_column: Annotated[str, typer.Option(help="Column that names the item.")] = "item_id",
     caption_column: Annotated[
-        str | None,
-        typer.Option(help="Column of the text.", show_default="caption; sentence with --texts"),
+        str | None, typer.Option(help="Column of the text (caption; sentence with --texts).")
     ] = None,
-    source: Annotated[
-        str | None, typer.Option(help="Name of the collection.", show_default="the file's")
-    ] = None,
+    source: Annotated[str | None, typer.Option(help="Name of the collection.")] = None,
     images: Annotated[
         Path | None, typer.Option(help="Folder of images, named as the items.")
     ] = None,
     image_encoder: Annotated[
-        str | None,
-        typer.Option(help="CLIP model of sentence-transformers.", show_default="clip-ViT-B-32"),
+        str | None, typer.Option(help="CLIP model.", show_default="clip-ViT-B-32")
     ] = None,
-    embeddings: Annotated[
-        Path | None, typer.Option(help=".npy file with a row for each item.")
-    ] = None,
+    embeddings: Annotated[Path | None, typer.Option(help=".npy file, a row for each item.")] = None,
     text_encoder: TextEncoderName = None,
     no_text_cosine: NoTextCosine = False,
     max_iou: MaxIou = None,
@@ -109,17 +100,12 @@ def candidates(
     min_ratio: MinRatio = None,
     min_length: MinLength = None,
     stop_words: StopWords = None,
-    sample: Annotated[
-        int | None, typer.Option(min=1, help="Write this many at random.", show_default="all")
-    ] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="Write this many at random.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
     exact_up_to: Annotated[
         int, typer.Option(min=0, help="Maximum items for exact search; HNSW beyond.")
     ] = 200_000,
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="Folder for vectors and indexes.", show_default="OUTPUT with .cache"),
-    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder for vectors and indexes.")] = None,
     device: Device = None,
 ) -> None:
     """Pair the captions of near items and filter the pairs.
@@ -146,14 +132,9 @@ def candidates(
         raise InputError("--images cannot be combined with --texts or --embeddings.")
     if image_encoder is not None and images is None:
         raise InputError("--image-encoder is for --images; give the folder of images as well.")
-    filters = _filter_settings(
-        preset,
-        no_text_cosine=no_text_cosine,
-        max_iou=max_iou,
-        min_text_cosine=min_cosine,
-        min_length_ratio=min_ratio,
-        min_length=min_length,
-    )
+    bounds = {"max_iou": max_iou, "min_text_cosine": min_cosine}
+    bounds |= {"min_length_ratio": min_ratio, "min_length": min_length}
+    filters = _filter_settings(preset, bounds, no_text_cosine=no_text_cosine)
     k = k or (64 if preset is None else PRESETS[preset][0])
     settings = CandidateSettings(
         k=k, filters=filters, exact_up_to=exact_up_to, sample=sample, seed=seed
@@ -182,13 +163,7 @@ def candidates(
             progress=progress,
         )
         report = make_candidates(
-            collection,
-            vectors,
-            output,
-            settings=settings,
-            cache=cache,
-            progress=progress,
-            stop_words=words,
+            collection, vectors, output, settings, words, cache=cache, progress=progress
         )
     typer.echo(
         f"{report.items:,} items, {report.captions:,} captions "
@@ -233,14 +208,9 @@ def filter_pairs(
     from condsim.rows.pairs import PairFilter, read_stop_words
 
     check_outputs(output=output)
-    settings = _filter_settings(
-        preset,
-        no_text_cosine=no_text_cosine,
-        max_iou=max_iou,
-        min_text_cosine=min_cosine,
-        min_length_ratio=min_ratio,
-        min_length=min_length,
-    )
+    bounds = {"max_iou": max_iou, "min_text_cosine": min_cosine}
+    bounds |= {"min_length_ratio": min_ratio, "min_length": min_length}
+    settings = _filter_settings(preset, bounds, no_text_cosine=no_text_cosine)
     words = read_stop_words(stop_words)
     encoder = None
     needs_cosine = settings.min_text_cosine is not None or text_encoder is not None

@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     from condsim.annotation.splits import SplitRules
 
 OutputFolder = Annotated[Path, typer.Option("--output", help="Folder of the data set.")]
+LabelName = Literal["median", "majority"]
+OrderName = Literal["report", "drop-reversed", "drop-unordered"]
 Ratios = Annotated[str, typer.Option(help="Train, validation and test.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the splits and of the order of rows.")]
 GroupName = Literal["sentence", "pair"]
-Group = Annotated[
-    GroupName,
-    typer.Option(help="Unit that may not be in two splits: a sentence, or (as in C-STS) a pair."),
-]
+Group = Annotated[GroupName, typer.Option(help="Unit that no two splits share; pair: as in C-STS.")]
 OversizeName = Literal["keep", "cut"]
 Oversize = Annotated[
     OversizeName,
@@ -33,22 +32,14 @@ Oversize = Annotated[
         "cut it and drop the rows in between."
     ),
 ]
-Format = Annotated[
-    Literal["csv", "parquet"], typer.Option("--format", help="File format of the splits.")
-]
+FormatName = Literal["csv", "parquet"]
+Format = Annotated[FormatName, typer.Option("--format", help="File format of the splits.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the data set in the folder.")]
-Name = Annotated[str | None, typer.Option(help="Name on the card.", show_default="the folder's")]
-License = Annotated[
-    str | None,
-    typer.Option("--license", help="As the Hub names it: cc-by-4.0.", show_default="not stated"),
-]
+Name = Annotated[str | None, typer.Option(help="Name on the card, if not the folder's.")]
+License = Annotated[str | None, typer.Option("--license", help="Licence, such as cc-by-4.0.")]
 Sources = Annotated[
     list[str] | None,
-    typer.Option(
-        "--source",
-        metavar="NAME=LICENCE",
-        help="Source of the sentences and its licence. May be given several times.",
-    ),
+    typer.Option("--source", metavar="NAME=LICENCE", help="Source of sentences; repeatable."),
 ]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
@@ -59,30 +50,16 @@ def dataset(
     ratings: Annotated[Path, typer.Argument(help="Ratings, as `condsim build pull` writes them.")],
     output: OutputFolder,
     conditions: Annotated[
-        Path | None,
-        typer.Option(
-            help="All conditions, for those that a model proposed or that were never rated."
-        ),
+        Path | None, typer.Option(help="All conditions: unrated ones, and those by models.")
     ] = None,
-    candidates: Annotated[
-        Path | None, typer.Option(help="The candidates, for the source of each pair.")
-    ] = None,
-    labels: Annotated[
-        Literal["median", "majority"], typer.Option(help="Statistic of the ratings.")
-    ] = "median",
-    min_ratings: Annotated[
-        int, typer.Option(min=1, help="Rows with fewer ratings are dropped.")
-    ] = 1,
+    candidates: Annotated[Path | None, typer.Option(help="Sources of the pairs.")] = None,
+    labels: Annotated[LabelName, typer.Option(help="Statistic of the ratings.")] = "median",
+    min_ratings: Annotated[int, typer.Option(min=1, help="Drop rows with fewer ratings.")] = 1,
     invalid_share: Annotated[
-        float,
-        typer.Option(
-            help="A row is dropped if this share of its ratings, or more, says that the condition "
-            "does not apply."
-        ),
+        float, typer.Option(help="Drop a row if this share of its ratings says 'does not apply'.")
     ] = 0.5,
     order: Annotated[
-        Literal["report", "drop-reversed", "drop-unordered"],
-        typer.Option(help="Pairs whose high condition is not rated above the low one."),
+        OrderName, typer.Option(help="Pairs whose high condition is not rated above the low one.")
     ] = "report",
     keep_lone: Annotated[
         bool, typer.Option("--keep-lone", help="Keep rows whose pair has lost its other row.")
@@ -137,12 +114,7 @@ def dataset(
 
 @app.command()
 def split(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="Rows with labels, in the columns of C-STS; pair_id and origin are kept."
-        ),
-    ],
+    file: Annotated[Path, typer.Argument(help="C-STS file; pair_id and origin are kept.")],
     output: OutputFolder,
     ratios: Ratios = "60:15:25",
     seed: Seed = 0,
@@ -226,10 +198,7 @@ def report_agreement(
 
 @app.command()
 def leakage(
-    files: Annotated[
-        list[Path],
-        typer.Argument(help="The splits, as C-STS files; baselines are fitted on the first."),
-    ],
+    files: Annotated[list[Path], typer.Argument(help="C-STS files, the train split first.")],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
     resamples: Resamples = 1000,
     json: JsonFile = None,
