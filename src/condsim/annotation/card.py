@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -27,16 +28,6 @@ from condsim.rows.records import columns_of
 from condsim.types import Task
 
 HISTOGRAM = "label-histogram.png"
-_SPLIT_FACTS = (
-    ("rows", "rows", ","),
-    ("sentence pairs", "sentence_pairs", ","),
-    ("pairs with a high and a low row", "high_low_pairs", ","),
-    ("unique sentences", "unique_sentences", ","),
-    ("distinct conditions", "distinct_conditions", ","),
-    ("words in a sentence, mean", "sentence_words.mean", ".1f"),
-    ("words in a condition, mean", "condition_words.mean", ".1f"),
-    ("high minus low label, mean", "mean_gap", ".2f"),
-)
 # The palette of Okabe and Ito.
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
 
@@ -127,27 +118,33 @@ class DatasetFacts:
 
 def data_card(facts: DatasetFacts) -> str:
     """Fill in ``pages/dataset-card.md``; the card quotes no row and names no annotator."""
-    shared_table, blind_table = leakage_tables(facts.leakage)
-    warnings = facts.leakage.warnings
-    verdict = "Nothing was found that gives labels away."
-    if warnings:
-        noun = "warning" if len(warnings) == 1 else "warnings"
-        verdict = f"Mind the {len(warnings)} {noun} below."
-    revisions = [(f"`{name}`", f"`{sha[:12]}`") for name, sha in facts.files.items()]
-    revisions += [(f"made from `{name}`", f"`{sha}`") for name, sha in facts.made_from.items()]
-    card = page("dataset-card.md").format(
+    library = require("jinja2", extra="build")
+    environment = library.Environment(undefined=library.StrictUndefined, autoescape=False)
+    environment.filters |= {
+        "cell": cell_text,
+        "counts": _join_counts,
+        "escaped": lambda text: text.replace("|", "\\|"),
+    }
+    splits, licences, ratings = facts.statistics, facts.target.sources, facts.labelling.ratings
+    histograms = chain.from_iterable(split.label_histogram for split in splits.values())
+    shared, blind = leakage_tables(facts.leakage)
+    card: str = environment.from_string(page("dataset-card.md")).render(
+        facts=facts,
         front=_front_matter(facts),
-        name=facts.target.title,
-        revision=facts.revision,
-        verdict=verdict,
-        split_table=_split_table(facts),
-        sources=_source_table(facts),
-        making="\n".join(f"- {line}" for line in _making(facts)),
-        agreement=_agreement_section(facts),
-        warnings="".join(f"**Warning.** {text}\n\n" for text in warnings),
-        shared=shared_table.markdown(),
-        blind=blind_table.markdown(),
-        revisions=PlainTable("", ("file", "SHA-256, first 12"), revisions).markdown(),
+        title=facts.target.title,
+        warnings=facts.leakage.warnings,
+        splits=splits,
+        labels=sorted({label for label, _ in histograms}),
+        licences=licences,
+        sources=list(dict.fromkeys([*licences, *facts.pairs_by_source])),
+        labels_from=facts.labelling.rules,
+        order=facts.labelling.order,
+        rules=facts.split_rules,
+        splitting=facts.splitting,
+        agreement=agreement_table(ratings) if ratings else None,
+        models=model_table(ratings) if ratings and ratings.models else None,
+        shared=shared,
+        blind=blind,
     )
     return card + "\n"
 
@@ -170,72 +167,6 @@ def _front_matter(facts: DatasetFacts) -> str:
     return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---"
 
 
-def _split_table(facts: DatasetFacts) -> str:
-    statistics = facts.statistics.values()
-    rows = [
-        (head, *(cell_text(attrgetter(name)(split), form) for split in statistics))
-        for head, name, form in _SPLIT_FACTS
-    ]
-    for label in sorted({label for split in statistics for label, _ in split.label_histogram}):
-        shares = [dict(split.label_histogram).get(label, 0) / split.rows for split in statistics]
-        rows.append((f"label {label:g}", *(f"{share:.1%}" for share in shares)))
-    return PlainTable("", ("", *facts.statistics), rows).markdown()
-
-
-def _source_table(facts: DatasetFacts) -> str:
-    licences, pairs = facts.target.sources, facts.pairs_by_source
-    rows = [
-        (name, f"{pairs[name]:,}" if name in pairs else "-", licences.get(name) or "not stated")
-        for name in dict.fromkeys([*licences, *pairs])
-    ]
-    if not rows:
-        return "Not stated. State the origin of the sentences before you publish this."
-    return PlainTable("", ("source", "sentence pairs", "licence"), rows).markdown()
-
-
-def _making(facts: DatasetFacts) -> Iterator[str]:
-    rules, order, splits = facts.labelling.rules, facts.labelling.order, facts.split_rules
-    if rules is None:
-        yield "The labels were given."
-    else:
-        statistic = "median" if rules.how == "median" else "most frequent one"
-        raters = "people and models" if rules.count_models else "people"
-        yield (
-            f"The label is the {statistic} of the ratings by {raters}, of which each row has at "
-            f"least {rules.min_ratings}; a row is left out if {rules.invalid_share:.0%} of them or "
-            "more say that the condition does not apply."
-        )
-    if order and order.pairs:
-        yield (
-            f"Of {order.pairs:,} pairs with both conditions rated, the one written for high "
-            f"similarity got the higher label in {order.as_intended / order.pairs:.1%}, the "
-            f"same in {order.ties / order.pairs:.1%} and the lower in "
-            f"{order.reversed / order.pairs:.1%}."
-        )
-    unit = "no sentence" if splits.group == "sentence" else "no sentence pair"
-    cut = f"; {facts.splitting.cut} were cut." if facts.splitting.cut else "."
-    yield (
-        f"Splits {':'.join(f'{ratio:g}' for ratio in splits.ratios)}, seed {splits.seed}, such "
-        f"that {unit} is in two (letter case and punctuation ignored): "
-        f"{facts.splitting.groups:,} groups, the largest of {facts.splitting.largest:,} rows{cut}"
-    )
-    yield f"Rows by origin: {_join_counts(facts.rows_by_origin)}."
-    yield f"Rows left out, listed in `dropped.csv`: {_join_counts(facts.dropped) or 'none'}."
-
-
-def _agreement_section(facts: DatasetFacts) -> str:
-    report = facts.labelling.ratings
-    if report is None:
-        return ""
-    text = f"## Agreement\n\n{agreement_table(report).markdown()}\n\n"
-    if report.models:
-        text += (
-            "Models that rated, against the median of the people, and one person against the "
-            f"others:\n\n{model_table(report).markdown()}\n\n"
-        )
-    return text
-
-
 def _join_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
@@ -255,45 +186,31 @@ class PlainTable(NamedTuple):
 
 def rating_tables(report: RatingReport) -> list[PlainTable]:
     """Lay out agreement, annotators and, if models have rated, their agreement with people."""
-    annotators = _result_table(
-        "Annotators",
-        report.annotators,
-        ("annotator", "annotator", ""),
-        ("ratings", "ratings", ","),
-        ("agrees", "agrees", ".1%"),
-        ("within 1", "within_one", ".1%"),
-        ("offset", "offset", ".2f"),
-        ("n/a", "does_not_apply", ".1%"),
-        ("seconds", "seconds", ".1f"),
-        ("remarks", "remarks", ""),
-        caption="Against the majority of the others; n/a: the condition does not apply.",
-    )
-    tables = [agreement_table(report), annotators]
+    tables = [agreement_table(report), _result_table("annotators", report.annotators)]
     return [*tables, model_table(report)] if report.models else tables
+
+
+def model_table(report: RatingReport) -> PlainTable:
+    """Lay out the agreement of models with people, and of one person with the others."""
+    one_person = [report.one_person] if report.one_person else []
+    return _result_table("models", [*report.models, *one_person])
 
 
 def leakage_tables(report: LeakageReport) -> tuple[PlainTable, PlainTable]:
     """Lay out the texts that splits share, and the results of blind baselines."""
-    shared_texts = _result_table(
-        "Texts in two splits",
-        report.shared,
-        ("in both", "first second", ""),
-        ("pairs", "pairs", ","),
-        ("sentences", "sentences", ","),
-        ("of rows", "sentence_rows", ".1%"),
-        ("conditions", "conditions", ","),
-        ("of rows", "condition_rows", ".1%"),
-        caption="of rows: rows of the second split that have a text of the first.",
-    )
-    blind = _result_table(
-        "Blind baselines",
-        report.baselines,
-        ("", "baseline split", ""),
-        ("rows", "rows", ","),
-        ("Spearman", "spearman", ""),
-        ("pair accuracy", "pair_accuracy", ""),
-    )
-    return shared_texts, blind
+    return _result_table("shared", report.shared), _result_table("blind", report.baselines)
+
+
+def _result_table(name: str, results: Sequence[object]) -> PlainTable:
+    """Lay out results, one in each row, as ``pages/tables.yaml`` says."""
+    layout = yaml.safe_load(page("tables.yaml"))[name]
+    heads, names, forms = zip(*layout["columns"], strict=True)
+    getters = [attrgetter(*name.split()) for name in names]
+    rows = []
+    for result in results:
+        values = [getter(result) for getter in getters]
+        rows.append(tuple(map(cell_text, values, forms)))
+    return PlainTable(layout["title"], heads, rows, layout["caption"])
 
 
 def agreement_table(report: RatingReport) -> PlainTable:
@@ -329,38 +246,6 @@ def _kappa_head(subject: str, kappa: Kappa) -> str:
     left_out = f", {kappa.left_out:,} others left out" if kappa.left_out else ""
     rows = f" ({kappa.rows:,} rows with {kappa.raters} each{left_out})" if kappa.rows else ""
     return f"Fleiss' kappa {subject}{rows}"
-
-
-def model_table(report: RatingReport) -> PlainTable:
-    """Lay out the agreement of models with people, and of one person with the others."""
-    return _result_table(
-        "Models and people",
-        [*report.models, *([report.one_person] if report.one_person else [])],
-        ("", "rater", ""),
-        ("rows", "compared", ","),
-        ("Spearman", "spearman", ".1f"),
-        ("alpha", "alpha", ".3f"),
-        ("equal", "exact", ".1%"),
-        ("within 1", "within_one", ".1%"),
-        ("offset", "offset", ".2f"),
-        ("applies alike", "applies", ".1%"),
-        ("shown first", "shown", ","),
-        caption="Against the median of the people, of the other people for one person.",
-    )
-
-
-def _result_table(
-    title: str,
-    results: Sequence[object],
-    *columns: tuple[str, str, str],
-    caption: str | None = None,
-) -> PlainTable:
-    """Lay out results, one in each row; a column has a head, attributes and a format."""
-    rows = [
-        tuple(cell_text(attrgetter(*names.split())(result), form) for _, names, form in columns)
-        for result in results
-    ]
-    return PlainTable(title, tuple(head for head, _, _ in columns), rows, caption)
 
 
 def cell_text(value: object, form: str) -> str:

@@ -182,10 +182,7 @@ def ratings_of(store: AnnotationStore) -> Iterator[Rating]:
         for row in rows:
             rating = _rating_of(items[item], row.annotator, row.answer)
             yield replace(
-                rating,
-                seconds=row.seconds,
-                updated_at=row.updated,
-                prefilled_by=row.prefilled_by,
+                rating, seconds=row.seconds, updated_at=row.updated, prefilled_by=row.prefilled_by
             )
         for proposal in proposals[item]:
             rating = _rating_of(items[item], proposal.model, proposal.answer)

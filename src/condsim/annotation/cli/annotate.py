@@ -148,8 +148,7 @@ def pull(
     server: Server = DEFAULT_URL,
     output: Output = None,
     hints: Annotated[
-        bool,
-        typer.Option("--hints", help="conditions: show hints where annotators can edit them."),
+        bool, typer.Option("--hints", help="conditions: show hints where annotators can edit them.")
     ] = False,
 ) -> None:
     """Fetch annotations. Repeated runs add nothing twice.
