@@ -13,8 +13,7 @@ from condsim.annotation.outcome import stage_outcome
 from condsim.annotation.stages import (
     NO_HINTS,
     TaskAnswer,
-    condition_items,
-    qualification_items,
+    items_to_annotate,
     verification_items,
 )
 from condsim.annotation.store import AnnotationStore, PoolMember, Proposal
@@ -48,9 +47,9 @@ def test_push_twice_adds_each_task_once(store, server, written, verification):
 def test_push_interrupted_continues(store, server):
     server.fails_after = 2
     with pytest.raises(ConnectionError):
-        push_items(store, server, "qualification", qualification_items())
+        push_items(store, server, "qualification", items_to_annotate("qualification"))
     server.fails_after = None
-    report = push_items(store, server, "qualification", qualification_items())
+    report = push_items(store, server, "qualification", items_to_annotate("qualification"))
     assert (report.is_new, report.items, report.added) == (False, 6, 4)
     assert len({task.item for task in server.tasks(report.project)}) == 6
 
@@ -212,7 +211,7 @@ def test_pull_foreign_tasks_are_ignored(store, server, verification):
 def test_show_hints_doubtful_condition_has_them_until_edited(store, server, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("sentence1,sentence2\nA fox.,A hen.\nA cow.,A pig.\n", encoding="utf-8")
-    push_items(store, server, "conditions", condition_items(pairs), anyone=True)
+    push_items(store, server, "conditions", items_to_annotate("conditions", pairs), anyone=True)
     task = store.items("conditions").popitem()[1].task
     key = server.submit(task, 2, TaskAnswer("The activity", "The kind of animal"))
     pull_annotations(store, server, "conditions")

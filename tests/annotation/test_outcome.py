@@ -19,8 +19,7 @@ from condsim.annotation.prefill import propose_conditions, rate_rows, read_propo
 from condsim.annotation.records import Condition, Rating
 from condsim.annotation.stages import (
     TaskAnswer,
-    condition_items,
-    qualification_items,
+    items_to_annotate,
     verification_items,
 )
 from condsim.errors import InputError
@@ -41,7 +40,7 @@ class HalfScorer:
 @pytest.fixture
 def take_test(store, server):
     """Push the test; `take_test(account, answer_of)` answers it and pulls."""
-    push_items(store, server, "qualification", qualification_items())
+    push_items(store, server, "qualification", items_to_annotate("qualification"))
 
     def take(account, answer_of, items=6):
         for item in list(store.items("qualification").values())[:items]:
@@ -58,7 +57,7 @@ def conditions(store, server, tmp_path):
     path.write_text(
         "pair_id,sentence1,sentence2\np1,A fox.,A hen.\np2,A cow.,A pig.\n", encoding="utf-8"
     )
-    push_items(store, server, "conditions", condition_items(path), anyone=True)
+    push_items(store, server, "conditions", items_to_annotate("conditions", path), anyone=True)
     return [item.task for item in store.items("conditions").values()]
 
 
@@ -188,10 +187,10 @@ def test_write_stage_ratings_read_back_with_a_manifest(store, server, verificati
     server.submit(verification[1], 2, TaskAnswer())
     pull_annotations(store, server, "verification")
     file = write_stage(store, "verification")
-    assert file.rows == 1
-    (row,) = read_rows(file.path, Rating)
+    assert file[1] == 1
+    (row,) = read_rows(file[0], Rating)
     assert (row.label, row.annotator, row.updated_at) == (4, "bob", "2026-01-01T00:00:00Z")
-    manifest = read_manifest(file.path)
+    manifest = read_manifest(file[0])
     assert manifest["set_aside"] == {"no rating": 1}
     assert manifest["annotators_per_item"] == 2
 
@@ -200,5 +199,5 @@ def test_write_stage_conditions_csv_reads_back(store, server, conditions, tmp_pa
     server.submit(conditions[0], 2, TaskAnswer("The use", "The size, more or less"))
     pull_annotations(store, server, "conditions")
     file = write_stage(store, "conditions", tmp_path / "conditions.csv")
-    texts = [row.condition for row in read_rows(file.path, Condition)]
+    texts = [row.condition for row in read_rows(file[0], Condition)]
     assert texts == ["The use", "The size, more or less"]

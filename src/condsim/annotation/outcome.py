@@ -7,8 +7,8 @@ how the two are scored; `score_test` is condsim's way.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, cast
@@ -100,23 +100,19 @@ def _fault_of(stage: Stage, row: Annotation) -> str:
     return " and ".join(f"no {_FIELD_NAMES[name]}" for name in missing)
 
 
-class WrittenFile(NamedTuple):
-    """A file of rows, and the numbers of annotations that do not count by reason."""
-
-    path: Path
-    rows: int
-    set_aside: Mapping[str, int]
-
-
 def write_stage(
     store: AnnotationStore, stage: Stage, output: Path | None = None
-) -> WrittenFile | None:
-    """Write the conditions or ratings that count, and a manifest; None for a qualification."""
+) -> tuple[Path, int] | None:
+    """Write the conditions or ratings that count, and a manifest; None for a qualification.
+
+    Returns:
+        The file and the number of its rows.
+    """
     if stage == "qualification":
         return None
     if stage == "conditions":
         path = output or store.path.with_name("conditions.parquet")
-        rows = write_rows(conditions_of(store), path, kind=WrittenCondition)
+        rows = write_rows(conditions_of(store), path, kind=Condition)
     else:
         path = output or store.path.with_name("ratings.parquet")
         rows = write_rows(ratings_of(store), path, kind=Rating)
@@ -134,17 +130,10 @@ def write_stage(
         "proposals_by_model": dict(sorted(models.items())),
     }
     write_manifest(path, content)
-    return WrittenFile(path, rows, outcome.set_aside)
+    return path, rows
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenCondition(Condition):
-    """A condition with its hints, separated by " | "."""
-
-    hints: str = ""
-
-
-def conditions_of(store: AnnotationStore) -> Iterator[WrittenCondition]:
+def conditions_of(store: AnnotationStore) -> Iterator[Condition]:
     """Yield the conditions that count."""
     items = store.items("conditions")
     proposals = {(row.item, row.model): row.answer for row in store.proposals("conditions")}
@@ -159,7 +148,7 @@ def conditions_of(store: AnnotationStore) -> Iterator[WrittenCondition]:
             }
             for intended, (text, proposed_text) in texts.items():
                 hints = hints_of(text or "", *sentences)
-                yield WrittenCondition(
+                yield Condition(
                     str(items[item].facts["pair_id"]),
                     *sentences,
                     condition=text or "",

@@ -26,6 +26,7 @@ class Condition(TableRow):
         seconds: Writing time; None if unknown.
         origin: `HUMAN`, or the model whose proposal the annotator did not change.
         prefilled_by: The model whose proposal the annotator saw; empty for none.
+        hints: Rules that it may break, separated by " | ".
     """
 
     pair_id: str
@@ -37,6 +38,7 @@ class Condition(TableRow):
     seconds: float | None = None
     origin: str = HUMAN
     prefilled_by: str = ""
+    hints: str = ""
 
     def __post_init__(self) -> None:
         _check_intended(self.intended)

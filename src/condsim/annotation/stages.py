@@ -211,37 +211,26 @@ def items_to_annotate(
             stands in for both files of a qualification.
     """
     if stage == "qualification":
-        return qualification_items(data, pairs)
-    if data is None:
-        return iter(())
-    if stage == "conditions":
-        return condition_items(data)
-    return verification_items(read_rows(data, Condition))
-
-
-def qualification_items(known: Path | None = None, pairs: Path | None = None) -> Iterator[Item]:
-    """Read the items of a test: a triplet, and a pair to write conditions for."""
-    triplets = list(read_rows(known or _FOLDER / "own_test" / "known.csv", KnownTriplet))
-    writing = list(read_rows(pairs or _FOLDER / "own_test" / "pairs.csv", SentencePair))
-    for pair, triplet in zip(cycle(writing), triplets, strict=False):
-        texts = {
-            "sentence1": pair.sentence1,
-            "sentence2": pair.sentence2,
-            "test_sentence1": triplet.sentence1,
-            "test_sentence2": triplet.sentence2,
-            "test_condition": triplet.condition,
-        }
-        key = hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()[:16]
-        yield Item(f"test-{key}", texts, {"label": triplet.label})
-
-
-def condition_items(path: Path) -> Iterator[Item]:
-    """Read the pairs to write conditions for."""
-    for pair in read_rows(path, SentencePair):
-        pair_id = pair.pair_id or pair_id_of(stem_of(path), pair.sentence1, pair.sentence2)
-        # A page of Label Studio needs all its variables from the start, "hints" too.
-        texts = {"sentence1": pair.sentence1, "sentence2": pair.sentence2, "hints": NO_HINTS}
-        yield Item(pair_id, texts, {"pair_id": pair_id})
+        triplets = list(read_rows(data or _FOLDER / "own_test" / "known.csv", KnownTriplet))
+        writing = list(read_rows(pairs or _FOLDER / "own_test" / "pairs.csv", SentencePair))
+        for pair, triplet in zip(cycle(writing), triplets, strict=False):
+            texts = {
+                "sentence1": pair.sentence1,
+                "sentence2": pair.sentence2,
+                "test_sentence1": triplet.sentence1,
+                "test_sentence2": triplet.sentence2,
+                "test_condition": triplet.condition,
+            }
+            key = hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()[:16]
+            yield Item(f"test-{key}", texts, {"label": triplet.label})
+    elif data is not None and stage == "conditions":
+        for pair in read_rows(data, SentencePair):
+            pair_id = pair.pair_id or pair_id_of(stem_of(data), pair.sentence1, pair.sentence2)
+            # A page of Label Studio needs all its variables from the start, "hints" too.
+            texts = {"sentence1": pair.sentence1, "sentence2": pair.sentence2, "hints": NO_HINTS}
+            yield Item(pair_id, texts, {"pair_id": pair_id})
+    elif data is not None:
+        yield from verification_items(read_rows(data, Condition))
 
 
 def verification_items(conditions: Iterable[Condition]) -> Iterator[Item]:

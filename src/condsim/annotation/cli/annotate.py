@@ -74,7 +74,7 @@ def _show_pull(
     store: AnnotationStore, stage: StageName, report: PullReport, output: Path | None
 ) -> None:
     """Print the counts of a pull, and write the file of the stage."""
-    from condsim.annotation.outcome import write_stage
+    from condsim.annotation.outcome import stage_outcome, write_stage
 
     foreign = f", {report.foreign} of tasks that are not condsim's" if report.foreign else ""
     typer.echo(
@@ -83,8 +83,8 @@ def _show_pull(
     )
     written = write_stage(store, stage, output)
     if written is not None:
-        typer.echo(f"{stage}: {written.rows} rows in {written.path}")
-        _show_reasons(written.set_aside)
+        typer.echo(f"{stage}: {written[1]} rows in {written[0]}")
+        _show_reasons(stage_outcome(store, stage).set_aside)
 
 
 def _show_reasons(set_aside: Mapping[str, int]) -> None:
@@ -207,8 +207,8 @@ def qualify(
     min_ratings: Annotated[
         float, typer.Option(min=0, max=1, help="Minimum share of ratings within 1 of the answer.")
     ] = 0.8,
-    accept: Annotated[list[str] | None, typer.Option(help="Accept them without a test.")] = None,
-    reject: Annotated[list[str] | None, typer.Option(help="Answers no longer count.")] = None,
+    accept: Annotated[list[str] | None, typer.Option(help="Annotator to accept untested.")] = None,
+    reject: Annotated[list[str] | None, typer.Option(help="Annotator to reject.")] = None,
 ) -> None:
     """Score the qualification test and choose the pool of annotators.
 
