@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from condsim.annotation.exchange import push_items
+from condsim.annotation.exchange import PushOptions, push_items
 from condsim.annotation.label_studio import ITEM, RemoteTask
 from condsim.annotation.outcome import decide_by_hand
 from condsim.annotation.records import Condition
@@ -139,5 +139,7 @@ def written():
 def verification(store, server, written):
     """Those conditions pushed for two annotators each; the tasks in order."""
     decide_by_hand(store, accept=("ann", "bob", "cleo"))
-    push_items(store, server, "verification", verification_items(written), annotators=2)
+    push_items(
+        store, server, "verification", verification_items(written), PushOptions(annotators=2)
+    )
     return [item.task for item in store.items("verification").values()]

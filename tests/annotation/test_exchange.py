@@ -7,7 +7,13 @@ from contextlib import closing
 
 import pytest
 
-from condsim.annotation.exchange import count_waiting, pull_annotations, push_items, show_hints
+from condsim.annotation.exchange import (
+    PushOptions,
+    count_waiting,
+    pull_annotations,
+    push_items,
+    show_hints,
+)
 from condsim.annotation.label_studio import ITEM
 from condsim.annotation.outcome import stage_outcome
 from condsim.annotation.stages import (
@@ -62,17 +68,22 @@ def test_push_empty_pool_is_refused_before_a_project_is_made(store, server, writ
     with pytest.raises(InputError, match="pool is empty"):
         push_items(store, server, STAGE, verification_items(written))
     assert not server.projects
-    assert push_items(store, server, STAGE, verification_items(written), anyone=True).added == 4
+    assert (
+        push_items(
+            store, server, STAGE, verification_items(written), PushOptions(anyone=True)
+        ).added
+        == 4
+    )
 
 
 def test_push_nothing_is_refused(store, server):
     with pytest.raises(InputError, match="nothing to annotate"):
-        push_items(store, server, "conditions", (), anyone=True)
+        push_items(store, server, "conditions", (), PushOptions(anyone=True))
 
 
 def test_push_other_number_or_server_is_refused(store, server, another_server, verification):
     with pytest.raises(InputError, match="for 2 annotators an item, not 3"):
-        push_items(store, server, STAGE, (), annotators=3)
+        push_items(store, server, STAGE, (), PushOptions(annotators=3))
     with pytest.raises(InputError, match="was pushed to http://localhost:8080, not to"):
         push_items(store, another_server, STAGE, ())
 
@@ -82,7 +93,7 @@ def test_push_again_makes_a_project_of_unfinished_items(store, server, verificat
         server.submit(verification[0], account, TaskAnswer(rating=4))
     pull_annotations(store, server, STAGE)
     del server.projects[store.project(STAGE).project]
-    report = push_items(store, server, STAGE, (), again=True)
+    report = push_items(store, server, STAGE, (), PushOptions(again=True))
     assert (report.is_new, report.added) == (True, 3)
     assert pull_annotations(store, server, STAGE).removed == 0
 
@@ -97,7 +108,7 @@ def test_push_proposals_are_sent_once_even_if_interrupted(store, server, verific
     server.fails_after = None
     assert push_items(store, server, STAGE, ()).predictions == len(items) - 1
     assert push_items(store, server, STAGE, ()).predictions == 0
-    assert push_items(store, server, STAGE, (), again=True).predictions == len(items)
+    assert push_items(store, server, STAGE, (), PushOptions(again=True)).predictions == len(items)
     tasks = sorted(task for task, _ in server.predictions)
     assert tasks[: len(items)] == sorted(verification)
 
@@ -211,7 +222,13 @@ def test_pull_foreign_tasks_are_ignored(store, server, verification):
 def test_show_hints_doubtful_condition_has_them_until_edited(store, server, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("sentence1,sentence2\nA fox.,A hen.\nA cow.,A pig.\n", encoding="utf-8")
-    push_items(store, server, "conditions", items_to_annotate("conditions", pairs), anyone=True)
+    push_items(
+        store,
+        server,
+        "conditions",
+        items_to_annotate("conditions", pairs),
+        PushOptions(anyone=True),
+    )
     task = store.items("conditions").popitem()[1].task
     key = server.submit(task, 2, TaskAnswer("The activity", "The kind of animal"))
     pull_annotations(store, server, "conditions")

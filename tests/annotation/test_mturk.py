@@ -4,6 +4,7 @@ import csv
 
 import pytest
 
+from condsim.annotation.exchange import PushOptions
 from condsim.annotation.mturk import export_mturk, import_mturk
 from condsim.annotation.outcome import decide_by_hand, ratings_of, stage_outcome
 from condsim.annotation.records import Condition
@@ -22,7 +23,9 @@ def exported(store, tmp_path):
         Condition("p", "A <b>fox</b> 🦊.", 'A "hen".', text, intended, "ann")
         for text, intended in (("The use", "high"), ("The size", "low"))
     ]
-    export_mturk(store, "verification", verification_items(rows), tmp_path, annotators=2)
+    export_mturk(
+        store, "verification", verification_items(rows), tmp_path, PushOptions(annotators=2)
+    )
     return list(store.items("verification"))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from condsim.annotation.exchange import pull_annotations, push_items
+from condsim.annotation.exchange import PushOptions, pull_annotations, push_items
 from condsim.annotation.outcome import (
     conditions_of,
     decide_by_hand,
@@ -57,7 +57,9 @@ def conditions(store, server, tmp_path):
     path.write_text(
         "pair_id,sentence1,sentence2\np1,A fox.,A hen.\np2,A cow.,A pig.\n", encoding="utf-8"
     )
-    push_items(store, server, "conditions", items_to_annotate("conditions", path), anyone=True)
+    push_items(
+        store, server, "conditions", items_to_annotate("conditions", path), PushOptions(anyone=True)
+    )
     return [item.task for item in store.items("conditions").values()]
 
 

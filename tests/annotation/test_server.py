@@ -8,7 +8,7 @@ import time
 import httpx
 import pytest
 
-from condsim.annotation.exchange import pull_annotations, push_items
+from condsim.annotation.exchange import PushOptions, pull_annotations, push_items
 from condsim.annotation.label_studio import ITEM, TOKEN, LabelStudioServer, open_server
 from condsim.annotation.records import Condition
 from condsim.annotation.stages import TaskAnswer, verification_items
@@ -145,7 +145,7 @@ def test_pull_20_000_annotations_in_under_60_s(store):
 
     server = server_of(answer)
     items = verification_items(rows)
-    push_items(store, server, "verification", items, annotators=4, anyone=True)
+    push_items(store, server, "verification", items, PushOptions(annotators=4, anyone=True))
     start = time.process_time()
     assert pull_annotations(store, server, "verification") == (20_000, 20_000, 0, 0, 0)
     assert pull_annotations(store, server, "verification") == (20_000, 0, 0, 0, 0)

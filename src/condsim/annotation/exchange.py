@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from secrets import token_hex
@@ -21,6 +20,21 @@ MTURK = "mturk"
 """Server and source of annotations from Mechanical Turk."""
 
 
+class PushOptions(NamedTuple):
+    """Title of a new project, and answers for each item; defaults depend on the stage.
+
+    ``anyone``: answers of people outside the pool count; ``again``: make a new project.
+    """
+
+    title: str | None = None
+    annotators: int | None = None
+    anyone: bool = False
+    again: bool = False
+
+
+DEFAULT_OPTIONS = PushOptions()
+
+
 class PushReport(NamedTuple):
     """Number of the project, all items of the stage, and counts of the push."""
 
@@ -37,31 +51,20 @@ def push_items(
     server: LabelStudioServer,
     stage: Stage,
     items: Iterable[Item],
-    *,
-    title: str | None = None,
-    annotators: int | None = None,
-    anyone: bool = False,
-    again: bool = False,
+    options: PushOptions = DEFAULT_OPTIONS,
 ) -> PushReport:
-    """Push items to the project of a stage; tasks that are there stay.
-
-    Args:
-        items: See `items_to_annotate`.
-        title: Title of a new project; the folder's name and the stage if None.
-        annotators: Answers for each item; that of the project or the stage if None.
-        anyone: Whether answers of people outside the pool count.
-        again: Whether to create a new project for the unfinished items.
-    """
+    """Push items, see `items_to_annotate`, to the project of a stage; tasks that are there stay."""
     items = list(items)
     with sole_process(store.path.parent / "push"):
-        check_push(store, stage, items, annotators=annotators, anyone=anyone, again=again)
+        check_push(store, stage, items, options)
         earlier = store.project(stage)
-        is_new = earlier is None or again
+        is_new = earlier is None or options.again
         if is_new:
-            answers = annotators or (earlier.annotators if earlier else DEFAULT_ANNOTATORS[stage])
-            title = (title or f"{store.path.resolve().parent.name}: {stage}")[:50]
+            default = earlier.annotators if earlier else DEFAULT_ANNOTATORS[stage]
+            answers = options.annotators or default
+            title = (options.title or f"{store.path.resolve().parent.name}: {stage}")[:50]
             number = server.create_project(stage, title=title, annotators=answers)
-            everyone = anyone or stage == "qualification"
+            everyone = options.anyone or stage == "qualification"
             # A server that was reinstalled gives the same number again.
             source = f"{server.url}#{number}#{token_hex(4)}"
             project = Project(server.url, number, source, answers, everyone)
@@ -77,24 +80,18 @@ def push_items(
 
 
 def check_push(
-    store: AnnotationStore,
-    stage: Stage,
-    items: Sequence[Item],
-    *,
-    annotators: int | None,
-    anyone: bool,
-    again: bool = False,
+    store: AnnotationStore, stage: Stage, items: Sequence[Item], options: PushOptions
 ) -> None:
     """Reject items that no answer could count for."""
-    project = store.project(stage)
+    project, annotators = store.project(stage), options.annotators
     if not items and not store.items(stage):
         raise InputError(f"There is nothing to annotate: the input of {stage!r} has no rows.")
-    if project is not None and not again and annotators not in (None, project.annotators):
+    if project is not None and not options.again and annotators not in (None, project.annotators):
         raise InputError(
             f"The stage {stage!r} was pushed for {project.annotators} annotators an item, not "
             f"{annotators}. Omit the number, or push with --again."
         )
-    if stage == "qualification" or anyone or (project is not None and project.anyone):
+    if stage == "qualification" or options.anyone or (project is not None and project.anyone):
         return
     if not any(member.accepted for member in store.pool().values()):
         raise InputError(
@@ -208,17 +205,17 @@ def _account_names(
 ) -> dict[str, str]:
     """Return the names of the accounts that gave answers; they must differ."""
     active = {answer.annotator for task in tasks for answer in task.answers}
-    by_name: dict[str, list[str]] = defaultdict(list)
+    names: dict[str, str] = {}
     for account in sorted(accounts.keys() & active):
-        by_name[accounts[account]].append(account)
-    for name, numbers in by_name.items():
-        if len(numbers) > 1:
+        name = accounts[account]
+        if name in names.values():
             raise InputError(
-                f"Accounts {' and '.join(numbers)} on {url} both have the name {name!r}. Give one "
-                "of them another e-mail address in Label Studio and pull again; nothing was "
-                "changed."
+                f"Accounts {' and '.join(key for key in sorted(active) if accounts.get(key) == name)} on "
+                f"{url} both have the name {name!r}. Give one of them another e-mail address in "
+                "Label Studio and pull again; nothing was changed."
             )
-    return {account: accounts[account] for account in active & accounts.keys()}
+        names[account] = name
+    return names
 
 
 def show_hints(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> int:

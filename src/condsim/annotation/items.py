@@ -119,11 +119,12 @@ def find_images(collection: Collection, folder: Path) -> list[Path]:
             f"{folder}: {len(missing)} of {len(collection)} items have no image, the first is "
             f"{missing[0]!r}. An image has the name of its item and a suffix such as .jpg."
         )
-    for item in collection.item_ids:
-        if len(by_name[item]) > 1:
-            names = " and ".join(path.name for path in by_name[item][:2])
+    paths = [by_name[item] for item in collection.item_ids]
+    for item, images in zip(collection.item_ids, paths, strict=True):
+        if len(images) > 1:
+            names = " and ".join(path.name for path in images)
             raise InputError(f"{folder}: the item {item!r} has two images, {names}.")
-    return [by_name[item][0] for item in collection.item_ids]
+    return [path for path, *_ in paths]
 
 
 def image_vectors(

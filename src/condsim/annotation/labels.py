@@ -85,16 +85,14 @@ class LabelRules(Settings):
     """Rules by which ratings become labels.
 
     Attributes:
-        how: ``median``: an even number of labels may give one in between, such as 2.5;
-            ``majority``: the label with more votes than any other; a tie drops the row.
+        how: A median may be between two labels; without a ``majority`` the row is dropped.
         min_ratings: Rows with fewer ratings are dropped.
         invalid_share: A row is dropped if at least this share of its ratings says that the
             condition does not apply.
         order: Pairs whose C-High condition is not rated above their C-Low one: ``report`` counts
             them, ``drop-reversed`` drops pairs rated the other way round, ``drop-unordered`` ties
-            as well. The label is what people rated in any case.
-        keep_lone: Whether to keep a row whose pair has lost its other row. The released C-STS has
-            every pair twice.
+            as well.
+        keep_lone: Whether to keep a row whose pair has lost its other row.
         count_models: Whether ratings by models count as votes.
     """
 

@@ -11,7 +11,14 @@ from email.utils import mktime_tz, parsedate_tz
 from html import escape
 from pathlib import Path
 
-from condsim.annotation.exchange import MTURK, PullReport, check_push, store_annotations
+from condsim.annotation.exchange import (
+    DEFAULT_OPTIONS,
+    MTURK,
+    PullReport,
+    PushOptions,
+    check_push,
+    store_annotations,
+)
 from condsim.annotation.label_studio import ITEM
 from condsim.annotation.outcome import stage_outcome
 from condsim.annotation.stages import (
@@ -61,22 +68,18 @@ def export_mturk(
     stage: Stage,
     items: Iterable[Item],
     folder: Path,
-    *,
-    annotators: int | None = None,
-    anyone: bool = False,
+    options: PushOptions = DEFAULT_OPTIONS,
 ) -> tuple[Path, Path, int]:
-    """Write the unfinished items as a CSV file, and the form that shows them.
-
-    The items are added to the store first; the options are those of `push_items`.
+    """Add items to the store, and write the unfinished ones and the form that shows them.
 
     Returns:
         The CSV file, the HTML file and the number of items written.
     """
     items = list(items)
-    check_push(store, stage, items, annotators=annotators, anyone=anyone)
+    check_push(store, stage, items, options)
     if store.project(stage) is None:
-        everyone = anyone or stage == "qualification"
-        answers = annotators or DEFAULT_ANNOTATORS[stage]
+        everyone = options.anyone or stage == "qualification"
+        answers = options.annotators or DEFAULT_ANNOTATORS[stage]
         store.write(stage, [Project(MTURK, 0, MTURK, answers, everyone)])
     store.add_items(stage, items)
     outcome, stored = stage_outcome(store, stage), store.items(stage)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from statistics import fmean
@@ -55,15 +55,9 @@ def pair_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
 
 def sentence_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
     """Group rows so that no sentence, as `sentence_key` has it, is in two groups, ``(n,)``."""
-    sparse = require("scipy.sparse", extra="build")
-    graph = require("scipy.sparse.csgraph", extra="build")
+    networkx = require("networkx", extra="build")
     ends = _sentence_numbers(pairs)
-    size = int(ends.max()) + 1
-    links = sparse.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(size, size))
-    _, component = graph.connected_components(links, directed=False)
-    # Groups are numbered by the lowest of their sentences.
-    _, lowest, rank = np.unique(component, return_index=True, return_inverse=True)
-    return np.unique(lowest[rank[ends[:, 0]]], return_inverse=True)[1].astype(np.int64)
+    return _numbered(networkx.connected_components(networkx.Graph(ends.tolist())))[ends[:, 0]]
 
 
 def communities(pairs: Sequence[tuple[str, str]], *, seed: int) -> IntArray:
@@ -75,11 +69,16 @@ def communities(pairs: Sequence[tuple[str, str]], *, seed: int) -> IntArray:
     edges, rows = np.unique(np.sort(ends, axis=1), axis=0, return_counts=True)
     weighted = np.column_stack([edges, rows])[edges[:, 0] != edges[:, 1]]
     graph.add_weighted_edges_from(weighted.tolist())
-    community = np.zeros(len(graph), np.int64)
-    parts = networkx.community.louvain_communities(graph, seed=seed)
-    for number, members in enumerate(sorted(parts, key=min)):
-        community[list(members)] = number
-    return np.asarray(community[ends])
+    return _numbered(networkx.community.louvain_communities(graph, seed=seed))[ends]
+
+
+def _numbered(parts: Iterable[set[int]]) -> IntArray:
+    """Return the part of each sentence; parts are numbered by the lowest of their sentences."""
+    members = sorted(parts, key=min)
+    number = np.zeros(sum(map(len, members)), np.int64)
+    for index, sentences in enumerate(members):
+        number[list(sentences)] = index
+    return number
 
 
 def _sentence_numbers(pairs: Sequence[tuple[str, str]]) -> IntArray:
@@ -110,13 +109,9 @@ class SplitRules(Settings):
 
 
 class Splitting(NamedTuple):
-    """The split of each row.
+    """Index of each row's split in `SPLITS`, ``(n,)``; -1 if its sentences are in two.
 
-    Attributes:
-        split: Index in `SPLITS`, ``(n,)``; -1 if the sentences of the row are in two.
-        groups: Number of groups before any was cut.
-        largest: Rows of the largest of them.
-        cut: Groups that were cut.
+    Also the number of groups, the rows of the largest, and how many were cut.
     """
 
     split: IntArray

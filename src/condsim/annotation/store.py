@@ -42,12 +42,8 @@ class Project:
 class Annotation:
     """One answer of one annotator to one item; times are ISO 8601.
 
-    Attributes:
-        source: That of the project.
-        annotation: Key within the source, the same after an edit.
-        prefilled_by: The model whose answer was on the page, changed or not.
-        cancelled: Whether the annotator skipped the item.
-        removed: Whether the annotation was deleted on the server.
+    ``annotation`` is its key within the source, the same after an edit; ``prefilled_by`` the model
+    whose answer was on the page, changed or not. A cancelled item was skipped by the annotator.
     """
 
     source: str

@@ -121,18 +121,13 @@ def push(
 
     `condsim build push verification --data annotation/conditions.parquet --annotators 3`
     """
-    from condsim.annotation.exchange import push_items
+    from condsim.annotation.exchange import PushOptions, push_items
     from condsim.annotation.label_studio import open_server
 
     with open_server(server) as client, _open_store(folder, make=True) as store:
         items = _read_items(store, stage, data, pairs)
-        report = push_items(
-            *(store, client, stage, items),
-            title=title,
-            annotators=annotators,
-            anyone=anyone,
-            again=again,
-        )
+        options = PushOptions(title, annotators, anyone, again)
+        report = push_items(store, client, stage, items, options)
     typer.echo(
         f"{stage}: project {report.project} {'created' if report.is_new else 'found'}, "
         f"{report.items} items, {report.added} tasks added, {report.repeated} rows that were there "
@@ -277,13 +272,13 @@ def form(
     anyone: Anyone = False,
 ) -> None:
     """Write the unfinished items as a CSV file, with the form that shows them."""
+    from condsim.annotation.exchange import PushOptions
     from condsim.annotation.mturk import export_mturk
 
     with _open_store(folder, make=True) as store:
         items = _read_items(store, stage, data, pairs)
-        table, page, number = export_mturk(
-            store, stage, items, output, annotators=annotators, anyone=anyone
-        )
+        options = PushOptions(annotators=annotators, anyone=anyone)
+        table, page, number = export_mturk(store, stage, items, output, options)
     typer.echo(f"{stage}: {number} items in {table}, their page in {page}")
 
 

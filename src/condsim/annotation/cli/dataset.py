@@ -146,7 +146,7 @@ def split(
 def _require_extra() -> None:
     """Raise the error of a missing extra before the work."""
     logging.basicConfig(format="%(message)s")
-    for module in ("scipy", "matplotlib", "statsmodels", "krippendorff"):
+    for module in ("networkx", "matplotlib", "statsmodels", "krippendorff", "jinja2"):
         require(module, extra="build")
 
 
