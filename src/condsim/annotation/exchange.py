@@ -205,17 +205,16 @@ def _account_names(
 ) -> dict[str, str]:
     """Return the names of the accounts that gave answers; they must differ."""
     active = {answer.annotator for task in tasks for answer in task.answers}
-    names: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for account in sorted(accounts.keys() & active):
         name = accounts[account]
-        if name in names.values():
+        twin = by_name.setdefault(name, account)
+        if twin != account:
             raise InputError(
-                f"Accounts {' and '.join(key for key in sorted(active) if accounts.get(key) == name)} on "
-                f"{url} both have the name {name!r}. Give one of them another e-mail address in "
-                "Label Studio and pull again; nothing was changed."
+                f"Accounts {twin} and {account} on {url} both have the name {name!r}. Give one of "
+                "them another e-mail address in Label Studio and pull again; nothing was changed."
             )
-        names[account] = name
-    return names
+    return {account: name for name, account in by_name.items()}
 
 
 def show_hints(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> int:
