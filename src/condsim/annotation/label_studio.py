@@ -42,8 +42,7 @@ _TIMEOUT_S = 600.0
 class RemoteTask(NamedTuple):
     """A task on the server; ``item`` is None if condsim did not push it.
 
-    The source of its annotations is empty; the annotator is the number of the account, or empty if
-    that was deleted.
+    The annotator of an answer is the number of the account, or empty if that was deleted.
     """
 
     task: int

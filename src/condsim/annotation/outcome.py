@@ -103,11 +103,7 @@ def _fault_of(stage: Stage, row: Annotation) -> str:
 def write_stage(
     store: AnnotationStore, stage: Stage, output: Path | None = None
 ) -> tuple[Path, int] | None:
-    """Write the conditions or ratings that count, and a manifest; None for a qualification.
-
-    Returns:
-        The file and the number of its rows.
-    """
+    """Write the conditions or ratings that count, and a manifest; return the file and its rows."""
     if stage == "qualification":
         return None
     if stage == "conditions":

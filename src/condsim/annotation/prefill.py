@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +16,7 @@ from condsim.errors import InputError
 from condsim.loading import load_scorer
 from condsim.prompting.ask import Asker
 from condsim.prompting.scorer import PromptScorer, open_asker
-from condsim.types import Scorer
+from condsim.types import FloatArray, Scorer
 
 _TOKENS_PER_PROPOSAL = 80
 _ITEMS_PER_BATCH = 512
@@ -51,17 +51,30 @@ def prefill_stage(
 
 def rate_rows(store: AnnotationStore, scorer: Scorer, *, model: str) -> int:
     """Rate the rows of the verification stage; return the number of new ratings."""
-    items = iter(_unanswered_items(store, "verification", model))
+    items = _unanswered_items(store, "verification", model)
     rated = 0
-    while batch := list(islice(items, _ITEMS_PER_BATCH)):
+    for start in range(0, len(items), _ITEMS_PER_BATCH):
+        batch = items[start : start + _ITEMS_PER_BATCH]
+        scores = _unit_scores(scorer, batch)
         proposals = [
-            Proposal(item.item_id, model, TaskAnswer(rating=rating))
-            for item, rating in zip(batch, _model_ratings(scorer, batch), strict=True)
-            if rating is not None
+            Proposal(item.item_id, model, TaskAnswer(rating=1 + int(4 * score + 0.5)))
+            for item, score in zip(batch, scores.tolist(), strict=True)
+            if math.isfinite(score)
         ]
         store.write("verification", proposals)
         rated += len(proposals)
     return rated
+
+
+def _unit_scores(scorer: Scorer, items: Sequence[Item]) -> FloatArray:
+    """Score rows from 0 to 1; NaN where an answer is not on the scale."""
+    sentences1, sentences2, conditions = (
+        [item.shown[name] for item in items] for name in ("sentence1", "sentence2", "condition")
+    )
+    if isinstance(scorer, PromptScorer):
+        predictions = scorer.predict(sentences1, sentences2, conditions)
+        return np.where(predictions.in_range, predictions.unit, np.nan)
+    return np.clip(scorer.score(sentences1, sentences2, conditions), 0, 1)
 
 
 def propose_conditions(store: AnnotationStore, asker: Asker, *, model: str) -> tuple[int, int]:
@@ -100,17 +113,3 @@ def _unanswered_items(store: AnnotationStore, stage: Stage, model: str) -> list[
         )
     answered = {row.item for row in store.proposals(stage) if row.model == model}
     return [item for item_id, item in items.items() if item_id not in answered]
-
-
-def _model_ratings(scorer: Scorer, items: Sequence[Item]) -> Iterator[int | None]:
-    sentences1, sentences2, conditions = (
-        [item.shown[name] for item in items] for name in ("sentence1", "sentence2", "condition")
-    )
-    if isinstance(scorer, PromptScorer):
-        predictions = scorer.predict(sentences1, sentences2, conditions)
-        scores, usable = predictions.unit, predictions.in_range
-    else:
-        scores = np.clip(scorer.score(sentences1, sentences2, conditions), 0, 1)
-        usable = np.isfinite(scores)
-    for score, is_usable in zip(scores.tolist(), usable.tolist(), strict=True):
-        yield 1 + int(4 * score + 0.5) if is_usable else None

@@ -22,7 +22,6 @@ class Condition(TableRow):
 
     Attributes:
         intended: Whether the sentences should be alike ("high") or different ("low") under it.
-        annotator: The author.
         seconds: Writing time; None if unknown.
         origin: `HUMAN`, or the model whose proposal the annotator did not change.
         prefilled_by: The model whose proposal the annotator saw; empty for none.
@@ -82,10 +81,7 @@ class Rating(TableRow):
 class DatasetRow(TableRow):
     """A row of the finished data set; the first four columns are those of the C-STS release.
 
-    Attributes:
-        label: Similarity from 1 to 5.
-        origin: `HUMAN`, or the models that took part in the row.
-        split: Empty until the rows are split.
+    ``origin`` is `HUMAN`, or the models that took part in the row; ``label`` is from 1 to 5.
     """
 
     sentence1: str

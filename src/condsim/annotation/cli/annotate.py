@@ -207,11 +207,7 @@ def qualify(
 ) -> None:
     """Score the qualification test and choose the pool of annotators.
 
-    **Examples**
-
-    `condsim build qualify --min-ratings 0.9`
-
-    `condsim build qualify --accept ann@example.org --reject bob@example.org`
+    **Example**: `condsim build qualify --accept ann@example.org --reject bob@example.org`
     """
     from condsim.annotation.outcome import decide_by_hand, score_test
 

@@ -61,8 +61,8 @@ def _show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
     for text, name in (
         ("IOU above", "max_iou"),
         ("cosine below", "min_text_cosine"),
-        ("word ratio below", "min_length_ratio"),
-        ("shorter than", "min_length"),
+        ("length ratio below", "min_length_ratio"),
+        ("fewer characters than", "min_length"),
     ):
         bound = getattr(settings, name)
         if bound is not None:

@@ -128,11 +128,7 @@ def split(
 ) -> None:
     """Split rows that have labels, with leakage report and card.
 
-    **Examples**
-
-    `condsim build split labelled.csv --output tickets`
-
-    `condsim build split labelled.csv --output tickets --ratios 80:10:10 --group pair`
+    **Example**: `condsim build split labelled.csv --output tickets`
     """
     _require_extra()
     from condsim.annotation.card import Target
@@ -178,11 +174,7 @@ def report_agreement(
 ) -> None:
     """Measure the agreement of annotators, the quality of each, and the agreement of models.
 
-    **Examples**
-
-    `condsim build agreement ratings.parquet`
-
-    `condsim build agreement ratings.csv --json agreement.json`
+    **Example**: `condsim build agreement ratings.parquet`
     """
     check_outputs(json=json)
     from condsim.annotation.agreement import report_ratings
@@ -205,11 +197,7 @@ def leakage(
 ) -> None:
     """Find texts that splits share, and the results of models that see only a part of each row.
 
-    **Examples**
-
-    `condsim build leakage train.csv validation.csv test.csv`
-
-    `condsim build leakage train.csv dev.csv --json leakage.json`
+    **Example**: `condsim build leakage train.csv validation.csv test.csv`
     """
     check_outputs(json=json)
     from condsim.annotation.card import leakage_tables
