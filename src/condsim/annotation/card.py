@@ -93,42 +93,20 @@ class DatasetFacts:
         """First 12 hexadecimal digits of the SHA-256 of the hashes of the split files."""
         return hashlib.sha256(" ".join(self.files.values()).encode()).hexdigest()[:12]
 
-    def summary(self) -> str:
-        """Summarize the data set in a few lines."""
-        counts = ", ".join(f"{name} {facts.rows:,}" for name, facts in self.statistics.items())
-        lines = [
-            f"revision {self.revision}; rows: {counts}",
-            f"left out: {_join_counts(self.dropped) or 'none'}",
-        ]
-        order, ratings = self.labelling.order, self.labelling.ratings
-        if order and order.pairs:
-            lines.append(
-                f"of {order.pairs:,} pairs the high condition is rated above the low one in "
-                f"{order.as_intended:,}, alike in {order.ties:,}, below in {order.reversed:,}"
-            )
-        if ratings:
-            agreement = ratings.agreement
-            lines.append(
-                f"agreement: Fleiss' kappa {cell_text(agreement.kappa.value, '.3f')}, "
-                f"Krippendorff's alpha (ordinal) {cell_text(agreement.alpha, '.3f')}"
-            )
-        lines += [f"warning: {text}" for text in self.leakage.warnings]
-        return "\n".join(lines)
 
-
-def data_card(facts: DatasetFacts) -> str:
-    """Fill in ``pages/dataset-card.md``; the card quotes no row and names no annotator."""
+def fill_page(name: str, facts: DatasetFacts) -> str:
+    """Fill in a page about a data set, the card or the summary; it names no annotator."""
     library = require("jinja2", extra="build")
     environment = library.Environment(undefined=library.StrictUndefined, autoescape=False)
     environment.filters |= {
         "cell": cell_text,
-        "counts": _join_counts,
+        "counts": lambda counts: ", ".join(f"{name} {count:,}" for name, count in counts.items()),
         "escaped": lambda text: text.replace("|", "\\|"),
     }
     splits, licences, ratings = facts.statistics, facts.target.sources, facts.labelling.ratings
     histograms = chain.from_iterable(split.label_histogram for split in splits.values())
     shared, blind = leakage_tables(facts.leakage)
-    card: str = environment.from_string(page("dataset-card.md")).render(
+    text: str = environment.from_string(page(name)).render(
         facts=facts,
         front=_front_matter(facts),
         title=facts.target.title,
@@ -141,12 +119,13 @@ def data_card(facts: DatasetFacts) -> str:
         order=facts.labelling.order,
         rules=facts.split_rules,
         splitting=facts.splitting,
+        ratings=ratings,
         agreement=agreement_table(ratings) if ratings else None,
         models=model_table(ratings) if ratings and ratings.models else None,
         shared=shared,
         blind=blind,
     )
-    return card + "\n"
+    return text
 
 
 def _front_matter(facts: DatasetFacts) -> str:
@@ -165,10 +144,6 @@ def _front_matter(facts: DatasetFacts) -> str:
         "dataset_info": {"features": features},
     }
     return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---"
-
-
-def _join_counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
 class PlainTable(NamedTuple):

@@ -11,15 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from condsim.annotation.stages import (
-    FIELDS,
-    Stage,
-    TaskAnswer,
-    guidelines,
-    labelling_config,
-    rating_of,
-    text_of,
-)
+from condsim.annotation import stages
+from condsim.annotation.stages import Stage, TaskAnswer
 from condsim.annotation.store import Annotation, Proposal
 from condsim.errors import BackendError, InputError, require
 from condsim.io import Closing
@@ -53,7 +46,7 @@ class RemoteTask(NamedTuple):
 def result_of(stage: Stage, answer: TaskAnswer) -> list[dict[str, object]]:
     """Convert an answer to the regions of a prediction or an annotation."""
     regions: list[dict[str, object]] = []
-    for name in FIELDS[stage]:
+    for name in stages.FIELDS[stage]:
         value = getattr(answer, name)
         if value is not None and name == "rating":
             rated = "condition" if stage == "verification" else "test_condition"
@@ -70,9 +63,9 @@ def answer_of(regions: Sequence[Mapping[str, Any]]) -> TaskAnswer:
     values = {region.get("from_name"): region.get("value") or {} for region in regions}
     choices = values.get("rating", {}).get("choices") or []
     return TaskAnswer(
-        high=text_of(values.get("high", {}).get("text")),
-        low=text_of(values.get("low", {}).get("text")),
-        rating=rating_of(choices[0]) if len(choices) == 1 else None,
+        high=stages.text_of(values.get("high", {}).get("text")),
+        low=stages.text_of(values.get("low", {}).get("text")),
+        rating=stages.rating_of(choices[0]) if len(choices) == 1 else None,
     )
 
 
@@ -152,8 +145,8 @@ class LabelStudioServer(Closing):
         with self._one_line_errors():
             project = self._client.projects.create(
                 title=title,
-                label_config=labelling_config(stage),
-                expert_instruction=guidelines(stage),
+                label_config=stages.labelling_config(stage),
+                expert_instruction=stages.guidelines(stage),
                 show_instruction=True,
                 show_skip_button=True,
                 # Otherwise "Submit" stays grey until Enter is pressed in a text field. The page

@@ -11,6 +11,7 @@ from email.utils import mktime_tz, parsedate_tz
 from html import escape
 from pathlib import Path
 
+from condsim.annotation import stages
 from condsim.annotation.exchange import (
     DEFAULT_OPTIONS,
     MTURK,
@@ -21,19 +22,7 @@ from condsim.annotation.exchange import (
 )
 from condsim.annotation.label_studio import ITEM
 from condsim.annotation.outcome import stage_outcome
-from condsim.annotation.stages import (
-    DEFAULT_ANNOTATORS,
-    HINT_RULES,
-    VERDICTS,
-    Item,
-    Stage,
-    TaskAnswer,
-    fields_of,
-    guidelines,
-    page,
-    rating_of,
-    text_of,
-)
+from condsim.annotation.stages import Item, Stage, TaskAnswer
 from condsim.annotation.store import Annotation, AnnotationStore, Project
 from condsim.data.files import iter_rows
 from condsim.data.row import Cell, Row
@@ -43,7 +32,7 @@ from condsim.io import replacing, write_text
 _KEY_COLUMNS = ("AssignmentId", "WorkerId", f"Input.{ITEM}")
 _OTHER_COLUMNS = (
     *("Answer.high", "Answer.low", "Answer.rating"),
-    *(f"Answer.rating.{verdict.label}" for verdict in VERDICTS),
+    *(f"Answer.rating.{verdict.label}" for verdict in stages.VERDICTS),
     *("SubmitTime", "WorkTimeInSeconds", "AssignmentStatus"),
 )
 
@@ -53,13 +42,13 @@ def mturk_form(stage: Stage) -> str:
     choices = "\n".join(
         f'<label><input type="radio" name="rating" value="{label}" required> '
         f"<b>{f'{label}: ' if label > 0 else ''}{escape(name)}.</b> {escape(meaning)}</label>"
-        for label, name, meaning in VERDICTS
+        for label, name, meaning in stages.VERDICTS
     )
-    form = page("mturk.html").replace("{guidelines}", guidelines(stage))
-    form = form.replace("{fields}", fields_of(stage, "html", choices))
+    form = stages.page("mturk.html").replace("{guidelines}", stages.guidelines(stage))
+    form = form.replace("{fields}", stages.fields_of(stage, "html", choices))
     if stage != "verification":
-        rules = json.dumps([rule._asdict() for rule in HINT_RULES])
-        form += "\n" + page("mturk-hints.html").replace("{rules}", rules)
+        rules = json.dumps([rule._asdict() for rule in stages.HINT_RULES])
+        form += "\n" + stages.page("mturk-hints.html").replace("{rules}", rules)
     return form + "\n"
 
 
@@ -79,7 +68,7 @@ def export_mturk(
     check_push(store, stage, items, options)
     if store.project(stage) is None:
         everyone = options.anyone or stage == "qualification"
-        answers = options.annotators or DEFAULT_ANNOTATORS[stage]
+        answers = options.annotators or stages.DEFAULT_ANNOTATORS[stage]
         store.write(stage, [Project(MTURK, 0, MTURK, answers, everyone)])
     store.add_items(stage, items)
     outcome, stored = stage_outcome(store, stage), store.items(stage)
@@ -147,8 +136,8 @@ def _read_annotation(row: Row) -> Annotation:
         item=str(cells[f"Input.{ITEM}"]),
         annotator=str(cells["WorkerId"]).casefold(),
         answer=TaskAnswer(
-            high=text_of(cells["Answer.high"]),
-            low=text_of(cells["Answer.low"]),
+            high=stages.text_of(cells["Answer.high"]),
+            low=stages.text_of(cells["Answer.low"]),
             rating=_read_rating(cells),
         ),
         seconds=seconds if math.isfinite(seconds) else None,
@@ -160,10 +149,10 @@ def _read_annotation(row: Row) -> Annotation:
 def _read_rating(cells: Mapping[str, Cell]) -> int | None:
     """Read a rating from one column, or from one column for each choice, one of them true."""
     if cells["Answer.rating"] not in (None, ""):
-        return rating_of(cells["Answer.rating"])
+        return stages.rating_of(cells["Answer.rating"])
     choices = [
         verdict.label
-        for verdict in VERDICTS
+        for verdict in stages.VERDICTS
         if str(cells[f"Answer.rating.{verdict.label}"]).casefold() == "true"
     ]
     return choices[0] if len(choices) == 1 else None

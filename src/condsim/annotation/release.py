@@ -18,7 +18,7 @@ from condsim.annotation.card import (
     DatasetFacts,
     Labelling,
     Target,
-    data_card,
+    fill_page,
     label_histogram,
 )
 from condsim.annotation.labels import LabelRules, collect_votes, decide_labels
@@ -132,7 +132,7 @@ def _write_dataset(
             leakage=find_leakage(tasks, seed=rules.seed),
         )
         label_histogram(tasks, folder / HISTOGRAM)
-        write_text(folder / "README.md", data_card(facts))
+        write_text(folder / "README.md", fill_page("dataset-card.md", facts) + "\n")
         write_json(_manifest(facts), folder / _MANIFEST)
         for name in replaced:
             (target.folder / Path(name).name).unlink(missing_ok=True)

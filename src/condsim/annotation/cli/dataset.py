@@ -89,7 +89,7 @@ def dataset(
     `condsim build dataset ratings.parquet --output tickets --labels majority --min-ratings 3`
     """
     _require_extra()
-    from condsim.annotation.card import Target
+    from condsim.annotation.card import Target, fill_page
     from condsim.annotation.labels import LabelRules
     from condsim.annotation.release import build_dataset
 
@@ -109,7 +109,7 @@ def dataset(
         conditions=conditions,
         candidates=candidates,
     )
-    typer.echo(f"{output}: {facts.summary()}")
+    typer.echo(f"{output}: {fill_page('dataset-summary.txt', facts)}")
 
 
 @app.command()
@@ -131,12 +131,12 @@ def split(
     **Example**: `condsim build split labelled.csv --output tickets`
     """
     _require_extra()
-    from condsim.annotation.card import Target
+    from condsim.annotation.card import Target, fill_page
     from condsim.annotation.release import split_dataset
 
     target = Target(output, name, license_, _licences(source), file_format, overwrite)
     facts = split_dataset(file, target, splits=_split_rules(ratios, seed, group, oversize))
-    typer.echo(f"{output}: {facts.summary()}")
+    typer.echo(f"{output}: {fill_page('dataset-summary.txt', facts)}")
 
 
 def _require_extra() -> None:
