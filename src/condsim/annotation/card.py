@@ -103,47 +103,21 @@ def fill_page(name: str, facts: DatasetFacts) -> str:
         "counts": lambda counts: ", ".join(f"{name} {count:,}" for name, count in counts.items()),
         "escaped": lambda text: text.replace("|", "\\|"),
     }
-    splits, licences, ratings = facts.statistics, facts.target.sources, facts.labelling.ratings
-    histograms = chain.from_iterable(split.label_histogram for split in splits.values())
+    ratings = facts.labelling.ratings
+    histograms = chain(*(split.label_histogram for split in facts.statistics.values()))
     shared, blind = leakage_tables(facts.leakage)
     text: str = environment.from_string(page(name)).render(
         facts=facts,
-        front=_front_matter(facts),
-        title=facts.target.title,
-        warnings=facts.leakage.warnings,
-        splits=splits,
+        files=list(zip(facts.statistics, facts.files, strict=True)),
+        columns=columns_of(DatasetRow),
         labels=sorted({label for label, _ in histograms}),
-        licences=licences,
-        sources=list(dict.fromkeys([*licences, *facts.pairs_by_source])),
-        labels_from=facts.labelling.rules,
-        order=facts.labelling.order,
-        rules=facts.split_rules,
-        splitting=facts.splitting,
-        ratings=ratings,
+        sources=list(dict.fromkeys([*facts.target.sources, *facts.pairs_by_source])),
         agreement=agreement_table(ratings) if ratings else None,
         models=model_table(ratings) if ratings and ratings.models else None,
         shared=shared,
         blind=blind,
     )
     return text
-
-
-def _front_matter(facts: DatasetFacts) -> str:
-    """Return the YAML that ``datasets`` and the Hub read."""
-    files = zip(facts.statistics, facts.files, strict=True)
-    splits = [{"split": split, "path": file} for split, file in files]
-    types = {name: "string" for name in columns_of(DatasetRow)} | {"label": "float32"}
-    features = [{"name": name, "dtype": dtype} for name, dtype in types.items()]
-    front = {
-        **({"license": facts.target.license} if facts.target.license else {}),
-        "language": ["en"],
-        "pretty_name": facts.target.title,
-        "task_categories": ["sentence-similarity"],
-        "tags": ["condsim", "conditional-similarity", "c-sts"],
-        "configs": [{"config_name": "default", "data_files": splits}],
-        "dataset_info": {"features": features},
-    }
-    return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---"
 
 
 class PlainTable(NamedTuple):
