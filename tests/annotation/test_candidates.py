@@ -136,11 +136,6 @@ def test_candidates_manifest_has_settings_revision_and_counts(collection, make, 
     assert list((tmp_path / "cache").glob("parts-*")) == []
 
 
-def test_candidates_stricter_filter_writes_fewer(make):
-    stricter = SETTINGS.replaced(filters=FILTERS.replaced(min_length=20))
-    assert make(stricter).written < make().written
-
-
 def test_candidates_sample_is_seeded_and_of_all_pairs(make):
     make()
     all_ids = {row.pair_id for row in make.rows()}

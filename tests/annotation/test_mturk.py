@@ -109,8 +109,3 @@ def test_import_mturk_fault_names_the_row_and_changes_nothing(
     with pytest.raises(InputError, match=message):
         import_mturk(store, "verification", batch_file(tmp_path, "Answer.rating", *lines))
     assert store.annotations("verification") == []
-
-
-def test_import_mturk_not_exported_is_refused(store, tmp_path):
-    with pytest.raises(InputError, match="'condsim build mturk form conditions'"):
-        import_mturk(store, "conditions", batch_file(tmp_path, "Answer.high"))

@@ -16,7 +16,7 @@ from condsim.annotation.outcome import (
     write_stage,
 )
 from condsim.annotation.prefill import propose_conditions, rate_rows, read_proposal
-from condsim.annotation.records import Condition, Rating
+from condsim.annotation.records import Rating
 from condsim.annotation.stages import (
     TaskAnswer,
     items_to_annotate,
@@ -90,16 +90,6 @@ def test_score_test_decision_by_hand_stands(store, take_test):
     assert store.pool()["ann"].accepted
     decide_by_hand(store, reject=["ann"])
     assert not store.pool()["ann"].accepted
-
-
-def test_score_test_without_a_test_is_refused(store):
-    with pytest.raises(InputError, match="There is no test to score"):
-        score_test(store)
-
-
-def test_decide_by_hand_name_on_both_lists_is_refused(store):
-    with pytest.raises(InputError, match="'ann' is both"):
-        decide_by_hand(store, accept=["Ann"], reject=["ann "])
 
 
 def test_conditions_of_pair_yields_high_and_low_with_hints(store, server, conditions):
@@ -178,11 +168,6 @@ def test_read_proposal_text_has_both_or_none(text, answer):
     assert read_proposal(text) == answer
 
 
-def test_rate_rows_stage_not_pushed_is_refused(store):
-    with pytest.raises(InputError, match="'condsim build push verification'"):
-        rate_rows(store, HalfScorer(), model="half")
-
-
 def test_write_stage_ratings_read_back_with_a_manifest(store, server, verification):
     pytest.importorskip("pyarrow")
     server.submit(verification[0], 2, TaskAnswer(rating=4))
@@ -197,9 +182,10 @@ def test_write_stage_ratings_read_back_with_a_manifest(store, server, verificati
     assert manifest["annotators_per_item"] == 2
 
 
-def test_write_stage_conditions_csv_reads_back(store, server, conditions, tmp_path):
-    server.submit(conditions[0], 2, TaskAnswer("The use", "The size, more or less"))
-    pull_annotations(store, server, "conditions")
-    file = write_stage(store, "conditions", tmp_path / "conditions.csv")
-    texts = [row.condition for row in read_rows(file[0], Condition)]
-    assert texts == ["The use", "The size, more or less"]
+def test_work_that_lacks_its_stage_is_refused(store):
+    with pytest.raises(InputError, match="no test to score"):
+        score_test(store)
+    with pytest.raises(InputError, match="'condsim build push verification'"):
+        rate_rows(store, HalfScorer(), model="half")
+    with pytest.raises(InputError, match="'ann' is both"):
+        decide_by_hand(store, accept=["Ann"], reject=["ann "])
