@@ -234,9 +234,14 @@ def test_iter_rows_unnamed_columns_tolerated(write):
     assert len(rows_of(write("x.csv", ",a,b,\n0,1,2,\n"))) == 1
 
 
-def test_iter_rows_json_missing_column_names_row(write):
-    path = write("x.jsonl", '{"a": 1, "b": 2}\n\n{"a": 1, "B": 2}\n')
-    with pytest.raises(InputError, match=r"row 2 \(line 3\): column 'b' .*Rename 'B' to 'b'"):
+def test_iter_rows_json_key_missing_from_a_row_is_none(write):
+    path = write("x.jsonl", '{"a": 1}\n\n{"a": 1, "b": 2}\n')
+    assert rows_of(path) == [(1, {"a": 1, "b": None}), (2, {"a": 1, "b": 2})]
+
+
+def test_iter_rows_json_key_missing_from_all_rows_refused(write):
+    path = write("x.jsonl", '{"a": 1, "B": 2}\n{"a": 1}\n')
+    with pytest.raises(InputError, match=r"first rows: column 'b' .*Rename 'B' to 'b'"):
         rows_of(path)
 
 
@@ -542,7 +547,14 @@ def test_iter_rows_json_list_refused(write):
         rows_of(path)
 
 
-@pytest.mark.parametrize("value", ["true", "[1]", '{"c": 1}'])
+def test_iter_rows_json_boolean_read_as_in_csv_and_kept_in_record(write):
+    path = write("x.jsonl", '{"a": true, "b": false}\n')
+    assert rows_of(path) == [(1, {"a": "true", "b": "false"})]
+    (row,) = iter_rows(path, columns=("a",), whole_record=True)
+    assert row.record == {"a": True, "b": False}
+
+
+@pytest.mark.parametrize("value", ["[1]", '{"c": 1}'])
 def test_iter_rows_json_nested_value_refused(write, value):
     rule = r"row 1 \(line 1\), column 'b': must be text or a number, got "
     with pytest.raises(InputError, match=rule):
