@@ -12,7 +12,7 @@ import pytest
 
 from condsim.data.rewordings import load_rewordings
 from condsim.errors import InputError, ModelError
-from condsim.model import embedding as embedding_module, onnx as module
+from condsim.model import onnx as module
 from condsim.model.calibration import UNCALIBRATED
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
@@ -105,7 +105,7 @@ def test_score_no_rows_gives_no_scores(tiny):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_score_blocks_and_small_batches_give_the_same(exported, tiny, monkeypatch, threads):
     scores, vectors = tiny.score(*ROWS), tiny.encode(SENTENCES1, CONDITIONS)
-    monkeypatch.setattr(embedding_module, "ROWS_PER_BLOCK", 3)
+    monkeypatch.setattr("condsim.model.batching.ROWS_PER_BLOCK", 3)
     monkeypatch.setattr(module, "MAX_BATCH_TOKENS", 8)
     scorer = OnnxScorer(exported, threads=threads)
     np.testing.assert_allclose(scorer.score(*ROWS), scores, atol=1e-6)

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from condsim.errors import InputError, ModelError
 from condsim.model.applicability import head_of
-from condsim.model.base import token_batches
+from condsim.model.batching import token_batches
 from condsim.model.calibration import UNCALIBRATED
 from condsim.model.chunking import Chunker, Input
 from condsim.model.embedding import EmbeddingScorer, Tokenised
