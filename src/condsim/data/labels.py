@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from condsim.data.dialect import DETECTED, FileFormat
+from condsim.data.dialect import DETECTED, FileFormat, log_form
 from condsim.data.files import iter_rows
 from condsim.data.row import Row, join_names, number_of, short_repr
 from condsim.errors import InputError
@@ -22,7 +21,6 @@ _NO_LABEL = -1
 _SCALES = ((0.0, 1.0), (1.0, 5.0), (0.0, 5.0))
 # Labels from this point of a scale on count as alike: 4 of 1 to 5, 0.75 of 0 to 1.
 _ALIKE_SHARE = 0.75
-_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +55,8 @@ def read_labels(
     """Read the labels of a data file.
 
     Labels are numbers from 0 to 1, from 1 to 5 or from 0 to 5, or two words. -1 and an empty cell
-    mean that the row has no label. The scale is logged; as a warning if the labels fit another one,
-    as a file of only 1s does.
+    mean that the row has no label. The scale is logged, and whether the labels fit another one, as
+    those of a file of only 1s do.
 
     Args:
         path: The file.
@@ -113,9 +111,10 @@ def _detect_scale(path: Path, numbers: Float64Array) -> tuple[float, float]:
     fitting = [scale for scale in _SCALES if scale[0] <= low and high <= scale[1]]
     if not fitting:
         return _SCALES[-1]
+    names = [f"from {first:g} to {last:g}" for first, last in fitting]
     # Numbers from 1 to 5 fit the scale from 0 to 5 as well, which is rare.
-    level = logging.WARNING if fitting[:2] == [(0.0, 1.0), (1.0, 5.0)] else logging.INFO
-    _LOGGER.log(level, "%s: labels are read as numbers from %g to %g", path, *fitting[0])
+    doubt = f", although {names[1]} is possible" if fitting[:2] == [(0, 1), (1, 5)] else ""
+    log_form(path, f"labels are read as numbers {names[0]}{doubt}")
     return fitting[0]
 
 
