@@ -77,7 +77,7 @@ def test_load_stsb_too_few_fields_names_line(write):
     ("content", "message"),
     [
         ("", r"x\.csv: is empty"),
-        ("\n\r\n", r"x\.csv: has only blank lines"),
+        ("\n\r\n", r"x\.csv: has no rows"),
         (LINE.encode() + b"\xff\n", r"x\.csv, line 2, byte .*: not valid UTF-8"),
     ],
 )

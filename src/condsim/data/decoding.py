@@ -169,11 +169,7 @@ class PeekedStream:
         """Read the line after ``number`` lines; empty at the end of the file."""
         try:
             raw = self._stream.readline(MAX_LINE_BYTES + 1)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise InputError(
-                f"{self.path}, after line {number}: not a complete gzip file ({error})."
-            ) from None
-        except OSError as error:
+        except (OSError, EOFError, zlib.error) as error:
             where = f"{self.path}, after line {number}"
             raise InputError(f"{where}: cannot be read ({error}).") from error
         if len(raw) > MAX_LINE_BYTES:

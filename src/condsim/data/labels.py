@@ -10,7 +10,7 @@ import numpy as np
 
 from condsim.data.dialect import DETECTED, FileFormat, log_form
 from condsim.data.files import iter_rows
-from condsim.data.row import Row, join_names, number_of, short_repr
+from condsim.data.row import Cell, join_names, number_of, short_repr
 from condsim.errors import InputError
 from condsim.types import BoolArray, Float64Array, FloatArray
 
@@ -87,27 +87,15 @@ def read_labels(
         alike = _alike_words(texts, labelled, positive, locate=locate)
         values = np.where(alike, 5.0, 1.0)
     else:
-        _check_numbers(numbers, labelled, rows, column)
         scale = scale or _detect_scale(path, numbers[labelled])
-        values, alike = _on_scale(numbers, labelled, positive, scale, locate=locate)
+        values, alike = _on_scale(cells, numbers, labelled, positive, scale, locate=locate)
     values[~labelled] = np.nan
     return Labels(values.astype(np.float32), alike & labelled, scale)
 
 
-def _check_numbers(
-    numbers: Float64Array, labelled: BoolArray, rows: Sequence[Row], column: str
-) -> None:
-    for index in np.flatnonzero(labelled & ~np.isfinite(numbers))[:1]:
-        row = rows[index]
-        raise InputError(
-            f"{row.place(column)}: must be a number as in other rows; got "
-            f"{short_repr(row.cells[column])}."
-        )
-
-
 def _detect_scale(path: Path, numbers: Float64Array) -> tuple[float, float]:
     """Choose the first scale that the numbers fit, and log it; the widest one if there is none."""
-    low, high = numbers.min(), numbers.max()
+    low, high = np.nanmin(numbers), np.nanmax(numbers)
     fitting = [scale for scale in _SCALES if scale[0] <= low and high <= scale[1]]
     if not fitting:
         return _SCALES[-1]
@@ -119,6 +107,7 @@ def _detect_scale(path: Path, numbers: Float64Array) -> tuple[float, float]:
 
 
 def _on_scale(
+    cells: Sequence[Cell],
     numbers: Float64Array,
     labelled: BoolArray,
     positive: str | None,
@@ -128,17 +117,14 @@ def _on_scale(
 ) -> tuple[Float64Array, BoolArray]:
     """Return numbers moved to the scale from 1 to 5, and which of them are alike."""
     low, high = scale
-    for index in np.flatnonzero(labelled & ((numbers < low) | (numbers > high)))[:1]:
+    for index in np.flatnonzero(labelled & ~((numbers >= low) & (numbers <= high)))[:1]:
         raise InputError(
             f"{locate(int(index))}: labels must be from 1 to 5, from 0 to 1, or two words; got "
-            f"{numbers[index]:g}."
+            f"{short_repr(cells[index])}."
         )
-    minimum = low + _ALIKE_SHARE * (high - low)
-    if positive is not None:
-        number = number_of(positive)
-        if number is None:
-            raise InputError(f"--positive must be a number, as the labels are; got {positive!r}.")
-        minimum = number
+    minimum = low + _ALIKE_SHARE * (high - low) if positive is None else number_of(positive)
+    if minimum is None:
+        raise InputError(f"--positive must be a number, as the labels are; got {positive!r}.")
     return 1 + 4 * (numbers - low) / (high - low), numbers >= minimum
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condsim.data.decoding import file_lines
-from condsim.data.files import iter_rows, stem_of, text_lines
+from condsim.data.files import iter_rows, never_empty, stem_of, text_lines
 from condsim.data.formats import tsv_records
 from condsim.data.row import Row, location, number_of
 from condsim.errors import InputError
@@ -213,11 +213,9 @@ def load_stsb(path: Path | str, *, name: str | None = None) -> Task:
         The rows in file order, without conditions, each with a label from 0 to 5.
     """
     path = Path(path)
-    records = enumerate(tsv_records(path, text_lines(path)), start=1)
+    records = enumerate(never_empty(path, tsv_records(path, text_lines(path))), start=1)
     rows = (_stsb_row(path, number, line, fields) for number, (line, fields) in records)
     task = make_task(path, rows, label_range=_STS_RANGE, name=name)
-    if not len(task):
-        raise InputError(f"{path}: has only blank lines.")
     _LOGGER.info("%s: %d pairs without conditions, all scored", task.name, len(task))
     compare_split(path, rows=len(task), published=STSB_COUNTS)
     return task

@@ -153,14 +153,13 @@ class ApplicabilityHead:
             RecursionError,
         ) as error:
             raise ModelError(
-                f"{path}: the applicability head cannot be read ({error!r}); fit or download it "
-                "again."
+                f"{path} is not an applicability head ({error!r}); fit or download it again."
             ) from None
         fits = head.weights.size == 3 * head.dimension + 8 and np.isfinite(numbers).all()
         if not is_current or not fits:
             raise ModelError(
-                f"{path}: must be an applicability head of format {FORMAT}, with 3 d + 8 finite "
-                "weights for a probe of length d; fit or download it again."
+                f"{path}: must have 3 d + 8 weights for a probe of length d, all finite "
+                f"numbers, and be of format {FORMAT}; fit or download it again."
             )
         return head
 
