@@ -80,6 +80,13 @@ def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
                 f"got 1 of {short_repr(texts[2])}."
             )
     ids = {group: number for number, group in enumerate(counts)}
-    group_ids = np.array([ids[texts[:-1]] for texts in rows], np.int64)
-    columns = zip(*rows, strict=True)
-    return Rewordings(stem_of(path), sha256_of(path)[:12], *columns, group_ids=group_ids)
+    sentences1, sentences2, condition_groups, conditions = zip(*rows, strict=True)
+    return Rewordings(
+        name=stem_of(path),
+        revision=sha256_of(path)[:12],
+        sentences1=sentences1,
+        sentences2=sentences2,
+        condition_groups=condition_groups,
+        conditions=conditions,
+        group_ids=np.array([ids[texts[:-1]] for texts in rows], np.int64),
+    )

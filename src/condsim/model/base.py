@@ -156,8 +156,9 @@ class PairScorer(ABC):
         check_scale(scale)
         rows = check_rows(None, sentences1=sentences1, sentences2=sentences2)
         conditions = _checked_conditions(condition)
+        first, second = rows.sentences
         with collect_truncations(), collect_unread():
-            columns = [self.score(*rows.sentences, name, scale=scale) for name in conditions]
+            columns = [self.score(first, second, name, scale=scale) for name in conditions]
         return np.stack(columns, axis=1)
 
     def __repr__(self) -> str:

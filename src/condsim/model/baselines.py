@@ -261,7 +261,6 @@ class SentencesOnlyScorer(_RidgeScorer):
 
 
 FittedBaseline: TypeAlias = ConditionOnlyScorer | SentencesOnlyScorer
-Baseline: TypeAlias = ConditionOnlyScorer | SentencesOnlyScorer
 Baseline: TypeAlias = FittedBaseline | TfIdfCosineScorer | WordOverlapScorer
 
 BASELINES: dict[str, type[Baseline]] = {

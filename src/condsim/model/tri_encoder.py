@@ -108,12 +108,11 @@ def fusion_module(
 
 def split_pairs(pairs: Sequence[Sequence[str]], *, order: Order) -> tuple[list[str], list[str]]:
     """Split conditional sentences into sentences and conditions."""
-    for row, pair in enumerate(pairs):
-        if isinstance(pair, str) or len(pair) != 2:
-            raise InputError(
-                f"A tri-encoder takes pairs of texts, condition and sentence ({order}); got "
-                f"{pair!r} in row {row}."
-            )
+    wrong = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
+    if wrong is not None:
+        raise InputError(
+            f"A tri-encoder takes pairs of texts, condition and sentence ({order}); got {wrong!r}."
+        )
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     return (first, second) if order == "sentence-first" else (second, first)
 
