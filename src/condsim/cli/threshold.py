@@ -57,8 +57,8 @@ def threshold(
     labels = read_labels(labelled, label, positive=positive)
     if not labels.alike.any():
         raise InputError(
-            f"{labelled}: no row is labelled alike. Give --positive the lowest label that counts as "
-            "alike, or label more."
+            f"{labelled}: no row is labelled alike. Give --positive the lowest label that counts "
+            "as alike, or label more."
         )
     columns, batches = open_pairs(
         labelled,

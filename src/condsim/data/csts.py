@@ -53,7 +53,9 @@ def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
     """
     optional = ("label",) if labels else ()
     for row in iter_rows(path, columns=_TEXT_COLUMNS, optional=optional):
-        yield CstsRow(*map(row.text, _TEXT_COLUMNS), _csts_label(row) if labels else None)
+        sentence1, sentence2, condition = map(row.text, _TEXT_COLUMNS)
+        label = _csts_label(row) if labels else None
+        yield CstsRow(sentence1, sentence2, condition, label)
 
 
 def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool = False) -> Task:

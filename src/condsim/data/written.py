@@ -158,4 +158,5 @@ def _parse_pair(path: Path, number: int, line: str) -> WrittenPair:
     for condition, label in pieces:
         subject = f"{where}, condition {condition!r}: the label"
         labels[condition] = score_of(label, subject, label_range=_LABEL_RANGE)
-    return WrittenPair(*fields[:3], labels, where, number)
+    domain, sentence1, sentence2, _ = fields
+    return WrittenPair(domain, sentence1, sentence2, labels, where, number)
