@@ -500,16 +500,17 @@ def _json_text(record: Record) -> str:
     try:
         return json.dumps(record, ensure_ascii=False, allow_nan=False, default=str)
     except ValueError:
-        return json.dumps(_finite(record), ensure_ascii=False, default=str)
+        return json.dumps(finite_values(record), ensure_ascii=False, default=str)
     except RecursionError:
         raise InputError("A value of a row is nested too deeply to be written.") from None
 
 
-def _finite(value: object) -> object:
+def finite_values(value: object) -> object:
+    """Replace NaN and infinity, which JSON lacks, by None."""
     if isinstance(value, Mapping):
-        return {name: _finite(item) for name, item in value.items()}
+        return {name: finite_values(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite_values(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
