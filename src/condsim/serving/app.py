@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import h11
@@ -180,13 +181,11 @@ class _Protocol(H11Protocol):
 class _Server(uvicorn.Server):
     """Announces that it is open: from then on SIGTERM and Ctrl-C end it in good order."""
 
-    def __init__(self, config: uvicorn.Config, on_open: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_open = on_open
+    on_open: Callable[[], None]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._on_open()
+        self.on_open()
 
 
 def run_server(
@@ -219,7 +218,9 @@ def run_server(
         )
         url_host = f"[{host}]" if ":" in host else host
         address = f"http://{url_host}:{listener.getsockname()[1]}"
-        _Server(config, lambda: announce(address)).run(sockets=[listener])
+        server = _Server(config)
+        server.on_open = partial(announce, address)
+        server.run(sockets=[listener])
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from functools import partial
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -139,12 +140,11 @@ def _check_dimensions(key: str, dimensions: int | None, service: Service) -> Non
         )
 
 
-def _encoded(vectors: FloatArray, kind: str) -> list[list[float]] | list[str]:
+def _encoded(vectors: FloatArray, kind: str) -> list[Any]:
     """Convert vectors to numbers, or to the bytes of each in base64."""
     if kind == "base64":
         return [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in vectors]
-    numbers: list[list[float]] = np.round(vectors.astype(np.float64), 8).tolist()
-    return numbers
+    return [*np.round(vectors.astype(np.float64), 8).tolist()]
 
 
 def _rounded(scores: FloatArray) -> list[float]:

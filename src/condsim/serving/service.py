@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from fastapi import Depends, Header, Request
 
@@ -35,7 +35,9 @@ class Service:
         self.metrics = ServerMetrics()
         self.batcher = Batcher(settings, metrics=self.metrics)
         # One function for each scale: requests with the same one share a batch.
-        self._score_on = {scale: partial(scorer.score, scale=scale) for scale in get_args(Scale)}
+        self._score_on: dict[str, Any] = {
+            scale: partial(scorer.score, scale=scale) for scale in get_args(Scale)
+        }
         self.index = index and index.using(self.queued_embedder)
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
