@@ -1,4 +1,4 @@
-"""What all integrations share: models by name or loaded, rows without text, and ranked texts."""
+"""Models by name or loaded, rows without text, and ranked texts, for all integrations."""
 
 from __future__ import annotations
 

@@ -22,11 +22,7 @@ class _Namespace:
         self._expression = expression
 
     def score(
-        self,
-        other: str | pl.Expr,
-        *,
-        condition: str | pl.Expr | None = None,
-        scale: Scale = "unit",
+        self, other: str | pl.Expr, *, condition: str | pl.Expr | None = None, scale: Scale = "unit"
     ) -> pl.Expr:
         """Score the texts of this expression against others, row by row.
 

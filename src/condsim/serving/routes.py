@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -75,8 +74,7 @@ async def cluster(
     service.check_model(body.model)
     condition = header if body.condition is None else body.condition
     vectors = await service.embed(condition, texts=body.texts)
-    async with service.exclusive("cluster"):
-        clusters = await asyncio.to_thread(_cluster, body, condition, vectors)
+    clusters = await service.in_thread(_cluster, body, condition, vectors)
     return schemas.ClusterAnswer(
         model=service.name,
         method=clusters.method,
@@ -104,8 +102,7 @@ async def dedupe(
     service.check_size(rows, "rows, texts times conditions", body.texts, conditions)
     check_rows(None, texts=body.texts)
     check_rows(conditions)
-    async with service.exclusive("dedupe"):
-        found = await asyncio.to_thread(_duplicates, body, conditions, service)
+    found = await service.in_thread(_duplicates, body, conditions, service)
     duplicates = [
         schemas.DuplicateText(
             index=index,
@@ -143,8 +140,7 @@ async def explain(
     service.check_model(body.model)
     condition = header if body.condition is None else body.condition
     service.check_size(1, "pairs", [body.sentence1, body.sentence2, condition or ""])
-    async with service.exclusive("explain"):
-        explanation = await asyncio.to_thread(_explain, body, condition, service)
+    explanation = await service.in_thread(_explain, body, condition, service)
     return schemas.ExplainAnswer.model_validate(explanation.to_dict() | {"model": service.name})
 
 
@@ -183,8 +179,7 @@ async def search(
         )
     if len(set(names)) < len(names):
         raise InputError("Request key 'conditions' must not have one twice.")
-    async with service.exclusive("search"):
-        hits = await asyncio.to_thread(_search, body, conditions, service.index)
+    hits = await service.in_thread(_search, body, conditions, service.index)
     return schemas.SearchAnswer(
         model=service.name, results=[schemas.SearchResult(**asdict(hit)) for hit in hits]
     )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_args
 
 from fastapi import Depends, Header, Request
 
@@ -23,6 +22,9 @@ from condsim.types import FloatArray
 
 if TYPE_CHECKING:
     from condsim.search.index import Index
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Service:
@@ -113,10 +115,9 @@ class Service:
                 unread.append(index)
         return unread
 
-    @asynccontextmanager
-    async def exclusive(self, kind: str) -> AsyncIterator[None]:
-        """Let one request at a time do a kind of work on another thread than the model's."""
-        lock, limit = self._locks[kind], self.settings.time_limit
+    async def in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Do work on another thread than the model's, for one request at a time."""
+        lock, limit = self._locks[work.__name__], self.settings.time_limit
         try:
             await asyncio.wait_for(lock.acquire(), limit)
         except TimeoutError:
@@ -126,7 +127,7 @@ class Service:
         try:
             # The log shows no text of a caller.
             with collect_unread(log=False):
-                yield
+                return await asyncio.to_thread(work, *args, **kwargs)
         finally:
             lock.release()
 
