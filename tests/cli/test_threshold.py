@@ -69,7 +69,7 @@ def test_threshold_labels_are_numbers_or_two_words(tmp_path, labels, options):
         (["alike", "new"] * 10, (), "a number, or a word such as 'alike' and 'different'"),
         ([7] * 10, (), "labels must be from 1 to 5"),
         ([5, -0.5], (), "labels must be from 1 to 5"),
-        ([5, "alike"], (), "a number as in other rows"),
+        ([5, "alike"], (), "labels must be from 1 to 5"),
         ([5] * 10, ("--precision", "95"), "above 0 and below 1"),
     ],
 )

@@ -35,7 +35,7 @@ def test_load_task_csts_in_any_format(write, tmp_path):
 
 
 def test_load_task_stsb_bad_later_line_told_as_stsb(write):
-    with pytest.raises(InputError, match=r"line 2, column 'score'"):
+    with pytest.raises(InputError, match=r"\(line 2\), column 'score'"):
         load_task(write("x.csv", STSB % "2.5" + STSB % "six"))
 
 
