@@ -25,7 +25,7 @@ corpus, without labels. Not part of SSBC.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,7 +39,7 @@ from torch.utils.checkpoint import checkpoint
 from condsim.cache import VectorCache, cached_rows
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator_items import PLACE_BITS, EncoderUnits, Items
-from condsim.contexts.recipe import MODEL, SHAPES, GeneratorKind, GeneratorSettings
+from condsim.contexts.recipe import MODEL, SHAPES, GeneratorSettings
 from condsim.contexts.trainer import StepProgress, best_device, restore_weights
 from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
 from condsim.io import sha256_of
@@ -47,13 +47,6 @@ from condsim.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-
-FOLDER_KINDS: Mapping[GeneratorKind, str] = {
-    "trained": "generators",
-    "counts": "counts",
-    "translation": "translation",
-}
-"""Names of the kinds of generators in the record of a folder."""
 
 _SENTENCES_PER_COUNT = 100_000
 _SENTENCES_PER_READ = 1_024
@@ -94,7 +87,7 @@ class CountsGenerator(nn.Module):
         counts[self._ends] += counted.sum()
         self.counts.copy_(torch.from_numpy(counts))
 
-    def encode(self, units: EncoderUnits) -> EncoderUnits:
+    def encode(self, units: EncoderUnits, store: object = None) -> EncoderUnits:
         """Return the units unchanged: they need no encoding."""
         return units
 
@@ -123,15 +116,15 @@ def corpus_vectors(
     """Compute the vectors of all sentences of a corpus, ``(n, d)``, or open those in the folder."""
 
     def encode(first: int, last: int) -> NDArray[np.float16]:
-        sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))
-        return _unit_vectors(backbone, sentences).astype(np.float16)
+        return _unit_vectors(backbone, corpus.sentences(range(first, last))).astype(np.float16)
 
+    inputs = {"corpus": corpus.revision, "backbone": backbone}
     return cached_rows(
         folder / "sentences.npy",
         encode,
         rows=len(corpus),
         block=_SENTENCES_PER_READ,
-        inputs={"corpus": corpus.revision, "backbone": backbone},
+        inputs=inputs,
         progress=progress,
     )
 
@@ -194,20 +187,22 @@ class TranslationGenerator(CountsGenerator):
         """Compute log Z of all tokens and sentences, or open those in the folder."""
         # Scoring needs them all sooner or later, and each is a sum over the vocabulary.
         logs, inputs = self._logs(), {"model": sha256_of(folder / MODEL)[:12]}
+
+        def norms(kind: int, vectors: NDArray[Any], first: int, last: int) -> FloatArray:
+            rows = torch.from_numpy(vectors[first:last].astype(np.float32))
+            with torch.inference_mode():
+                values: FloatArray = self._norms(rows, logs, kind).numpy()[:, None]
+            return values
+
         sources = ((_WORD, "words", self.vectors.numpy()), (_SENTENCE, "sentences", self._corpus))
         for kind, name, vectors in sources:
-
-            def norms(
-                first: int, last: int, kind: int = kind, vectors: NDArray[Any] = vectors
-            ) -> FloatArray:
-                rows = torch.from_numpy(vectors[first:last].astype(np.float32))
-                return self._norms(rows, logs, kind).numpy()[:, None]
-
-            path = folder / f"normalisers-{name}.npy"
-            with torch.inference_mode():
-                cached = cached_rows(
-                    path, norms, rows=len(vectors), inputs=inputs, progress=progress
-                )
+            cached = cached_rows(
+                folder / f"normalisers-{name}.npy",
+                partial(norms, kind, vectors),
+                rows=len(vectors),
+                inputs=inputs,
+                progress=progress,
+            )
             self._log_norms[kind] = torch.from_numpy(np.array(cached[:, 0]))
 
     def train(self, mode: bool = True) -> TranslationGenerator:
@@ -253,31 +248,27 @@ class TranslationGenerator(CountsGenerator):
     ) -> Tensor:
         """Sum log-probabilities of one target given each of some tuples of units, ``(n,)``."""
         entries, flat_units = torch.from_numpy(target), np.concatenate(inputs)
+        vectors, logs = self.vectors[entries], encoded.logs[entries]
+        own, copied, by_word, by_sentence = self.numbers["shares"].softmax(0)
+        # First unit of each tuple among all, and first token of each unit.
         sizes = np.array([len(units) for units in inputs])
-        # First unit of each tuple among all.
         firsts = np.cumsum(sizes) - sizes
         bags = [encoded.tokens[unit] for unit in flat_units]
         lengths = np.array([len(bag) for bag in bags])
+        starts = np.cumsum(lengths) - lengths
+        # c C(token) + w sum_g a(g) T(token | g)
         words, rows = np.unique(np.concatenate(bags), return_inverse=True)
-        own, copied, by_word, by_sentence = self.numbers["shares"].softmax(0)
-        spread = by_word * self._probabilities(
-            self.vectors[words], entries, encoded.logs, encoded.norms[words], _WORD
-        )
+        logits = self._logits(self.vectors[words], vectors, logs, _WORD)
+        spread = by_word * (logits - encoded.norms[words][:, None]).exp()
         spread = spread + copied * (torch.from_numpy(words)[:, None] == entries).float()
         weights = (-encoded.logs[words])[:, None] ** self.numbers["rarity"]
-        table = torch.cat([spread * weights, weights], 1)
-        summed = _bags(table, rows, (np.cumsum(lengths) - lengths)[firsts], "sum")
+        summed = _bags(torch.cat([spread * weights, weights], 1), rows, starts[firsts], "sum")
+        # s mean_r S(token | r)
         chosen, rows = np.unique(flat_units, return_inverse=True)
-        sentence_table = by_sentence * self._probabilities(
-            encoded.sentences[chosen],
-            entries,
-            encoded.logs,
-            encoded.sentence_norms[chosen],
-            _SENTENCE,
-        )
-        probabilities: Tensor = own * encoded.logs[entries].exp()
-        probabilities = probabilities + summed[:, :-1] / summed[:, -1:]
-        probabilities = probabilities + _bags(sentence_table, rows, firsts, "mean")
+        logits = self._logits(encoded.sentences[chosen], vectors, logs, _SENTENCE)
+        table = by_sentence * (logits - encoded.sentence_norms[chosen][:, None]).exp()
+        probabilities: Tensor = own * logs.exp() + summed[:, :-1] / summed[:, -1:]
+        probabilities = probabilities + _bags(table, rows, firsts, "mean")
         return probabilities.log().double().sum(1)
 
     def _logs(self) -> Tensor:
@@ -294,15 +285,8 @@ class TranslationGenerator(CountsGenerator):
             vectors[~in_corpus] = self._recent.embed(texts, partial(_unit_vectors, self._backbone))
         return torch.from_numpy(vectors)
 
-    def _probabilities(
-        self, vectors: Tensor, entries: Tensor, logs: Tensor, norms: Tensor, kind: int
-    ) -> Tensor:
-        """Compute T or S of entries by each vector, ``(g, w)``."""
-        logits = self._logits(vectors, self.vectors[entries], logs[entries], kind)
-        return (logits - norms[:, None]).exp()
-
     def _logits(self, vectors: Tensor, entries: Tensor, logs: Tensor, kind: int) -> Tensor:
-        """Compute the logarithm of T or S of entries before it is normalised, ``(g, w)``."""
+        """Compute log T or log S of entries, given their vectors, before it is normalised."""
         sharpness, prior = self.numbers["sharpness"][kind].exp(), self.numbers["prior"][kind]
         logits: Tensor = vectors @ entries.T * sharpness + prior * logs
         return logits

@@ -9,18 +9,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from condsim.config import Settings
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.count_generators import (
-    FOLDER_KINDS,
-    CountsGenerator,
-    TranslationGenerator,
-    corpus_vectors,
-)
+from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator, corpus_vectors
 from condsim.contexts.generator import ContextGenerator, backbone_vocabulary, new_generator
 from condsim.contexts.generator_items import EncoderUnits, ItemBuilder, Items
+from condsim.contexts.generator_scorer import FOLDER_KINDS
 from condsim.contexts.recipe import (
     ALL,
     GENERATOR_TASKS,
@@ -97,15 +94,11 @@ class GeneratorData:
                 builder.add(task, centre, near)
         return builder.units, builder.items
 
-    def target_lengths(self, task: GeneratorTask) -> IntArray:
-        """Count the tokens of each sentence's target, ``(n,)``; too many at document ends."""
-        if task == "centre":
-            return self.lengths
-        left, right = self.settings.left, self.settings.right
-        return self.window_lengths(left, -1) if task == "left" else self.window_lengths(-1, right)
-
     def window_lengths(self, left: int, right: int) -> IntArray:
-        """Count tokens from ``left`` sentences before each to ``right`` after; -1 leaves it out."""
+        """Count tokens from ``left`` sentences before each to ``right`` after; -1 leaves it out.
+
+        Too many where a document ends.
+        """
         n = len(self.lengths)
         sums = np.concatenate([[0], np.cumsum(self.lengths)])
         rows = np.arange(n)
@@ -128,8 +121,10 @@ class GeneratorWork:
         self._data, self.tasks = data, tasks
         self._centres = data.with_target(tasks[0], data.train)
         self.tokens_seen = 0
-        targets = np.sum([data.target_lengths(task) for task in tasks], axis=0)
-        window = data.window_lengths(data.settings.left, data.settings.right)
+        left, right = data.settings.left, data.settings.right
+        sides = {"centre": (0, 0), "left": (left, -1), "right": (-1, right)}
+        targets = np.sum([data.window_lengths(*sides[task]) for task in tasks], axis=0)
+        window = data.window_lengths(left, right)
         self._targets = targets[self._centres]
         self._costs = self._targets + window[self._centres]
 
@@ -206,22 +201,19 @@ class ModelReport(TrainingSummary, allow_inf_nan=True):
     parameters: int
 
 
-class _DocumentCounts(Settings):
-    documents: int
-    held_out_documents: int
-
-
-class GeneratorReport(_DocumentCounts):
+class GeneratorReport(Settings):
     """Reports of the models of a folder by name: the task, or ``all``."""
 
-    models: dict[str, ModelReport]
+    documents: int
+    held_out_documents: int
+    models: dict[str, ModelReport] = Field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> GeneratorReport:
         """Read the reports of a finished training."""
         names = [name for name in (ALL, *GENERATOR_TASKS) if (folder / name / REPORT).is_file()]
         models = {name: read_report(ModelReport, folder / name) for name in names}
-        return cls(**dict(read_report(_DocumentCounts, folder)), models=models)
+        return read_report(cls, folder).replaced(models=models)
 
     @property
     def tasks(self) -> dict[GeneratorTask, TaskReport]:
@@ -259,37 +251,35 @@ def train_generators(
     models = settings.models_for(tasks)
     if all((folder / part / REPORT).is_file() for part in (".", *models)):
         return GeneratorReport.read(folder)
-    if own_vocabulary:
-        vocabulary.save(folder / VOCABULARY)
-    else:
-        vocabulary = backbone_vocabulary(settings, folder / VOCABULARY)
+    if not own_vocabulary:
+        vocabulary = backbone_vocabulary(str(settings.backbone))
+    vocabulary.save(folder / VOCABULARY)
     data = GeneratorData(corpus, CorpusTokens.build(corpus, vocabulary), vocabulary, settings)
     done = 0
     for number, (name, model_tasks) in enumerate(models.items()):
-        report = _train_model(
-            folder / name, data, model_tasks, _offset(progress, done, models=len(models) - number)
-        )
-        done += report.steps
+
+        def report_steps(step: int, steps: int, done: int = done, number: int = number) -> None:
+            # As many steps are assumed for each remaining model.
+            if progress is not None:
+                progress(done + step, done + (len(models) - number) * steps)
+
+        if not (folder / name / REPORT).is_file():
+            _train_model(folder / name, data, model_tasks, report_steps)
+        done += read_report(ModelReport, folder / name).steps
     counts = {"documents": data.documents, "held_out_documents": data.held_out_documents}
     write_text(folder / REPORT, json.dumps(counts, indent=2))
     return GeneratorReport.read(folder)
 
 
 def _train_model(
-    folder: Path,
-    data: GeneratorData,
-    tasks: tuple[GeneratorTask, ...],
-    progress: StepProgress | None,
-) -> ModelReport:
+    folder: Path, data: GeneratorData, tasks: tuple[GeneratorTask, ...], progress: StepProgress
+) -> None:
     folder.mkdir(exist_ok=True)
-    if (folder / REPORT).is_file():
-        return read_report(ModelReport, folder)
     settings = data.settings
     model = _new_model(folder, data, progress)
     work = GeneratorWork(model, data, tasks)
-    if settings.kind == "counts":
-        summary = TrainingSummary(steps=0, seconds=0.0, tokens_per_second=0.0, evaluations=())
-    else:
+    summary = TrainingSummary()
+    if settings.kind != "counts":
         summary = train_model(
             model, work, folder, settings, learning_rate=settings.peak, progress=progress
         )
@@ -310,11 +300,10 @@ def _train_model(
     finish_folder(folder, model, report)
     if isinstance(model, TranslationGenerator):
         model.cache_norms(folder, progress=progress)
-    return report
 
 
 def _new_model(
-    folder: Path, data: GeneratorData, progress: StepProgress | None
+    folder: Path, data: GeneratorData, progress: StepProgress
 ) -> ContextGenerator | CountsGenerator:
     """Make a model to train; one of counts is finished."""
     settings = data.settings
@@ -328,10 +317,3 @@ def _new_model(
         model = TranslationGenerator.new(settings, data.vocabulary, sentences)
     model.count(data.tokens, data.counted)
     return model
-
-
-def _offset(progress: StepProgress | None, done: int, *, models: int) -> StepProgress | None:
-    """Report the steps of all models together, assuming as many for each remaining model."""
-    if progress is None:
-        return None
-    return lambda step, steps: progress(done + step, done + models * steps)

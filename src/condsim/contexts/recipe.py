@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -26,7 +25,6 @@ COHERENCE = "coherence"
 GENERATORS = "generators"
 HARVEST = "harvest"
 SURROGATE = "surrogate"
-SCORED = "scored"
 
 # Files of a trained model; the report is written last.
 MODEL = "model.safetensors"
@@ -35,28 +33,26 @@ REPORT = "report.json"
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>", "<sep>")
 """Special tokens of a learned vocabulary, which come first in it."""
 
-MIN_VOCABULARY_SIZE = len(SPECIAL_TOKENS) + 256
-"""Entries of the smallest vocabulary: the special tokens and one for each byte."""
-
 SPEED_KEYS = ("batch_size", "memory_gb")
 """Keys of the section ``scoring`` that decide memory and speed, not the scores."""
 
-_UNITS_PER_HEAD = 64
+# The special tokens and one entry for each byte.
+_MIN_VOCABULARY_SIZE = len(SPECIAL_TOKENS) + 256
 _SCORED_BY = ("vocabulary", "index", "coherence", "generators", "selection", "scoring")
 
+AtLeast0 = Annotated[int, Field(ge=0)]
 AtLeast1 = Annotated[int, Field(ge=1)]
 AtLeast2 = Annotated[int, Field(ge=2)]
-Seed = Annotated[int, Field(ge=0)]
+Above0 = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 ShareBelow1 = Annotated[float, Field(ge=0, lt=1)]
-Precision = Literal["auto", "float32", "bfloat16"]
 
 
 class CorpusSettings(Settings):
     """Rules by which input files become sentences, documents and chunks."""
 
     what = "corpus"
-    language: str = "en"
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")] = "en"
     chunk_sentences: AtLeast1 = 10
     # Words of a sentence, as white space separates them.
     min_words: AtLeast1 = 3
@@ -64,33 +60,19 @@ class CorpusSettings(Settings):
     # Documents are taken in an order shuffled by `seed` until they have this many words, as read;
     # None takes all. A smaller corpus contains some of the documents of a larger one.
     max_words_total: AtLeast1 | None = None
-    seed: Seed = 0
+    seed: AtLeast0 = 0
     # A document of a text file: `blank-line` separates documents by blank lines, or by title lines
     # `= Title =` in a file that has any.
     documents: Literal["blank-line", "file"] = "blank-line"
     text_field: str = "text"
     caption_field: str = "caption"
 
-    @model_validator(mode="after")
-    def _check_language_and_words(self) -> CorpusSettings:
-        if not re.fullmatch(r"[a-z]{2,3}", self.language):
-            raise InputError(
-                "The 'language' of a corpus must be a code of two or three letters, such as 'en'; "
-                f"got {self.language!r}."
-            )
-        if self.min_words > self.max_words:
-            raise InputError(
-                f"'min_words' must be no more than 'max_words'; got {self.min_words} and "
-                f"{self.max_words}."
-            )
-        return self
-
 
 class VocabularySettings(Settings):
     """The tokenizer of the corpus."""
 
     what = "vocabulary"
-    size: Annotated[int, Field(ge=MIN_VOCABULARY_SIZE, le=1_000_000)] = 8_000
+    size: Annotated[int, Field(ge=_MIN_VOCABULARY_SIZE, le=1_000_000)] = 8_000
     lowercase: bool = True
 
 
@@ -101,10 +83,31 @@ class IndexSettings(Settings):
     min_df: AtLeast1 = 2
 
 
+class TrainingSettings(Settings):
+    """What the coherence model and the generators have in common."""
+
+    # Sentences on each side of a context.
+    left: AtLeast0 = 2
+    right: AtLeast0 = 2
+    max_tokens: AtLeast2 = 64
+    dropout: ShareBelow1 = 0.1
+    epochs: AtLeast1 = 3
+    max_steps: AtLeast1 | None = None
+    # Share of the steps over which the learning rate rises to its peak.
+    warmup: ShareBelow1 = 0.05
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    evaluations: AtLeast1 = 6
+    patience: AtLeast1 = 3
+    # Share of documents that are not trained on.
+    held_out: Share = 0.05
+    seed: AtLeast0 = 0
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+
+
 Head = Literal["linear", "mlp"]
 
 
-class CoherenceSettings(Settings):
+class CoherenceSettings(TrainingSettings):
     """The coherence model and its training.
 
     The head ``linear`` is Eq. 1 as printed, a sum in which the sentence and the context never meet:
@@ -113,29 +116,18 @@ class CoherenceSettings(Settings):
 
     what = "coherence"
     head: Head = "mlp"
-    left: Annotated[int, Field(ge=0)] = 2
-    right: Annotated[int, Field(ge=0)] = 2
     embedding: AtLeast1 = 300
     hidden: AtLeast1 = 300
     head_size: AtLeast1 = 300
-    dropout: ShareBelow1 = 0.2
     max_tokens: AtLeast1 = 64
+    dropout: ShareBelow1 = 0.2
     # Consecutive sentences that are trained on, and replaced, together.
     run_sentences: AtLeast2 = 128
     batch_sentences: AtLeast2 = 512
     epochs: AtLeast1 = 4
-    max_steps: AtLeast1 | None = None
-    # Peak of the learning rate; `warmup` is the share of the steps over which it rises.
-    learning_rate: Annotated[float, Field(gt=0)] = 2e-3
-    warmup: ShareBelow1 = 0.05
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    learning_rate: Above0 = 2e-3
     evaluations: AtLeast1 = 8
-    patience: AtLeast1 = 3
-    # Share of documents that are not trained on.
-    held_out: Share = 0.05
     held_out_sentences: AtLeast1 = 20_000
-    seed: Seed = 0
-    precision: Precision = "auto"
 
     @model_validator(mode="after")
     def _check_context(self) -> CoherenceSettings:
@@ -179,7 +171,7 @@ _TRANSLATION_LEARNING_RATE = 0.05
 warnings.filterwarnings("ignore", 'Field name "copy" in "GeneratorSettings"', UserWarning)
 
 
-class GeneratorSettings(Settings):
+class GeneratorSettings(TrainingSettings):
     """The generators and their training.
 
     `condsim.contexts.generator` explains ``encoder`` and ``copy``. The kinds ``counts`` and
@@ -198,21 +190,10 @@ class GeneratorSettings(Settings):
     copy: bool = True  # type: ignore[assignment]
     left: AtLeast1 = 2
     right: AtLeast1 = 2
-    max_tokens: AtLeast2 = 64
-    dropout: ShareBelow1 = 0.1
     batch_tokens: AtLeast1 = 8_192
-    epochs: AtLeast1 = 3
-    max_steps: AtLeast1 | None = None
-    # Peak of the learning rate; None for one that suits the size.
-    learning_rate: Annotated[float, Field(gt=0)] | None = None
-    warmup: ShareBelow1 = 0.05
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
-    evaluations: AtLeast1 = 6
-    patience: AtLeast1 = 3
-    held_out: Share = 0.05
+    # None for one that suits the size.
+    learning_rate: Above0 | None = None
     held_out_examples: AtLeast1 = 1_000
-    seed: Seed = 0
-    precision: Precision = "auto"
 
     @property
     def peak(self) -> float:
@@ -260,7 +241,7 @@ class Selection(Settings):
     candidates: Annotated[float, Field(ge=1)] = 4.0
     # Jaccard similarity from which two left neighbours are too similar.
     likeness: Annotated[float, Field(gt=0, le=1)] = 0.5
-    seed: Seed = 0
+    seed: AtLeast0 = 0
 
 
 TERMS = ("coherence", "centre", "left", "right")
@@ -341,11 +322,10 @@ class PairMix(Settings):
 
     @model_validator(mode="after")
     def _check_sum(self) -> PairMix:
-        shares = self.values
-        if min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
+        if min(self.values) < 0 or abs(sum(self.values) - 1) > 1e-6:
             raise InputError(
                 "The shares of pairs (tfidf, document, random) must be at least 0 and add up to "
-                f"1; got {', '.join(f'{share:g}' for share in shares)}."
+                f"1; got {', '.join(f'{share:g}' for share in self.values)}."
             )
         return self
 
@@ -363,7 +343,7 @@ class HarvestSettings(Settings):
     pairs: AtLeast1 = 100_000
     shard_pairs: AtLeast1 = 1_000
     mix: PairMix = PairMix()
-    seed: Seed = 0
+    seed: AtLeast0 = 0
 
     @property
     def shards(self) -> int:
@@ -391,19 +371,13 @@ class SurrogateSettings(Settings):
     # Keys of the training recipe to set (`condsim.training.recipe.Recipe`), such as `epochs`.
     train: dict[str, Any] = Field(default_factory=dict)
 
-    @property
-    def heads(self) -> int:
-        """Attention heads when from scratch: of 64 units, or of more where the width needs it."""
-        highest = max(1, self.width // _UNITS_PER_HEAD)
-        return next(heads for heads in range(highest, 0, -1) if self.width % heads == 0)
-
 
 class ContextsRecipe(Settings):
     """One run of the whole pipeline; the keys of a recipe file."""
 
     what = "contexts recipe"
     name: str
-    inputs: list[str]
+    inputs: Annotated[list[str], Field(min_length=1)]
     corpus: CorpusSettings = CorpusSettings()
     vocabulary: VocabularySettings = VocabularySettings()
     index: IndexSettings = IndexSettings()
@@ -416,14 +390,10 @@ class ContextsRecipe(Settings):
 
     @model_validator(mode="after")
     def _check_sections(self) -> ContextsRecipe:
-        if not self.inputs:
-            raise InputError("A recipe of contexts needs 'inputs': at least one file of text.")
-        if self.generators.kind == "counts" and self.generators.backbone is not None:
-            raise InputError(
-                "Generators of the kind 'counts' are not trained and take no 'backbone'; got "
-                f"{self.generators.backbone!r}."
-            )
-        if self.generators.kind == "translation" and self.generators.backbone is None:
+        kind, backbone = self.generators.kind, self.generators.backbone
+        if kind == "counts" and backbone is not None:
+            raise InputError("Generators of the kind 'counts' take no 'backbone'.")
+        if kind == "translation" and backbone is None:
             raise InputError(
                 "Generators of the kind 'translation' need a 'backbone', an encoder such as "
                 "sentence-transformers/all-MiniLM-L6-v2."
