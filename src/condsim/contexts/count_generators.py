@@ -39,10 +39,9 @@ from torch.utils.checkpoint import checkpoint
 from condsim.cache import VectorCache, cached_rows
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator_items import PLACE_BITS, EncoderUnits, Items
-from condsim.contexts.recipe import MODEL, SHAPES, GeneratorSettings
-from condsim.contexts.trainer import StepProgress, best_device, restore_weights
+from condsim.contexts.recipe import SHAPES, GeneratorSettings
+from condsim.contexts.trainer import StepProgress, best_device, no_progress
 from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
-from condsim.io import sha256_of
 from condsim.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ class CountsGenerator(nn.Module):
 
 
 def corpus_vectors(
-    backbone: str, corpus: Corpus, folder: Path, *, progress: StepProgress | None = None
+    backbone: str, corpus: Corpus, folder: Path, progress: StepProgress = no_progress
 ) -> NDArray[Any]:
     """Compute the vectors of all sentences of a corpus, ``(n, d)``, or open those in the folder."""
 
@@ -157,60 +156,27 @@ class TranslationGenerator(CountsGenerator):
         self._tokenizer, self._backbone = vocabulary.tokenizer, str(settings.backbone)
         self._corpus = sentences
         self._recent = VectorCache(_RECENT_VECTORS, width)
-        # Log Z of all tokens, and of all sentences.
+        # Log Z of tokens, and of sentences; NaN where it was not needed yet.
         self._log_norms: dict[int, Tensor] = {}
+        self._forget_norms()
 
-    @classmethod
-    def new(
-        cls, settings: GeneratorSettings, vocabulary: Vocabulary, sentences: NDArray[Any]
-    ) -> TranslationGenerator:
-        """Make a model with the vector of each entry of the vocabulary, and no counts."""
-        model = cls(settings, vocabulary, sentences)
-        texts = [vocabulary.tokenizer.decode([entry]).strip() for entry in range(len(vocabulary))]
-        vectors = _unit_vectors(str(settings.backbone), texts)
+    def read_vocabulary(self) -> None:
+        """Encode each entry of the vocabulary."""
+        texts = [self._tokenizer.decode([entry]).strip() for entry in range(len(self.vectors))]
+        vectors = _unit_vectors(self._backbone, texts)
         vectors[[not text for text in texts]] = 0.0
-        model.vectors.copy_(torch.from_numpy(vectors))
-        return model
-
-    @classmethod
-    def open(
-        cls, settings: GeneratorSettings, vocabulary: Vocabulary, corpus: Corpus, folder: Path
-    ) -> TranslationGenerator:
-        """Open a fitted model, with its vectors of the corpus."""
-        sentences = corpus_vectors(str(settings.backbone), corpus, folder)
-        model = cls(settings, vocabulary, sentences)
-        restore_weights(model, folder / MODEL)
-        model.eval().cache_norms(folder)
-        return model
-
-    def cache_norms(self, folder: Path, *, progress: StepProgress | None = None) -> None:
-        """Compute log Z of all tokens and sentences, or open those in the folder."""
-        # Scoring needs them all sooner or later, and each is a sum over the vocabulary.
-        logs, inputs = self._logs(), {"model": sha256_of(folder / MODEL)[:12]}
-
-        def norms(kind: int, vectors: NDArray[Any], first: int, last: int) -> FloatArray:
-            rows = torch.from_numpy(vectors[first:last].astype(np.float32))
-            with torch.inference_mode():
-                values: FloatArray = self._norms(rows, logs, kind).numpy()[:, None]
-            return values
-
-        sources = ((_WORD, "words", self.vectors.numpy()), (_SENTENCE, "sentences", self._corpus))
-        for kind, name, vectors in sources:
-            cached = cached_rows(
-                folder / f"normalisers-{name}.npy",
-                partial(norms, kind, vectors),
-                rows=len(vectors),
-                inputs=inputs,
-                progress=progress,
-            )
-            self._log_norms[kind] = torch.from_numpy(np.array(cached[:, 0]))
+        self.vectors.copy_(torch.from_numpy(vectors))
 
     def train(self, mode: bool = True) -> TranslationGenerator:
-        """Forget the cached log Z if the numbers may change now."""
+        """Forget log Z if the numbers may change now."""
         if mode:
-            self._log_norms.clear()
+            self._forget_norms()
         super().train(mode)
         return self
+
+    def _forget_norms(self) -> None:
+        sizes = {_WORD: len(self.vectors), _SENTENCE: len(self._corpus)}
+        self._log_norms = {kind: torch.full((size,), torch.nan) for kind, size in sizes.items()}
 
     def loss(self, units: EncoderUnits, items: Items) -> Tensor:
         """Compute the mean negative log-probability of the target tokens, a scalar."""
@@ -292,14 +258,15 @@ class TranslationGenerator(CountsGenerator):
         return logits
 
     def _cached_norms(self, vectors: Tensor, keys: IntArray, logs: Tensor, kind: int) -> Tensor:
-        """Look up log Z of vectors, ``(g,)``, by their keys; compute those with key -1."""
-        cached = self._log_norms.get(kind)
-        if cached is None:
+        """Compute log Z of vectors, ``(g,)``; in scoring once for each key that is not -1."""
+        if self.training:
             return self._norms(vectors, logs, kind)
-        norms = cached[torch.from_numpy(np.maximum(keys, 0))]
-        new = torch.from_numpy(keys < 0)
+        cache, rows = self._log_norms[kind], torch.from_numpy(keys)
+        norms = torch.where(rows < 0, torch.nan, cache[rows.clamp(min=0)])
+        new = norms.isnan()
         if new.any():
             norms[new] = self._norms(vectors[new], logs, kind)
+            cache[rows[new & (rows >= 0)]] = norms[new & (rows >= 0)]
         return norms
 
     def _norms(self, vectors: Tensor, logs: Tensor, kind: int) -> Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator
+from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator, corpus_vectors
 from condsim.contexts.generator import ContextGenerator, StateStore, saved_generator
 from condsim.contexts.generator_items import ItemBuilder
 from condsim.contexts.recipe import (
@@ -184,14 +184,16 @@ class GeneratorScorer:
 def _open_model(
     folder: Path, settings: GeneratorSettings, vocabulary: Vocabulary, corpus: Corpus
 ) -> AnyGenerator:
+    model: AnyGenerator
     if settings.kind == "translation":
-        return TranslationGenerator.open(settings, vocabulary, corpus, folder)
-    if settings.kind == "counts":
-        counts = CountsGenerator(settings, vocabulary)
-        restore_weights(counts, folder / MODEL)
-        return counts
-    generator = saved_generator(settings, vocabulary, folder)
-    restore_weights(generator, folder / MODEL)
-    # About twice as fast where the processor has it; changes a score by thousandths.
-    dtype = torch.bfloat16 if uses_bfloat16("auto") else torch.float32
-    return generator.to(best_device(), dtype).eval()
+        sentences = corpus_vectors(str(settings.backbone), corpus, folder)
+        model = TranslationGenerator(settings, vocabulary, sentences)
+    elif settings.kind == "counts":
+        model = CountsGenerator(settings, vocabulary)
+    else:
+        model = saved_generator(settings, vocabulary, folder)
+    restore_weights(model, folder / MODEL)
+    if isinstance(model, ContextGenerator):
+        # About twice as fast where the processor has it; changes a score by thousandths.
+        model.to(best_device(), torch.bfloat16 if uses_bfloat16("auto") else torch.float32)
+    return model.eval()

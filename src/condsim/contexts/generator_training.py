@@ -17,7 +17,7 @@ from condsim.contexts.corpus import Corpus
 from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator, corpus_vectors
 from condsim.contexts.generator import ContextGenerator, backbone_vocabulary, new_generator
 from condsim.contexts.generator_items import EncoderUnits, ItemBuilder, Items
-from condsim.contexts.generator_scorer import FOLDER_KINDS
+from condsim.contexts.generator_scorer import FOLDER_KINDS, AnyGenerator
 from condsim.contexts.recipe import (
     ALL,
     GENERATOR_TASKS,
@@ -28,12 +28,13 @@ from condsim.contexts.recipe import (
 )
 from condsim.contexts.trainer import (
     StepProgress,
+    Training,
     TrainingSummary,
     best_device,
     finish_folder,
+    no_progress,
     prepare_folder,
     read_report,
-    train_model,
 )
 from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
 from condsim.io import write_text
@@ -102,8 +103,7 @@ class GeneratorData:
         n = len(self.lengths)
         sums = np.concatenate([[0], np.cumsum(self.lengths)])
         rows = np.arange(n)
-        ends, begins = sums[np.clip(rows + right + 1, 0, n)], sums[np.clip(rows - left, 0, n)]
-        counts: IntArray = ends - begins
+        counts: IntArray = sums[np.clip(rows + right + 1, 0, n)] - sums[np.clip(rows - left, 0, n)]
         return counts
 
 
@@ -111,10 +111,7 @@ class GeneratorWork:
     """Examples to train one generator on, and held-out ones; see `TrainingWork`."""
 
     def __init__(
-        self,
-        model: ContextGenerator | CountsGenerator,
-        data: GeneratorData,
-        tasks: tuple[GeneratorTask, ...],
+        self, model: AnyGenerator, data: GeneratorData, tasks: tuple[GeneratorTask, ...]
     ) -> None:
         # Counts alone have no loss: they are not trained. Each model reads its own encoding.
         self._model: Any = model
@@ -124,9 +121,8 @@ class GeneratorWork:
         left, right = data.settings.left, data.settings.right
         sides = {"centre": (0, 0), "left": (left, -1), "right": (-1, right)}
         targets = np.sum([data.window_lengths(*sides[task]) for task in tasks], axis=0)
-        window = data.window_lengths(left, right)
         self._targets = targets[self._centres]
-        self._costs = self._targets + window[self._centres]
+        self._costs = self._targets + data.window_lengths(left, right)[self._centres]
 
     def batches(self, epoch: int) -> list[IntArray]:
         """Shuffle the examples of an epoch into batches of similar target length."""
@@ -160,8 +156,7 @@ class GeneratorWork:
             part = centres[first : first + _EXAMPLES_PER_EVALUATION]
             units, items = self._data.items((task,), part)
             items.units = items.units[shift:] + items.units[:shift]
-            scores = self._model.log_probabilities(self._model.encode(units), items)
-            total -= float(scores.sum())
+            total -= float(self._model.log_probabilities(self._model.encode(units), items).sum())
             count += sum(map(len, items.targets))
         return total / count if count else float("nan")
 
@@ -237,17 +232,12 @@ def train_generators(
     settings: GeneratorSettings,
     *,
     tasks: Collection[str] = GENERATOR_TASKS,
-    progress: StepProgress | None = None,
+    progress: StepProgress = no_progress,
 ) -> GeneratorReport:
     """Train or count the generators, continue a killed training, or read a finished one."""
     own_vocabulary = settings.backbone is None or settings.kind == "translation"
-    prepare_folder(
-        folder,
-        FOLDER_KINDS[settings.kind],
-        settings,
-        corpus=corpus.revision,
-        vocabulary=vocabulary.revision if own_vocabulary else "",
-    )
+    kind, revision = FOLDER_KINDS[settings.kind], vocabulary.revision if own_vocabulary else ""
+    prepare_folder(folder, kind, settings, corpus=corpus.revision, vocabulary=revision)
     models = settings.models_for(tasks)
     if all((folder / part / REPORT).is_file() for part in (".", *models)):
         return GeneratorReport.read(folder)
@@ -260,8 +250,7 @@ def train_generators(
 
         def report_steps(step: int, steps: int, done: int = done, number: int = number) -> None:
             # As many steps are assumed for each remaining model.
-            if progress is not None:
-                progress(done + step, done + (len(models) - number) * steps)
+            progress(done + step, done + (len(models) - number) * steps)
 
         if not (folder / name / REPORT).is_file():
             _train_model(folder / name, data, model_tasks, report_steps)
@@ -275,14 +264,10 @@ def _train_model(
     folder: Path, data: GeneratorData, tasks: tuple[GeneratorTask, ...], progress: StepProgress
 ) -> None:
     folder.mkdir(exist_ok=True)
-    settings = data.settings
     model = _new_model(folder, data, progress)
-    work = GeneratorWork(model, data, tasks)
-    summary = TrainingSummary()
-    if settings.kind != "counts":
-        summary = train_model(
-            model, work, folder, settings, learning_rate=settings.peak, progress=progress
-        )
+    work, summary = GeneratorWork(model, data, tasks), TrainingSummary()
+    if data.settings.kind != "counts":
+        summary = Training(model, work, folder, data.settings, data.settings.peak).run(progress)
     if isinstance(model, ContextGenerator):
         # `saved_generator` reads it.
         model.backbone.config.save_pretrained(folder)
@@ -298,13 +283,9 @@ def _train_model(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     report = ModelReport(tasks=quality, parameters=parameters, **dict(summary))
     finish_folder(folder, model, report)
-    if isinstance(model, TranslationGenerator):
-        model.cache_norms(folder, progress=progress)
 
 
-def _new_model(
-    folder: Path, data: GeneratorData, progress: StepProgress
-) -> ContextGenerator | CountsGenerator:
+def _new_model(folder: Path, data: GeneratorData, progress: StepProgress) -> AnyGenerator:
     """Make a model to train; one of counts is finished."""
     settings = data.settings
     if settings.kind == "trained":
@@ -312,8 +293,8 @@ def _new_model(
     if settings.kind == "counts":
         model = CountsGenerator(settings, data.vocabulary)
     else:
-        backbone = str(settings.backbone)
-        sentences = corpus_vectors(backbone, data.corpus, folder, progress=progress)
-        model = TranslationGenerator.new(settings, data.vocabulary, sentences)
+        sentences = corpus_vectors(str(settings.backbone), data.corpus, folder, progress)
+        model = TranslationGenerator(settings, data.vocabulary, sentences)
+        model.read_vocabulary()
     model.count(data.tokens, data.counted)
     return model

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, count, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -19,7 +19,7 @@ from condsim.contexts.corpus import DOCUMENT_RULE
 from condsim.contexts.folder import build_folder, open_array, read_manifest, write_manifest
 from condsim.errors import InputError
 from condsim.model.baselines import tokens_of
-from condsim.types import BoolArray, FloatArray, IntArray
+from condsim.types import FloatArray, IntArray
 
 COMMON_SHARE = 8
 """A term of more than one in this many chunks is common: kept as a full row, without chunk ids."""
@@ -94,7 +94,7 @@ class TfidfIndex:
         revision: str,
         min_df: int = 2,
         may_be_empty: bool = False,
-        progress: Callable[[int], None] | None = None,
+        progress: Callable[[int], None] = lambda chunks: None,
     ) -> TfidfIndex:
         """Build an index of the chunks of a corpus, or open the existing one.
 
@@ -114,8 +114,16 @@ class TfidfIndex:
         with build_folder(folder, _KIND) as partial:
             if partial is not None:
                 counts = _write_index(texts, partial, min_df, progress)
-                if not may_be_empty:
-                    _check_terms(counts, min_df)
+                if not (counts["texts"] or may_be_empty):
+                    raise InputError(
+                        "No document of this corpus has two sentences or more, so it has no "
+                        f"context. Note that {DOCUMENT_RULE}."
+                    )
+                if not (counts["words"] or may_be_empty):
+                    raise InputError(
+                        f"No word is in {min_df} chunks or more of the {counts['chunks']} of this "
+                        "corpus; lower 'min_df'."
+                    )
                 values = {"revision": revision, "min_df": min_df, "counts": counts}
                 write_manifest(partial, _KIND, values)
         index = cls(folder)
@@ -231,34 +239,8 @@ def _rarity(frequencies: NDArray[Any], texts: int) -> NDArray[np.float64]:
     return np.log((1 + texts) / (1 + frequencies.astype(np.float64))) + 1
 
 
-def _check_terms(counts: dict[str, int], min_df: int) -> None:
-    if not counts["texts"]:
-        raise InputError(
-            "No document of this corpus has two sentences or more, so it has no context; the "
-            f"contextual models need at least two such documents. Note that {DOCUMENT_RULE}."
-        )
-    if not counts["words"]:
-        raise InputError(
-            f"No word is in {min_df} chunks or more of the {counts['chunks']} of this corpus; "
-            "lower 'min_df'."
-        )
-
-
-class _Postings(NamedTuple):
-    """Postings of some terms in order, by term, then chunk.
-
-    ``terms`` and ``frequencies``, the number of chunks of each, are ``(t,)``; ``chunks`` and how
-    many ``times`` the term is in each are ``(p,)``.
-    """
-
-    terms: NDArray[np.uint64]
-    frequencies: IntArray
-    chunks: IntArray
-    times: IntArray
-
-
 def _write_index(
-    texts: Iterable[str], folder: Path, min_df: int, progress: Callable[[int], None] | None
+    texts: Iterable[str], folder: Path, min_df: int, progress: Callable[[int], None]
 ) -> dict[str, int]:
     """Write the files of an index, and count what is in it.
 
@@ -268,44 +250,44 @@ def _write_index(
     names, words, lengths = _read_words(texts, progress)
     chunks, filled = len(lengths), int(np.count_nonzero(lengths))
     squares = np.zeros(chunks)
-    terms, frequencies, common = [], [], []
+    all_terms, all_frequencies = [], []
     with (
         _growing_array(folder / _CHUNKS, np.int32) as add_chunks,
         _growing_array(folder / _WEIGHTS, np.float32) as add_weights,
         _growing_array(folder / _COMMON, np.float32) as add_common,
     ):
-        for part in _postings(words, np.cumsum(lengths), min_df):
-            rarity = _rarity(part.frequencies, filled)
-            weights = part.times * np.repeat(rarity, part.frequencies)
-            squares += np.bincount(part.chunks, weights**2, minlength=chunks)
-            is_common = part.frequencies > chunks / COMMON_SHARE
-            stops = np.cumsum(part.frequencies)
-            for term in np.flatnonzero(is_common).tolist():
-                own = slice(stops[term] - part.frequencies[term], stops[term])
-                row = np.zeros(chunks, dtype=np.float32)
-                row[part.chunks[own]] = weights[own]
-                add_common(row)
-            is_rare = ~np.repeat(is_common, part.frequencies)
-            add_chunks(part.chunks[is_rare])
-            add_weights(weights[is_rare])
-            terms.append(part.terms)
-            frequencies.append(part.frequencies)
-            common.append(is_common)
+        for keys, occurrences in _occurrences(words, np.cumsum(lengths)):
+            terms, rows = np.unique(keys, return_inverse=True)
+            # Occurrences of a term in a chunk add up.
+            shape = (len(terms), chunks)
+            postings = sparse.csr_array((np.ones(len(rows)), (rows, occurrences)), shape=shape)
+            is_frequent = np.diff(postings.indptr) >= min_df
+            postings, terms = postings[is_frequent], terms[is_frequent]
+            frequencies = np.diff(postings.indptr)
+            postings.data *= np.repeat(_rarity(frequencies, filled), frequencies)
+            squares += postings.power(2).sum(axis=0)
+            is_common = frequencies > chunks / COMMON_SHARE
+            rare = postings[~is_common]
+            add_chunks(rare.indices)
+            add_weights(rare.data)
+            add_common(postings[is_common].astype(np.float32).toarray().ravel())
+            all_terms.append(terms)
+            all_frequencies.append(frequencies)
     norms = np.sqrt(squares)
-    is_common = np.concatenate(common)
-    _scale_weights(
-        folder,
-        np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0),
-        common=int(is_common.sum()),
-    )
-    sizes = _write_terms(
-        folder, names, np.concatenate(terms), np.concatenate(frequencies), is_common
-    )
-    return {"chunks": chunks, "texts": filled, **sizes}
+    _scale_weights(folder, np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0))
+    frequencies = np.concatenate(all_frequencies)
+    is_common = frequencies > chunks / COMMON_SHARE
+    # Common terms have no postings.
+    starts = np.cumsum(np.concatenate([[0], np.where(is_common, 0, frequencies)]))
+    np.save(folder / _FREQUENCIES, frequencies.astype(np.int32))
+    np.save(folder / _STARTS, starts.astype(np.int64))
+    np.save(folder / _COMMON_TERMS, np.flatnonzero(is_common))
+    sizes = _write_terms(folder, names, np.concatenate(all_terms))
+    return {"chunks": chunks, "texts": filled, "postings": int(starts[-1]), **sizes}
 
 
 def _read_words(
-    texts: Iterable[str], progress: Callable[[int], None] | None
+    texts: Iterable[str], progress: Callable[[int], None]
 ) -> tuple[list[str], NDArray[np.int32], IntArray]:
     """Read the distinct words in order, the words of all chunks by number, and their lengths."""
     numbers: dict[str, int] = defaultdict(count().__next__)
@@ -314,15 +296,16 @@ def _read_words(
         before = len(words)
         words.extend(map(numbers.__getitem__, tokens_of(text)))
         lengths.append(len(words) - before)
-        if progress is not None and len(lengths) % _CHUNKS_PER_REPORT == 0:
+        if len(lengths) % _CHUNKS_PER_REPORT == 0:
             progress(len(lengths))
-    if progress is not None:
-        progress(len(lengths))
+    progress(len(lengths))
     return [*numbers], np.frombuffer(words, np.int32), np.frombuffer(lengths, np.int64)
 
 
-def _postings(words: NDArray[np.int32], ends: IntArray, min_df: int) -> Iterator[_Postings]:
-    """Collect the postings of all words, then of all bigrams, a range of first words at a time.
+def _occurrences(
+    words: NDArray[np.int32], ends: IntArray
+) -> Iterator[tuple[NDArray[np.uint64], IntArray]]:
+    """List the terms in the text and the chunk of each: words, then bigrams, by first words.
 
     ``ends`` are those of the chunks among the words, ``(chunks,)``. With d distinct words, bigrams
     have the numbers from d: (first + 1) * d + second.
@@ -334,31 +317,12 @@ def _postings(words: NDArray[np.int32], ends: IntArray, min_df: int) -> Iterator
         for low, high in pairwise(bounds.tolist()):
             at = np.flatnonzero((words >= low) & (words < high))
             chunks = np.searchsorted(ends, at, side="right")
-            if is_bigram:
-                inside = at + 1 < ends[chunks]
-                at, chunks = at[inside], chunks[inside]
-            keys = words[at].astype(np.uint64)
-            if is_bigram:
-                keys = (keys + np.uint64(1)) * np.uint64(len(occurrences)) + words[at + 1].astype(
-                    np.uint64
-                )
-            yield _counted(keys, chunks, min_df)
-
-
-def _counted(keys: NDArray[np.uint64], chunks: IntArray, min_df: int) -> _Postings:
-    """Join equal terms of a chunk, and leave out those of too few chunks; both ``(n,)``."""
-    order = np.argsort(keys, kind="stable")
-    keys, chunks = keys[order], chunks[order]
-    is_first = np.ones(len(keys), np.bool_)
-    is_first[1:] = (keys[1:] != keys[:-1]) | (chunks[1:] != chunks[:-1])
-    firsts = np.flatnonzero(is_first)
-    times = np.diff(firsts, append=len(keys))
-    terms, frequencies = np.unique(keys[firsts], return_counts=True)
-    is_frequent = frequencies >= min_df
-    in_index = np.repeat(is_frequent, frequencies)
-    return _Postings(
-        terms[is_frequent], frequencies[is_frequent], chunks[firsts][in_index], times[in_index]
-    )
+            if not is_bigram:
+                yield words[at].astype(np.uint64), chunks
+                continue
+            inside = at + 1 < ends[chunks]
+            first, second = (words[at[inside] + offset].astype(np.uint64) for offset in (0, 1))
+            yield (first + np.uint64(1)) * np.uint64(len(occurrences)) + second, chunks[inside]
 
 
 @contextmanager
@@ -383,17 +347,8 @@ def _growing_array(path: Path, dtype: DTypeLike) -> Iterator[Callable[[NDArray[A
         write_header()
 
 
-def _write_terms(
-    folder: Path,
-    names: list[str],
-    terms: NDArray[np.uint64],
-    frequencies: IntArray,
-    is_common: BoolArray,
-) -> dict[str, int]:
-    """Write words and bigrams, numbered among those of the index, and where their postings start.
-
-    ``terms`` are words, then bigrams; ``names`` those of all words, in the index or not.
-    """
+def _write_terms(folder: Path, names: list[str], terms: NDArray[np.uint64]) -> dict[str, int]:
+    """Write the words and bigrams of the index; ``names`` are those of all words, in it or not."""
     first_bigram = np.uint64(len(names))
     words, bigrams = terms[terms < first_bigram], terms[terms >= first_bigram]
     text = "".join(f"{names[word]}\n" for word in words.tolist())
@@ -404,20 +359,15 @@ def _write_terms(
     first, second = np.divmod(bigrams, first_bigram)
     keys = numbers[first - np.uint64(1)] * np.uint64(len(words)) + numbers[second]
     np.save(folder / _BIGRAMS, keys)
-    np.save(folder / _FREQUENCIES, frequencies.astype(np.int32))
-    # Common terms have no postings.
-    starts = np.cumsum(np.concatenate([[0], np.where(is_common, 0, frequencies)]))
-    np.save(folder / _STARTS, starts.astype(np.int64))
-    np.save(folder / _COMMON_TERMS, np.flatnonzero(is_common))
-    return {"words": len(words), "bigrams": len(bigrams), "postings": int(starts[-1])}
+    return {"words": len(words), "bigrams": len(bigrams)}
 
 
-def _scale_weights(folder: Path, scale: NDArray[np.float64], *, common: int) -> None:
+def _scale_weights(folder: Path, scale: NDArray[np.float64]) -> None:
     """Multiply all weights by the scale of their chunk, ``(chunks,)``, in place."""
     # Files are mapped again for each part: mapped pages count as memory of this process.
     for begin in range(0, len(np.load(folder / _CHUNKS, mmap_mode="r")), _WEIGHTS_PER_BLOCK):
         part = slice(begin, begin + _WEIGHTS_PER_BLOCK)
         chunks = np.load(folder / _CHUNKS, mmap_mode="r")[part]
         np.load(folder / _WEIGHTS, mmap_mode="r+")[part] *= scale[chunks]
-    for row in range(common):
-        np.load(folder / _COMMON, mmap_mode="r+").reshape(common, -1)[row] *= scale
+    for begin in range(0, len(np.load(folder / _COMMON, mmap_mode="r")), max(1, len(scale))):
+        np.load(folder / _COMMON, mmap_mode="r+")[begin : begin + len(scale)] *= scale

@@ -9,7 +9,7 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -32,8 +32,6 @@ from condsim.model.base import PairScorer, Rows, Scale, rescaled
 from condsim.model.calibration import Calibration
 from condsim.types import FloatArray, IntArray
 
-# Sequences of each model that are scored to time it, as many as it takes at once.
-_TRIAL_SEQUENCES = 1_500
 _SECONDS_PER_REPORT = 30.0
 _TOKENS_PER_TARGET = 25.0
 _LINEAR = Calibration(raw=(-1.0, 1.0), score=(0.0, 1.0))
@@ -47,7 +45,7 @@ class ScoreCache:
     _LINE = re.compile(rb"([0-9a-f]{32}) ([+-]\d\.\d{8}e[+-]\d\d)\n")
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._warned = path, False
 
     def find(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
         """Look up the scores of pairs, ``(n,)``; NaN where there is none."""
@@ -59,7 +57,7 @@ class ScoreCache:
     def add(
         self, sentences1: Sequence[str], sentences2: Sequence[str], scores: Sequence[float]
     ) -> None:
-        """Store scores, each of length n; warn if the file cannot be written."""
+        """Store scores, each of length n; warn once if the file cannot be written."""
         # A blank line keeps what was cut off before apart from the first line.
         lines = ["\n"]
         for sentence1, sentence2, score in zip(sentences1, sentences2, scores, strict=True):
@@ -69,7 +67,9 @@ class ScoreCache:
             with self._path.open("ab", buffering=0) as stream:
                 stream.write("".join(lines).encode())
         except OSError as error:
-            _LOGGER.warning("Cannot cache scores in %s: %s", self._path.parent, error)
+            if not self._warned:
+                _LOGGER.warning("Cannot cache scores in %s: %s", self._path.parent, error)
+            self._warned = True
 
 
 def _pair_key(sentence1: str, sentence2: str) -> str:
@@ -90,15 +90,9 @@ class OriginScorer(PairScorer):
     The raw score is the cosine of Eq. 4, in [-1, 1]. Conditions are not supported. The logger
     ``condsim.contexts`` reports the cost of scoring in advance, and its progress every half minute.
 
-    Attributes:
-        name: Name of the scorer.
-        revision: Version of all that decides a score: corpus, models and settings; None if scores
-            must not be cached.
-        scored_by: Settings other than the models that decide a score.
-        weights: λ of Eq. 3.
-        calibration: From a cosine to [0, 1], a straight line.
-        without_contexts: Number of sentences so far that shared no word with the corpus; they were
-            given random contexts.
+    ``revision`` is the version of all that decides a score: corpus, models and settings;
+    ``scored_by`` are the settings among these. ``without_contexts`` counts sentences so far that
+    shared no word with the corpus and were given random contexts.
     """
 
     def __init__(
@@ -189,37 +183,14 @@ class OriginScorer(PairScorer):
         return similarity(pair, weights=self.weights, center=self._scoring.center)
 
     def cost(self, *, sentences: int, pairs: int) -> Cost:
-        """Count the cost of scoring pairs of so many distinct sentences.
-
-        If there is much to do, a few sentences are timed, to estimate the time on this machine.
-        """
-        cost = cost_of(
+        """Count the cost of scoring pairs of so many distinct sentences."""
+        return cost_of(
             sentences=sentences,
             pairs=pairs,
             corpus=len(self._corpus),
             selection=self._selection,
             scoring=self._scoring,
         )
-        # Smaller work is done before a trial would pay.
-        if cost.sequences <= 10 * cost.models * _TRIAL_SEQUENCES:
-            return cost
-        return replace(cost, seconds=cost.sequences / self._sequences_per_second)
-
-    @cached_property
-    def _sequences_per_second(self) -> float:
-        """Speed at sentences of the corpus in the usual number of contexts."""
-        random = np.random.default_rng(0)
-        contexts = np.flatnonzero(self._corpus.has_context)
-        size = min(2 * self._selection.size, len(contexts))
-        count = min(-(-_TRIAL_SEQUENCES // size), len(self._corpus))
-        sentences = self._corpus.sentences(random.choice(len(self._corpus), count, replace=False))
-        centres = [random.choice(contexts, size, replace=False) for _ in sentences]
-        names = [name for name in self.weights.used if name != "coherence"]
-        # The first call warms up.
-        self._terms.terms(sentences[:1], centres[:1], names)
-        started = time.perf_counter()
-        self._terms.terms(sentences, centres, names)
-        return count * size * len(names) / (time.perf_counter() - started)
 
     def pair_terms(
         self, sentences1: Sequence[str], sentences2: Sequence[str]
@@ -310,34 +281,23 @@ class OriginScorer(PairScorer):
 
 @dataclass(frozen=True)
 class Cost:
-    """The work of scoring pairs.
+    """The work of scoring pairs: contexts of both sentences, and terms that generators compute.
 
-    Attributes:
-        pairs: Number of pairs.
-        contexts: Contexts of each pair, C_s1 and C_s2 together.
-        models: Terms of Eq. 3 that a generator computes.
-        sequences: Targets that generators score: for the choice of contexts, for each sentence in
-            the other's contexts, and for the means that centring subtracts.
-        seconds: Expected time, from a few sequences that were timed; None if not measured.
+    ``sequences`` are targets that generators score: for the choice of contexts, for each sentence
+    in the other's contexts, and for the means that centring subtracts.
     """
 
     pairs: int
     contexts: int
     models: int
     sequences: int
-    seconds: float | None = None
-
-    @property
-    def tokens(self) -> int:
-        """Estimated number of tokens of the sequences."""
-        return round(self.sequences * _TOKENS_PER_TARGET)
 
     def __str__(self) -> str:
-        text = (
+        tokens = round(self.sequences * _TOKENS_PER_TARGET)
+        return (
             f"{self.pairs:,} pairs x {self.contexts:,} contexts x {self.models} generators: about "
-            f"{self.sequences:,} sequences of {self.tokens:,} tokens in all"
+            f"{self.sequences:,} sequences of {tokens:,} tokens in all"
         )
-        return text if self.seconds is None else f"{text}, about {_duration(self.seconds)}"
 
 
 def cost_of(
@@ -349,8 +309,7 @@ def cost_of(
     candidates = selection.size
     if selection.strategy != "random":
         candidates = round(selection.candidates * selection.size)
-    choice = sentences * min(candidates, corpus)
-    crosswise = 2 * pairs * min(selection.size, corpus)
+    size = min(selection.size, corpus)
     of_contexts = scoring.references * min(sentences * selection.size, corpus)
     sides = len(generated - {"centre"})
     means = {
@@ -358,12 +317,8 @@ def cost_of(
         "context": models * of_contexts,
         "pmi": sides * of_contexts + (models - sides) * scoring.references * sentences,
     }
-    return Cost(
-        pairs=pairs,
-        contexts=2 * min(selection.size, corpus),
-        models=models,
-        sequences=models * (choice + crosswise) + means[scoring.center],
-    )
+    sequences = models * (sentences * min(candidates, corpus) + 2 * pairs * size)
+    return Cost(pairs, 2 * size, models, sequences + means[scoring.center])
 
 
 def expected_distinct(draws: int, *, of: int) -> int:
@@ -374,9 +329,3 @@ def expected_distinct(draws: int, *, of: int) -> int:
         (221, 400)
     """
     return round(-of * math.expm1(draws * math.log1p(-1 / of))) if of > 1 else min(draws, of)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

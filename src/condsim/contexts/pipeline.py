@@ -22,7 +22,7 @@ from condsim.contexts.harvest import (
     write_in_process,
 )
 from condsim.contexts.index import TfidfIndex
-from condsim.contexts.origin import Cost, expected_distinct
+from condsim.contexts.origin import Cost, OriginScorer, expected_distinct
 from condsim.contexts.pairs import SPLITS, build_single_index, splits_of
 from condsim.contexts.recipe import (
     COHERENCE,
@@ -64,7 +64,7 @@ _USED_BY = {
 }
 
 
-class Pipeline:
+class Pipeline(ContextsRun):
     """The stages of a run. Each makes those it needs and opens what is already on disk."""
 
     def __init__(
@@ -82,8 +82,8 @@ class Pipeline:
                 input is missing; or if a later stage could not be made by this recipe.
             ModelError: If the folder of a backbone does not exist.
         """
-        self.folder, self.recipe = folder, recipe
-        self._stages, self._progress = STAGES[: STAGES.index(until) + 1], progress
+        super().__init__(folder, recipe, progress=progress)
+        self._stages = STAGES[: STAGES.index(until) + 1]
         self._inputs = [Path(path) for path in recipe.inputs]
         size = f"{recipe.surrogate.width}x{recipe.surrogate.layers}"
         self._backbone = folder / f"backbone-{size}-{recipe.surrogate.embeddings}"
@@ -131,7 +131,7 @@ class Pipeline:
                 return report.summary() if report else f"{stage}: not used, its weight is 0"
             case "origin":
                 # The first access computes the sentence vectors.
-                _ = self.origin.scorer
+                _ = self.scorer
                 return f"origin: {self.folder}, for condsim evaluate --model"
             case "harvest":
                 return self.harvest(engine).summary()
@@ -215,10 +215,10 @@ class Pipeline:
         )
 
     @cached_property
-    def origin(self) -> ContextsRun:
+    def scorer(self) -> OriginScorer:
         """The origin model (stages 5 and 6); from now on the folder of the run is one."""
         _ = self.corpus, self.index, self.coherence, self.generators
-        return ContextsRun(self.folder, self.recipe, progress=self._progress)
+        return super().scorer
 
     def harvest_cost(self) -> Cost | None:
         """Estimate the cost of the pairs still to be harvested; None if there are none."""
@@ -229,20 +229,19 @@ class Pipeline:
         sizes = [settings.pairs_of(number) for number in missing]
         # The contexts of a sentence are chosen once in a shard, however often it was drawn.
         sentences = sum(expected_distinct(2 * size, of=len(self.corpus)) for size in sizes)
-        return self.origin.scorer.cost(sentences=sentences, pairs=sum(sizes))
+        return self.scorer.cost(sentences=sentences, pairs=sum(sizes))
 
     def harvest(self, engine: Engine | None = None) -> Harvest:
         """Harvest pairs (stage 7) by an engine, this process by default, or continue with it."""
-        origin = self.origin
         # Sentence vectors are computed here, in whatever process pairs are scored.
-        _ = origin.scorer
+        _ = self.scorer
         # Workers may have another working directory.
         folder = self.folder.resolve()
         return harvest_pairs(
             self.folder / HARVEST,
             self.recipe.harvest,
-            partial(open_pipeline, folder) if engine else lambda: origin,
-            identity=origin.identity,
+            partial(open_pipeline, folder) if engine else lambda: self,
+            identity=self.identity,
             engine=engine or write_in_process,
             progress=partial(self._progress, HARVEST),
         )

@@ -271,12 +271,12 @@ class Weights(Settings):
     @property
     def values(self) -> list[float]:
         """The weights in the order of `TERMS`."""
-        return [getattr(self, name) for name in TERMS]
+        return list(dict(self).values())
 
     @property
     def used(self) -> tuple[str, ...]:
         """The terms whose weight is not 0; the others are not computed."""
-        return tuple(name for name in TERMS if getattr(self, name) > 0)
+        return tuple(name for name, weight in self if weight > 0)
 
 
 Center = Literal["none", "context", "pmi"]
@@ -332,7 +332,7 @@ class PairMix(Settings):
     @property
     def values(self) -> list[float]:
         """The shares in the order of `PAIR_KINDS`."""
-        return [getattr(self, kind) for kind in PAIR_KINDS]
+        return list(dict(self).values())
 
 
 class HarvestSettings(Settings):

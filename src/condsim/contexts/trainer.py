@@ -42,6 +42,10 @@ StepProgress = Callable[[int, int], None]
 SettingsType = TypeVar("SettingsType", bound=Settings)
 
 
+def no_progress(step: int, steps: int) -> None:
+    """Report nothing."""
+
+
 def best_device() -> torch.device:
     """Return the accelerator if there is one, else the processor."""
     return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
@@ -123,8 +127,8 @@ def _read_settings(folder: Path) -> dict[str, Any]:
 class TrainingWork(Protocol):
     """The batches to train on, their loss and the held-out part."""
 
+    # Of the batches so far.
     tokens_seen: int
-    """Tokens of the batches so far."""
 
     def batches(self, epoch: int) -> list[IntArray]:
         """List the batches of an epoch, numbers of examples; equal at each call."""
@@ -148,22 +152,11 @@ class TrainingSummary(Settings, allow_inf_nan=True):
     evaluations: tuple[tuple[int, float], ...] = ()
 
 
-def train_model(
-    model: nn.Module,
-    work: TrainingWork,
-    folder: Path,
-    settings: TrainingSettings,
-    *,
-    learning_rate: float,
-    progress: StepProgress | None = None,
-) -> TrainingSummary:
-    """Train a model, or continue a killed training; it ends with the best evaluated weights."""
-    with torch.random.fork_rng():
-        return _Training(model, work, folder, settings, learning_rate).run(progress)
+class Training:
+    """A training of a model that ends with the best evaluated weights.
 
-
-class _Training:
-    """A training; its state is the content of a checkpoint."""
+    Its state is the content of a checkpoint, with which a killed training is continued.
+    """
 
     def __init__(
         self,
@@ -196,16 +189,19 @@ class _Training:
         self.epoch = -1
         self.batches: list[IntArray] = []
 
-    def run(self, progress: StepProgress | None) -> TrainingSummary:
+    def run(self, progress: StepProgress) -> TrainingSummary:
         """Take the remaining steps."""
+        with torch.random.fork_rng():
+            return self._run(progress)
+
+    def _run(self, progress: StepProgress) -> TrainingSummary:
         self._resume()
         started = saved = time.monotonic()
         before = self.seconds
         interval = _SECONDS_PER_CHECKPOINT
         while self.step < self.steps and not self._patience_is_over():
             self._take_step()
-            if progress is not None:
-                progress(self.step, self.steps)
+            progress(self.step, self.steps)
             evaluated = self.step % self.steps_per_evaluation == 0 or self.step == self.steps
             if evaluated:
                 self._evaluate()
