@@ -127,7 +127,3 @@ def test_terms_not_asked_for_are_not_computed():
     ]
 
 
-@pytest.mark.parametrize("term", ["coherence", "left"])
-def test_terms_without_their_model_raise(term: str):
-    with pytest.raises(InputError, match=rf"The term '{term}' of Eq. 3 needs a model"):
-        ContextTerms(None, None).terms(["a"], CENTRES[:1], (term,))
