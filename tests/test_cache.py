@@ -10,17 +10,6 @@ from condsim.cache import cached_rows, sole_process
 from condsim.errors import InputError
 
 
-
-
-
-
-
-
-
-
-
-
-
 def test_kept_rows_killed_go_on_where_they_stopped(tmp_path):
     asked = []
 
@@ -84,12 +73,8 @@ def test_kept_rows_of_a_killed_process_are_whole_after_the_next(tmp_path):
     np.testing.assert_array_equal(np.load(path)[:, 0], np.arange(40))
 
 
-
-
 def test_sole_process_refuses_a_second_one(tmp_path):
     with sole_process(tmp_path / "work"):
         second = sole_process(tmp_path / "work")
         with pytest.raises(InputError, match=r"Another process is at work in .*work"):
             second.__enter__()
-
-

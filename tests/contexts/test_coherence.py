@@ -85,8 +85,6 @@ def test_passages_long_document_is_cut_with_neighbours_kept():
     assert rows == [(0, 5, 0, 6), (5, 10, 3, 10), (11, 14, 11, 15), (14, 17, 12, 17)]
 
 
-
-
 def test_batch_replacements_are_half_of_the_document_and_never_the_centre():
     starts = np.array([0, 12, 30, 34])
     passages = Passages.of_documents(starts, np.array([True] * 3), most=8, left=2, right=2)

@@ -170,8 +170,6 @@ def test_corpus_other_settings_or_inputs_are_refused(write: Write, tmp_path: Pat
         prepare_corpus([write(RIVERS + "\nMore of it.")], tmp_path / "corpus")
 
 
-
-
 def test_corpus_killed_while_written_is_built_anew(write: Write, tmp_path: Path) -> None:
     (tmp_path / "corpus.partial").mkdir()
     (tmp_path / "corpus.partial" / "sentences.arrow").write_bytes(b"half")
@@ -185,8 +183,6 @@ def test_corpus_failure_leaves_nothing_behind(write: Write, tmp_path: Path) -> N
         prepare_corpus([write(b"Fine so far.\n\xff\xfe", "bad.txt")], tmp_path / "corpus")
     assert not (tmp_path / "corpus").exists()
     assert not (tmp_path / "corpus.partial").exists()
-
-
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "= A title =\n", "Too short.\n"])
@@ -339,7 +335,3 @@ def test_prepare_corpus_keeps_the_first_of_near_duplicates_in_whichever_block(
 )
 def test_near_duplicate_key_same_words_same_key(one: str, two: str, same: bool) -> None:
     assert (near_duplicate_key(one) == near_duplicate_key(two)) is same
-
-
-
-

@@ -119,8 +119,6 @@ def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, enc
             np.testing.assert_allclose(one, two, rtol=0, atol=1e-5)
 
 
-
-
 def test_scores_bfloat16_is_near_float32(folders, small_corpus, monkeypatch):
     one = GeneratorScorer.open(folders / "three-apart", small_corpus)
     monkeypatch.setattr("condsim.contexts.generator_scorer.uses_bfloat16", lambda _: True)
@@ -143,5 +141,3 @@ def test_open_unfinished_models_is_an_error(tmp_path, small_corpus):
     (tmp_path / "settings.json").write_text(json.dumps({"kind": "generators"}), encoding="utf-8")
     with pytest.raises(ModelError, match="no finished generators"):
         GeneratorScorer.open(tmp_path, small_corpus)
-
-

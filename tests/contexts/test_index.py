@@ -100,8 +100,6 @@ def test_best_of_equal_scores_takes_the_earlier_chunk() -> None:
     assert top_chunks(scores, 99)[1].tolist() == [0.75, 0.5, 0.5, 0.5, 0.25, 0.25]
 
 
-
-
 def test_index_same_corpus_is_opened_and_another_refused(tmp_path: Path) -> None:
     texts = ["one two", "one two"]
     TfidfIndex.build(texts, tmp_path / "index", revision="1")

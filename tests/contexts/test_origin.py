@@ -229,8 +229,6 @@ def test_cost_is_bounded_by_the_corpus():
     assert found.sequences == 3 * (10 * 15 + 2 * 6 * 15 + 15 * 4)
 
 
-
-
 def test_expected_distinct_is_the_mean_of_draws():
     random = np.random.default_rng(0)
     drawn = [len(np.unique(random.integers(300, size=400))) for _ in range(200)]

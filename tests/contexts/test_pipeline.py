@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.harvest import Harvest
-from condsim.contexts.pipeline import STAGES, Pipeline
+from condsim.contexts.pipeline import Pipeline
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
 from condsim.contexts.run import open_pipeline
 from condsim.errors import InputError, ModelError
@@ -57,22 +57,17 @@ def new(folder: Path, recipe: ContextsRecipe, until: Any = "surrogate", **option
     return Pipeline(folder, recipe, until=until, **options)
 
 
+lines: list[str] = []
+
+
 def make(
     folder: Path, recipe: ContextsRecipe, until: Any = "harvest"
 ) -> list[tuple[str, int, int]]:
-    """Makes a run up to a stage; gives the progress."""
+    """Makes a run up to a stage; gives the progress, and the lines in `lines`."""
     told: list[tuple[str, int, int]] = []
     made = new(folder, recipe, until, progress=lambda *what: told.append(what))
     with made.begun():
-        stage = STAGES.index(until)
-        if stage == STAGES.index("corpus"):
-            _ = made.corpus
-        elif stage < STAGES.index("harvest"):
-            _ = made.scorer
-        else:
-            harvested = made.harvest()
-            if until == "surrogate":
-                made.surrogate(harvested)
+        lines[:] = made.run()
     return told
 
 
@@ -101,7 +96,8 @@ def test_pipeline_from_text_to_surrogate(copy):
     folder, recipe = copy
     told = make(folder, recipe, "surrogate")
     stages = list(dict.fromkeys(stage for stage, *_ in told))
-    assert stages == ["corpus", "sentence vectors", "harvest"]
+    assert stages == ["corpus", "harvest"]
+    assert "surrogate; Spearman" in lines[-1]
     assert told[-1] == ("harvest", 400, 400)
     finished = finished_run(folder / "surrogate")
     assert finished is not None
@@ -133,7 +129,11 @@ def test_pipeline_tells_how_far_each_stage_is(small_text, tmp_path):
         "vocabulary": (300, 300),
         "coherence": (3, 3),
         "generators": (2, 2),
+        "sentence vectors": (300, 300),
     }
+    starts = ("corpus: 20 documents", "index: 60 chunks", "coherence (", "generators,", "origin: ")
+    for line, start in zip(lines, starts, strict=True):
+        assert line.startswith(start)
 
 
 def test_opened_run_is_an_origin_model_that_needs_no_input(copy, tmp_path):

@@ -163,8 +163,6 @@ def test_new_backbone_is_made_once_and_alike(backbone, vocabulary, tokens, tmp_p
     assert not (tmp_path / "b.partial").exists()
 
 
-
-
 def test_surrogate_recipe_is_the_papers():
     recipe = recipe_of(FILES, Path("b"))
     assert recipe.encoder == "bi-encoder"

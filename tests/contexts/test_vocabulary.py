@@ -61,8 +61,6 @@ def test_learn_vocabulary_killed_before_its_end_is_learned_anew(small_corpus, tm
     assert len(learn_vocabulary(small_corpus, tmp_path, size=300)) == 300
 
 
-
-
 def test_corpus_tokens_are_those_of_the_sentences(small_corpus, vocabulary):
     tokens = CorpusTokens.build(small_corpus, vocabulary)
     assert len(tokens) == len(small_corpus)

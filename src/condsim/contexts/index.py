@@ -247,8 +247,8 @@ def _write_index(
     Weights are those of scikit-learn's ``TfidfVectorizer``: term frequency times inverse document
     frequency, every chunk scaled to length 1. Empty chunks are not counted.
     """
-    names, words, lengths = _read_words(texts, progress)
-    chunks, filled = len(lengths), int(np.count_nonzero(lengths))
+    names, words, lengths, filled = _read_words(texts, progress)
+    chunks = len(lengths)
     squares = np.zeros(chunks)
     all_terms, all_frequencies = [], []
     with (
@@ -288,18 +288,22 @@ def _write_index(
 
 def _read_words(
     texts: Iterable[str], progress: Callable[[int], None]
-) -> tuple[list[str], NDArray[np.int32], IntArray]:
-    """Read the distinct words in order, the words of all chunks by number, and their lengths."""
+) -> tuple[list[str], NDArray[np.int32], IntArray, int]:
+    """Read the distinct words in order, the words of all chunks by number, and their lengths.
+
+    The last is the number of chunks that have any text.
+    """
     numbers: dict[str, int] = defaultdict(count().__next__)
-    words, lengths = array("i"), array("q")
+    words, lengths, filled = array("i"), array("q"), 0
     for text in texts:
         before = len(words)
+        filled += bool(text)
         words.extend(map(numbers.__getitem__, tokens_of(text)))
         lengths.append(len(words) - before)
         if len(lengths) % _CHUNKS_PER_REPORT == 0:
             progress(len(lengths))
     progress(len(lengths))
-    return [*numbers], np.frombuffer(words, np.int32), np.frombuffer(lengths, np.int64)
+    return [*numbers], np.frombuffer(words, np.int32), np.frombuffer(lengths, np.int64), filled
 
 
 def _occurrences(
