@@ -37,14 +37,6 @@ def test_encode_is_the_last_states_of_a_packed_bidirectional_lstm():
         torch.testing.assert_close(vectors[row], torch.cat([last[0, 0], last[1, 0]]))
 
 
-def test_encode_company_and_order_have_no_effect(monkeypatch):
-    model = small_model()
-    together = model.encode(TOKENS)
-    monkeypatch.setattr("condsim.contexts.coherence._SENTENCES_PER_PASS", 2)
-    torch.testing.assert_close(model.encode(TOKENS[::-1]).flip(0), together)
-    torch.testing.assert_close(model.encode(TOKENS[2:3])[0], together[2])
-
-
 @pytest.mark.parametrize("head", ["linear", "mlp"])
 def test_logits_are_those_of_the_concatenation(head):
     model = small_model(head)

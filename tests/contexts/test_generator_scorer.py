@@ -65,16 +65,6 @@ def test_scores_equal_those_one_by_one(folders, small_corpus, models, encoder, m
             np.testing.assert_allclose(joined, its[task], rtol=0, atol=1e-4)
 
 
-def test_scores_side_without_sentences_is_nan(folders, small_corpus):
-    scorer = GeneratorScorer.open(folders / "three-apart", small_corpus)
-    left, _, _, _ = scores(scorer, "left", SENTENCES, CENTRES)
-    right, last, _, _ = scores(scorer, "right", SENTENCES, CENTRES)
-    assert np.isnan(left).tolist() == [True, False, False, True]  # 0 and 150 begin a document
-    assert np.isnan(right).tolist() == [False, False, True, False]  # 14 ends one
-    assert np.isnan(last).tolist() == [False, True, False]
-    assert not np.isnan(np.concatenate(scores(scorer, "centre", SENTENCES, CENTRES))).any()
-
-
 def test_scores_encode_each_sentence_and_place_once(folders, small_corpus, monkeypatch):
     scorer = GeneratorScorer.open(folders / "one-apart", small_corpus)
     encoded = _encoded(scorer, monkeypatch)

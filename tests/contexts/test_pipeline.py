@@ -289,14 +289,6 @@ def test_pipeline_origin_settings_may_change_until_there_is_a_harvest(copy):
     new(folder, recipe, "origin")  # beside the harvest the origin may be tried with any
 
 
-def test_pipeline_corpus_whose_file_changed_is_refused(copy):
-    folder, recipe = copy
-    text = folder.with_name("days.txt")
-    text.write_text(text.read_text() + "\n= More =\nOne more sentence is here.\n")
-    with pytest.raises(InputError, match="another corpus, of other input files"):
-        make(folder, recipe, "harvest")
-
-
 def test_pipeline_recipe_may_change_as_long_as_nothing_was_made_by_it(tmp_path):
     text = tmp_path / "a.txt"
     text.write_text("Too short. No.\n")

@@ -271,20 +271,6 @@ def cosine(one: np.ndarray, other: np.ndarray) -> float:
     return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
 
 
-def test_token_vectors_tokens_of_like_company_are_alike():
-    vectors = token_vectors(tokens_of(SENTENCES), entries=10, size=4)
-    assert cosine(vectors[0], vectors[1]) > 0.999
-    assert abs(cosine(vectors[0], vectors[4])) < 0.01
-    assert not vectors[8:].any()  # alone, and not there at all
-    assert np.linalg.norm(vectors[:8], axis=1).mean() == pytest.approx(1, abs=1e-5)
-
-
-def test_token_vectors_unseen_tokens_are_0_where_there_are_many_of_them():
-    sentences = [[token + 300 for token in sentence] for sentence in SENTENCES]
-    vectors = token_vectors(tokens_of(sentences), entries=400, size=256)
-    assert np.flatnonzero(vectors.any(axis=1)).tolist() == list(range(300, 308))
-
-
 @pytest.mark.parametrize("block", [50_000, 2])
 def test_token_vectors_equal_those_of_a_naive_loop(block: int, monkeypatch):
     monkeypatch.setattr("condsim.contexts.surrogate._SENTENCES_PER_BLOCK", block)

@@ -21,7 +21,7 @@ SENTENCE_TERMS = ("coherence", "centre")
 
 
 class TermScorer(Protocol):
-    """Computes the terms of Eq. 3, as `ContextTerms` does."""
+    """Source of the terms of Eq. 3, such as `ContextTerms`."""
 
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]

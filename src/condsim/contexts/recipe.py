@@ -84,7 +84,7 @@ class IndexSettings(Settings):
 
 
 class TrainingSettings(Settings):
-    """What the coherence model and the generators have in common."""
+    """Settings that the coherence model and the generators share."""
 
     # Sentences on each side of a context.
     left: AtLeast0 = 2
