@@ -1,6 +1,6 @@
 """Recipe of a run from raw text to a surrogate: all settings, in one YAML file; needs no torch.
 
-``docs/contexts.md`` has a table of each section. Comments here say what is not in a key's name.
+``docs/contexts.md`` has a table of each section; comments here say what it does not.
 """
 
 from __future__ import annotations
@@ -54,15 +54,10 @@ class CorpusSettings(Settings):
     what = "corpus"
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")] = "en"
     chunk_sentences: AtLeast1 = 10
-    # Words of a sentence, as white space separates them.
     min_words: AtLeast1 = 3
     max_words: AtLeast1 = 60
-    # Documents are taken in an order shuffled by `seed` until they have this many words, as read;
-    # None takes all. A smaller corpus contains some of the documents of a larger one.
     max_words_total: AtLeast1 | None = None
     seed: AtLeast0 = 0
-    # A document of a text file: `blank-line` separates documents by blank lines, or by title lines
-    # `= Title =` in a file that has any.
     documents: Literal["blank-line", "file"] = "blank-line"
     text_field: str = "text"
     caption_field: str = "caption"
@@ -86,19 +81,16 @@ class IndexSettings(Settings):
 class TrainingSettings(Settings):
     """Settings that the coherence model and the generators share."""
 
-    # Sentences on each side of a context.
     left: AtLeast0 = 2
     right: AtLeast0 = 2
     max_tokens: AtLeast2 = 64
     dropout: ShareBelow1 = 0.1
     epochs: AtLeast1 = 3
     max_steps: AtLeast1 | None = None
-    # Share of the steps over which the learning rate rises to its peak.
     warmup: ShareBelow1 = 0.05
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     evaluations: AtLeast1 = 6
     patience: AtLeast1 = 3
-    # Share of documents that are not trained on.
     held_out: Share = 0.05
     seed: AtLeast0 = 0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -121,7 +113,6 @@ class CoherenceSettings(TrainingSettings):
     head_size: AtLeast1 = 300
     max_tokens: AtLeast1 = 64
     dropout: ShareBelow1 = 0.2
-    # Consecutive sentences that are trained on, and replaced, together.
     run_sentences: AtLeast2 = 128
     batch_sentences: AtLeast2 = 512
     epochs: AtLeast1 = 4
@@ -191,7 +182,6 @@ class GeneratorSettings(TrainingSettings):
     left: AtLeast1 = 2
     right: AtLeast1 = 2
     batch_tokens: AtLeast1 = 8_192
-    # None for one that suits the size.
     learning_rate: Above0 | None = None
     held_out_examples: AtLeast1 = 1_000
 
@@ -228,18 +218,12 @@ class Selection(Settings):
     """Rules by which the context set of a sentence is made."""
 
     what = "selection"
-    # `two-step`: retrieval, coherence, Eq. 3, one context from each chunk; `random`: any contexts
-    # of the corpus; `no-diversity`: two-step without the rules that keep contexts apart (§5.4).
     strategy: Literal["two-step", "random", "no-diversity"] = "two-step"
     size: AtLeast1 = 500
-    # Chunks to retrieve for a sentence; 20,000 in the paper. In a small corpus only the first share
-    # more than a common word with it; there a few times `size` does better.
     chunks: AtLeast1 = 20_000
-    # Contexts that pass from the ranking by coherence to that by Eq. 3, as a multiple of `size`,
-    # spread evenly over the chunks because one of a chunk is chosen; 1 leaves the choice to
-    # coherence. The paper does not say.
+    # A multiple of `size`, spread evenly over the chunks because one of a chunk is chosen; 1 leaves
+    # the choice to coherence.
     candidates: Annotated[float, Field(ge=1)] = 4.0
-    # Jaccard similarity from which two left neighbours are too similar.
     likeness: Annotated[float, Field(gt=0, le=1)] = 0.5
     seed: AtLeast0 = 0
 
@@ -298,9 +282,7 @@ class ScoringSettings(Settings):
     center: Center = "pmi"
     references: AtLeast1 = 8
     weights: Weights = Weights()
-    # Pairs scored together; no score depends on it.
     batch_size: AtLeast1 = 64
-    # Gigabytes of encoder states that are cached; no score depends on it.
     memory_gb: Annotated[float, Field(ge=0)] = 2.0
 
 
@@ -311,12 +293,7 @@ class PairMix(Settings):
     """Shares of the three kinds of pairs, which add up to 1."""
 
     what = "mix"
-    # The partner is one of the ten sentences of the best chunks that are most similar to the first
-    # by TF-IDF, with a word in common. A document of one sentence, which is in no chunk that is
-    # found, takes one of the ten other such documents most similar to it.
     tfidf: float = 0.4
-    # The partner is at most ten sentences away in the same document (a hundred in dev and test,
-    # where a partner of the same split is rare).
     document: float = 0.3
     random: float = 0.3
 
@@ -339,7 +316,6 @@ class HarvestSettings(Settings):
     """Number and mix of the pairs that are scored."""
 
     what = "harvest"
-    # Pairs to draw; one that is drawn twice in a shard is written once.
     pairs: AtLeast1 = 100_000
     shard_pairs: AtLeast1 = 1_000
     mix: PairMix = PairMix()
@@ -360,13 +336,9 @@ class SurrogateSettings(Settings):
 
     what = "surrogate"
     encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"
-    # Hub name or folder to start from; None makes a small Transformer from scratch with the
-    # tokenizer of the corpus.
     backbone: str | None = None
     width: AtLeast1 = 256
     layers: AtLeast1 = 4
-    # Initial token embeddings when from scratch; with `corpus`, tokens that occur near the same
-    # tokens have similar vectors.
     embeddings: Literal["corpus", "random"] = "corpus"
     # Keys of the training recipe to set (`condsim.training.recipe.Recipe`), such as `epochs`.
     train: dict[str, Any] = Field(default_factory=dict)
