@@ -57,10 +57,7 @@ class GeneratorScorer:
         *,
         memory_gb: float = 2.0,
     ) -> None:
-        """Take the model of each task, one and the same or three; see :meth:`open`.
-
-        ``memory_gb`` are the gigabytes of encoder states that are cached, of all models together.
-        """
+        """Take the model of each task, one and the same or three; see :meth:`open`."""
         self._models, self._vocabulary = models, vocabulary
         self._corpus, self._settings = corpus, settings
         self._corpus_tokens: dict[int, IntArray] = {}
@@ -99,20 +96,11 @@ class GeneratorScorer:
     def scores(
         self, tasks: Sequence[GeneratorTask], sentences: Sequence[str], centres: Sequence[IntArray]
     ) -> dict[GeneratorTask, list[FloatArray]]:
-        """Score each of m sentences in its own contexts.
+        """Score each of m sentences in its own contexts, m arrays of their centres.
 
-        Encoder states are shared where one model does several tasks. A sentence with a context that
-        comes up again is not scored again.
-
-        Args:
-            tasks: ``centre`` for log p(s | context), ``left`` and ``right`` for that of a side of
-                the context given the sentence and the other side.
-            sentences: Sentences, length m.
-            centres: The contexts of each, named by the sentence they surround; m arrays.
-
-        Returns:
-            By task, for each sentence the log-probability per target token in each of its contexts;
-            NaN where the context has no sentence on the side to be generated.
+        ``centre`` is log p(s | context), ``left`` and ``right`` that of a side of the context given
+        the sentence and the other side. Returns by task, for each sentence, the log-probability per
+        target token in each of its contexts; NaN where that side has no sentence.
         """
         numbers: dict[str, int] = {}
         rows = [numbers.setdefault(sentence, len(numbers)) for sentence in sentences]

@@ -75,13 +75,7 @@ class Pipeline(ContextsRun):
         until: Stage = "surrogate",
         progress: Progress = silent,
     ) -> None:
-        """Check all that can be checked in advance, up to the last stage; nothing is written.
-
-        Raises:
-            InputError: If the folder contains something else, or results of another recipe; if an
-                input is missing; or if a later stage could not be made by this recipe.
-            ModelError: If the folder of a backbone does not exist.
-        """
+        """Check all that can be checked in advance, up to the last stage; nothing is written."""
         super().__init__(folder, recipe, progress=progress)
         self._stages = STAGES[: STAGES.index(until) + 1]
         self._inputs = [Path(path) for path in recipe.inputs]
@@ -249,11 +243,7 @@ class Pipeline(ContextsRun):
     def surrogate(self, harvest: Harvest) -> FinishedRun | None:
         """Train the surrogate (stage 8), or read the finished one.
 
-        Returns:
-            The run; None in a process that is not the main one of several.
-
-        Raises:
-            InputError: If the folder contains a surrogate of another harvest.
+        None in a process that is not the main one of several.
         """
         settings = self.recipe.surrogate
         if settings.backbone is None:

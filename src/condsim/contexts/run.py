@@ -67,11 +67,7 @@ class ContextsRun:
 
     @cached_property
     def scorer(self) -> OriginScorer:
-        """The origin model (§3.3).
-
-        Raises:
-            ModelError: If the training of a model it needs is not finished.
-        """
+        """The origin model (§3.3); ModelError if a model it needs is not finished."""
         from condsim.contexts.coherence import CoherenceScorer
         from condsim.contexts.generator_scorer import GeneratorScorer
 
@@ -103,15 +99,7 @@ class ContextsRun:
         )
 
     def fit_weights(self, *, sentences: int = 640) -> FittedWeights:
-        """Fit λ of Eq. 3 to held-out text, without labels, and without a change to the run.
-
-        Takes so many sentences of the documents that no model was trained on, half to fit to and
-        half to measure on.
-
-        Raises:
-            InputError: If there are fewer than 64 such sentences with a sentence on both sides, or
-                no term tells contexts apart.
-        """
+        """Fit λ of Eq. 3 to sentences of documents that no model was trained on, without labels."""
         from condsim.contexts.weights import fit_weights
 
         recipe, corpus = self.recipe, self.corpus

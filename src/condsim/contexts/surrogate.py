@@ -171,11 +171,9 @@ def new_backbone(
 def token_vectors(tokens: CorpusTokens, *, entries: int, size: int) -> FloatArray:
     """Compute a vector for each entry of a vocabulary, from the tokens that occur near it.
 
-    Of a large corpus about a million sentences are read, spread over it.
-
-    Returns:
-        The vectors, ``(entries, size)``, of mean length 1 among those that are not 0; tokens
-        without information have 0, as do columns beyond the rank of the counts.
+    Of a large corpus about a million sentences are read, spread over it. The vectors,
+    ``(entries, size)``, have mean length 1; tokens without information have 0, as do columns beyond
+    the rank of the counts.
     """
     information = _positive_information(_near_counts(tokens, entries))
     rank = min(size, entries)
