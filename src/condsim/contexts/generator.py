@@ -379,12 +379,14 @@ def _check_backbone(generator: ContextGenerator, name: str, vocabulary: Vocabula
         )
         scale, weight, bias = generator.output_head()
         logits = F.linear(own.decoder_hidden_states[-1] * scale, weight, bias)
-    if not torch.allclose(logits, out.logits, rtol=1e-3, atol=1e-3):
-        raise _unusable(
-            name,
-            "it does more to its tokens than look up their embeddings, or to its decoder states "
-            "than multiply them by the output embeddings; take one such as T5 or BART",
-        )
+    states = own.encoder_last_hidden_state, out.encoder_last_hidden_state
+    for mine, theirs in (states, (logits, out.logits)):
+        if not torch.allclose(mine, theirs, rtol=1e-3, atol=1e-3):
+            raise _unusable(
+                name,
+                "it does more to its tokens than look up their embeddings, or to its decoder "
+                "states than multiply them by the output embeddings; take one such as T5 or BART",
+            )
 
 
 def _unusable(backbone: str, reason: object) -> InputError:
