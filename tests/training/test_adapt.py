@@ -18,7 +18,7 @@ from condsim.model.applicability import head_of
 from condsim.model.builders import build_bi_encoder
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import ModelSettings
-from condsim.training.adapt import Adaptation, AdaptSettings, adapt
+from condsim.training.adaptation import Adaptation, AdaptSettings, adapt
 from condsim.training.adapt_rows import (
     LabelledPair,
     Rehearsal,

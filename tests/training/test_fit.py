@@ -36,7 +36,7 @@ def command(recipe_path: Path, output: Path, *more: str) -> list[str]:
     ("changes", "kind"),
     [
         ({}, "bi-encoder"),
-        ({"layer_decay": 0.8, "transform": True, "pooling": "mean_top2"}, "bi-encoder"),
+        ({"transform": True, "pooling": "mean_top2"}, "bi-encoder"),
         ({"encoder": "tri-encoder", "fusion": "hadamard"}, "tri-encoder"),
         ({"encoder": "tri-encoder", "fusion": "concat", "pooling": "cls"}, "tri-encoder"),
         ({"encoder": "tri-encoder", "fusion": "low-rank", "rank": 8}, "tri-encoder"),

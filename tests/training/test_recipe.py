@@ -65,7 +65,7 @@ def test_load_recipe_overrides_change_single_keys(tmp_path):
         ("learning_rate: fast", "'learning_rate'"),
         ("learning_rate: .nan", "'learning_rate'"),
         ("learning_rate: 0", "'learning_rate'"),
-        ("layer_decay: 1.5", "'layer_decay'"),
+        ("layer_decay: 0.5", "Unknown recipe key 'layer_decay'"),
         ("warmup: 1", "'warmup'"),
         ("objective: mse", "'objective'"),
         ("objective: {msee: 1}", "'msee'.*'mse'"),

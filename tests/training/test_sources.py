@@ -268,7 +268,6 @@ def test_fit_three_sources_killed_and_resumed_ends_bit_equal(
         dropout=0.1,
         gradient_accumulation=2,
         precision="float32",  # or two runs may measure and choose differently
-        attention="eager",
     )
     save_recipe(recipe, tmp_path / "recipe.yaml")
     run, whole = tmp_path / "killed", tmp_path / "whole"

@@ -23,8 +23,8 @@ from condsim.model.torch import EncoderScorer
 from condsim.model.trained import load_trained
 from condsim.training.card import write_model
 from condsim.training.data import load_data
-from condsim.training.folder import HISTORY, RECIPE, REPORT, prepare_output
-from condsim.training.recipe import Recipe, load_recipe
+from condsim.training.folder import HISTORY, RECIPE, REPORT, check_new
+from condsim.training.recipe import Recipe, load_recipe, save_recipe
 from condsim.training.trainer import Model, build_model
 
 SHARED_KEYS = ("encoder", "backbone", "order", "pooling", "fusion", "rank", "dev")
@@ -85,7 +85,9 @@ def average_models(
         models.append(build_model(recipe.replaced(backbone=pretrained)))
         shares = [*(share * (1 - pretrained_share) for share in shares), pretrained_share]
     average_weights(models, shares)
-    prepare_output(output, recipe, resume=False)
+    check_new(output)
+    output.mkdir(parents=True, exist_ok=True)
+    save_recipe(recipe, output / RECIPE)
     report = write_model(
         models[0],
         recipe,

@@ -27,9 +27,9 @@ from condsim.io import check_folder, replacing, write_text
 from condsim.model.backbone import without_progress_bars
 from condsim.model.conditions import card_texts, conditional_sentences
 from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE
-from condsim.model.precision import backbone_of, set_attention
 from condsim.model.settings import FILE_NAME, Fact, ModelSettings
 from condsim.model.trained import kind_of, load_trained
+from condsim.training.precision import backbone_of
 from condsim.training.quantize import quantize_static
 from condsim.types import FloatArray
 
@@ -208,7 +208,7 @@ def _load_bi_encoder(source: Path) -> SentenceTransformer:
             f"{type(first).__name__} with {type(model.tokenizer).__name__}."
         )
     # Eager attention becomes plain operators, which ONNX Runtime fuses best.
-    set_attention(backbone_of(model), "eager")
+    backbone_of(model).set_attn_implementation("eager")
     return model.float().eval()
 
 

@@ -13,9 +13,9 @@ import torch
 from accelerate import PartialState
 
 from condsim.cache import locked
-from condsim.errors import CondSimError
 from condsim.io import write_text
 from condsim.model.backbone import without_progress_bars
+from condsim.training.callbacks import LOSS_STATE, load_loss_state, loss_state
 from condsim.training.card import write_model
 from condsim.training.data import DevData, TrainingData, file_revisions, load_data, sample_rows
 from condsim.training.folder import (
@@ -24,11 +24,12 @@ from condsim.training.folder import (
     RECIPE,
     REPORT,
     FinishedRun,
-    check_data,
+    begin_run,
+    check_new,
+    check_resumable,
     check_same,
     finished_run,
-    prepare_output,
-    remove_empty_output,
+    last_checkpoint,
     writing_checkpoints,
 )
 from condsim.training.recipe import Recipe, load_recipe
@@ -64,18 +65,21 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | 
     started = time.monotonic()
     process = PartialState(cpu=not torch.accelerator.is_available())
     train, dev = load_data(recipe)
+    revisions = file_revisions(recipe.files)
+    if process.is_main_process and resume:
+        check_resumable(output, recipe, revisions)
+    elif process.is_main_process:
+        check_new(output)
+    run = build_run(recipe, train, dev, output)
     if process.is_main_process:
-        prepare_output(output, recipe, resume=resume)
-        check_data(output, file_revisions(recipe.files), resume=resume)
+        begin_run(output, recipe, revisions, run.precision.model_dump())
     process.wait_for_everyone()
-    try:
-        run = build_run(recipe, train, dev, output)
-    except CondSimError:
-        if process.is_main_process and not resume:
-            remove_empty_output(output)
-        raise
-    checkpoint = run.last_checkpoint(output) if resume else None
+    checkpoint = None
+    if resume:
+        extra_file = LOSS_STATE if loss_state(run.loss) else None
+        checkpoint = last_checkpoint(output, extra_file=extra_file)
     if checkpoint is not None:
+        load_loss_state(run.loss, checkpoint)
         logger.info("continuing from %s", checkpoint.name)
     with run.checkpoints.listening(), writing_checkpoints(output):
         run.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -144,20 +148,13 @@ def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> Finishe
 
     Returns:
         The finished run; None if another process works on it and ``wait`` is off.
-
-    Raises:
-        InputError: If the folder contains a run of another recipe, or the recipe or its data break
-            a rule.
-        KeyboardInterrupt: If Ctrl-C ended the run; the same call continues it.
     """
-    run = _read_finished(recipe, folder)
-    if run is not None:
+    if (run := _read_finished(recipe, folder)) is not None:
         return run
     with locked(folder.with_name(f"{folder.name}.lock"), wait=wait) as is_locked:
         if not is_locked:
             return None
-        run = _read_finished(recipe, folder)
-        if run is not None:
+        if (run := _read_finished(recipe, folder)) is not None:
             return run
         if not (folder / RECIPE).is_file():
             return fit(recipe, folder)

@@ -125,7 +125,7 @@ def _check_data(spec: SweepSpec) -> dict[str, str]:
     files = list(spec.space["train"].ends) if "train" in spec.space else [base.train]
     revisions = {base.dev: load_dev(base.dev).revision}
     for file in files:
-        revisions[file] = load_train(file, base.train_kind).revision
+        revisions[file] = load_train(base.replaced(train=file)).revision
     revisions |= file_revisions(base.replaced(train=files[0]).files)
     if spec.test is not None:
         held_out = load_task(Path(spec.test), require_labels=True).revision
@@ -187,7 +187,7 @@ def _write_result(spec: SweepSpec, result: SweepResult, output: Path) -> SweepRe
 def _score_held_out(file: str, result: SweepResult, output: Path) -> HeldOut:
     logger.info("scoring the held-out file %s", file)
     task = load_task(Path(file), require_labels=True)
-    train = load_train(result.recipe.train, result.recipe.train_kind)
+    train = load_train(result.recipe)
     baselines, alone = baselines_for(train, task)
     reports = [
         evaluate(

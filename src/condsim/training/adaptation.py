@@ -30,13 +30,7 @@ from condsim.model.builders import build_bi_encoder
 from condsim.model.calibration import fit_calibration
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.onnx import OnnxScorer
-from condsim.model.precision import (
-    MEASURED_TOKENS,
-    backbone_of,
-    fastest_training,
-    training_speeds,
-    uses_bfloat16,
-)
+from condsim.model.precision import uses_bfloat16
 from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
 from condsim.model.torch import EncoderScorer
 from condsim.model.trained import kind_of, load_trained
@@ -49,6 +43,12 @@ from condsim.training.adapt_rows import (
     write_labelled,
 )
 from condsim.training.export import SAMPLES, export_onnx
+from condsim.training.precision import (
+    MEASURED_TOKENS,
+    backbone_of,
+    fastest_training,
+    training_speeds,
+)
 from condsim.training.recipe import Recipe, Source
 from condsim.training.restore import exported_folder, restore_onnx
 from condsim.training.run import run_or_resume
