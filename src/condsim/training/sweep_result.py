@@ -30,14 +30,9 @@ class Correlations(Settings):
 
 
 class TrialResult(Settings):
-    """Result of a trial.
+    """Result of a trial: the values by recipe key, the run folder, the figures on the dev file.
 
-    Attributes:
-        parameters: Values by recipe key.
-        folder: Folder of the run, relative to that of the sweep.
-        dev: Figures on the dev file.
-        seconds: Time of training.
-        error: Reason why there is no result, such as a training that diverged.
+    ``error`` is the reason why there is none, such as a training that diverged.
     """
 
     parameters: dict[str, Any]
