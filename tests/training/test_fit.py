@@ -19,9 +19,7 @@ from condsim.training.recipe import save_recipe
 from condsim.training.run import close_process_group, fit
 from condsim.training.trainer import build_model, build_run
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*pin_memory.*:UserWarning",
-)
+pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
 
 CCL = {"w-acl": 1.0, "bcl": 1.0, "mse": 1.0, "c-mse": 1.0}

@@ -18,9 +18,7 @@ from condsim.training.data import load_train, sample_rows
 from condsim.training.recipe import Recipe, save_recipe
 from condsim.training.run import fit
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*pin_memory.*:UserWarning",
-)
+pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
 SUBJECTS = ("man", "woman", "girl", "boy", "dog", "cat", "bird")
 ACTIONS = ("runs in the park", "sits on a table", "eats a red ball")

@@ -67,21 +67,17 @@ class ProgressCallback(TrainerCallback):
             self._display("training", state.global_step, state.max_steps, note)
 
     def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Show the newest loss, and print a line for each epoch."""
-        if logs and "loss" in logs:
-            self._figures["loss"] = f"{float(logs['loss']):.4f}"
-        if logs and "eval_spearman" in logs and state.is_world_process_zero:
-            spearman = self._figures["dev Spearman"] = f"{100 * logs['eval_spearman']:.2f}"
+        figures = state.log_history[-1]
+        if "loss" in figures:
+            self._figures["loss"] = f"{float(figures['loss']):.4f}"
+        if "eval_spearman" in figures and state.is_world_process_zero:
+            spearman = self._figures["dev Spearman"] = f"{100 * figures['eval_spearman']:.2f}"
             line = f"epoch {state.epoch:.0f}: dev Spearman {spearman}"
-            if "eval_accuracy" in logs:
-                line += f", accuracy {100 * logs['eval_accuracy']:.2f}"
+            if "eval_accuracy" in figures:
+                line += f", accuracy {100 * figures['eval_accuracy']:.2f}"
             self._display.say(line)
 
     def on_train_end(

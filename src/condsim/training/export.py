@@ -122,7 +122,8 @@ def export_onnx(
     if not samples:
         raise InputError("The 'samples' must be (sentence, condition) pairs, at least one.")
     settings = _source_settings(source)
-    _check_output(source, output, name or settings.name)
+    name = name or settings.name
+    _check_output(source, output, name)
     model = _load_bi_encoder(source)
     pairs = conditional_sentences(*zip(*samples, strict=True), order=settings.order)
     expected = np.asarray(
@@ -133,43 +134,36 @@ def export_onnx(
     for start in range(0, len(pairs), SAMPLES_PER_BATCH):
         features = model.preprocess(pairs[start : start + SAMPLES_PER_BATCH])
         batches.append({key: features[key].numpy() for key in input_names})
-    _compare(graph, batches, expected, at_least=MIN_TRACED_COSINE)
+    cosines = _cosines(graph, batches, expected)
+    # The negation also catches NaN.
+    if not cosines.min() >= MIN_TRACED_COSINE:
+        raise ModelError(
+            "This model cannot be exported: the traced graph computes something else (its lowest "
+            f"cosine to the model is {cosines.min():.4f})."
+        )
     if quantize is not None:
         graph = quantize_static(graph, batches)
-    cosines = _compare(graph, batches, expected, at_least=-1.0)
+        cosines = _cosines(graph, batches, expected)
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    own_facts = {"parameters": weights, "precision": quantize or "float32"}
     settings = replace(
         settings,
-        name=name or settings.name,
+        name=name,
         dimension=expected.shape[1],
         max_seq_length=model.max_seq_length,
-        facts={
-            "parameters": sum(parameter.numel() for parameter in model.parameters()),
-            "precision": quantize or "float32",
-            **settings.facts,
-            **(facts or {}),
-        },
+        facts={**own_facts, **settings.facts, **(facts or {})},
         condsim=__version__,
     )
     output.mkdir(parents=True, exist_ok=True)
     _write_export(output, graph, model, settings)
-    result = ExportResult(
-        output=output,
-        size=(output / MODEL_FILE).stat().st_size,
-        cosine_mean=float(cosines.mean()),
-        cosine_worst=float(cosines.min()),
-    )
-    logger.info(
-        "%s: %.1f MB, cosine to float32 %.4f on average, %.4f at worst",
-        output,
-        result.size / 1e6,
-        result.cosine_mean,
-        result.cosine_worst,
-    )
-    return result
+    size, mean, worst = (output / MODEL_FILE).stat().st_size, cosines.mean(), cosines.min()
+    text = "%s: %.1f MB, cosine to float32 %.4f on average, %.4f at worst"
+    logger.info(text, output, size / 1e6, mean, worst)
+    return ExportResult(output, size, cosine_mean=float(mean), cosine_worst=float(worst))
 
 
 def _check_output(source: Path, output: Path, name: str) -> None:
-    """Refuse the model itself, and a folder with anything but an earlier export of that name."""
+    """Refuse a folder with anything but an earlier export of that name."""
     if output.exists() and output.resolve() == source.resolve():
         raise InputError(f"{output} is the model itself; give another folder to write.")
     check_folder(output, what="exported model", own=[MODEL_FILE])
@@ -212,12 +206,8 @@ def _load_bi_encoder(source: Path) -> SentenceTransformer:
     return model.float().eval()
 
 
-def _compare(
-    graph: onnx.ModelProto,
-    batches: Iterable[dict[str, NDArray[np.int64]]],
-    expected: FloatArray,
-    *,
-    at_least: float,
+def _cosines(
+    graph: onnx.ModelProto, batches: Iterable[dict[str, NDArray[np.int64]]], expected: FloatArray
 ) -> FloatArray:
     """Compute the cosines between the graph's embeddings and the model's, ``(samples,)``."""
     options = onnxruntime.SessionOptions()
@@ -227,12 +217,6 @@ def _compare(
     )
     embeddings = np.concatenate([session.run(["embedding"], batch)[0] for batch in batches])
     cosines: FloatArray = np.einsum("nd,nd->n", embeddings, expected)
-    # The negation also catches NaN.
-    if not cosines.min() >= at_least:
-        raise ModelError(
-            "This model cannot be exported: the traced graph computes something else (its lowest "
-            f"cosine to the model is {cosines.min():.4f})."
-        )
     return cosines
 
 

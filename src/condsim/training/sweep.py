@@ -318,10 +318,7 @@ def _score_held_out(file: str, result: SweepResult, output: Path) -> HeldOut:
     baselines, alone = baselines_for(load_train(result.recipe), task)
     reports = [
         evaluate(
-            load_trained(str(output / seed.folder)),
-            task,
-            baselines=baselines,
-            condition_only=alone,
+            load_trained(str(output / seed.folder)), task, baselines=baselines, condition_only=alone
         )
         for seed in result.seeds
     ]

@@ -71,11 +71,7 @@ from condsim.training.objective_loss import (
     average_gradients,
     embedding_dimension,
 )
-from condsim.training.precision import (
-    TrainingPrecision,
-    backbone_of,
-    choose_training_precision,
-)
+from condsim.training.precision import TrainingPrecision, backbone_of, choose_training_precision
 from condsim.training.recipe import Recipe
 from condsim.training.restore import open_backbone
 from condsim.types import Task
@@ -260,9 +256,7 @@ def _feed(model: Model, recipe: Recipe, train: TrainingData) -> _Feed:
         texts = chain.from_iterable(texts)
     warn_of_cuts(texts, model.tokenizer, recipe.max_seq_length)
     return _Feed(
-        dataset=dataset,
-        loss=_loss(model, recipe),
-        sampler=partial(PairBatchSampler, training_set),
+        dataset=dataset, loss=_loss(model, recipe), sampler=partial(PairBatchSampler, training_set)
     )
 
 
