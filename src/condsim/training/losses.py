@@ -29,13 +29,8 @@ MIN_RANKED_GAP = 0.2
 def mse_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """Mean squared error between similarity and label (C-STS §4.1).
 
-    Args:
-        similarities: Predicted similarity of each row, ``(rows,)``.
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
-        weights: How much each row counts, ``(rows,)``, above 0; all alike if None.
-
-    Returns:
-        ``mean((similarity - label)²)``, a scalar.
+    ``similarities`` are predicted, ``labels`` gold in [0, 1], and ``weights`` say how much each row
+    counts, all alike if None; ``(rows,)`` each. Other losses on rows take the same.
     """
     similarities, labels = _vectors(similarities=similarities, labels=labels)
     return _weighted_mean((similarities - labels).square(), _shares(similarities, weights))
@@ -44,9 +39,7 @@ def mse_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None
 def classification_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of the nearest of k evenly spaced labels (the released code of C-STS).
 
-    Args:
-        logits: One for each label, from the lowest to the highest, ``(rows, k)``.
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
+    The logits, ``(rows, k)``, are those of the lowest label to the highest.
     """
     return F.cross_entropy(logits.float(), (labels * (logits.shape[1] - 1)).round().long())
 
@@ -55,7 +48,7 @@ def correlation_loss(similarities: Tensor, labels: Tensor, weights: Tensor | Non
     """One minus the Pearson correlation of similarities and labels over the batch, in [0, 2].
 
     A batch where either is constant (one row always is) has no correlation: the loss is 1 and its
-    gradient 0. Arguments as in :func:`mse_loss`.
+    gradient 0.
     """
     similarities, labels = _vectors(similarities=similarities, labels=labels)
     shares = _shares(similarities, weights)
@@ -78,14 +71,7 @@ def tolerant_labels(labels: Tensor, similarities: Tensor, *, tolerance: float) -
     for all of ``[0.5 - tolerance, 0.5 + tolerance]``, and replaced by the value there that is
     nearest to the prediction. Under MSE that is the squared ε-insensitive loss of support vector
     regression (Vapnik, 1995) for these rows. Not for ranking: equal labels would get an order.
-
-    Args:
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``; a label of 3 is 0.5.
-        similarities: Predicted similarity of each row, ``(rows,)``; no gradient goes through it.
-        tolerance: In [0, 0.5]; 0 changes nothing, 0.25 reaches from the label 2 to 4.
-
-    Returns:
-        The labels, ``(rows,)`` float32, changed where they are 0.5.
+    No gradient goes through the result, ``(rows,)``. A ``tolerance`` of 0.25 reaches from 2 to 4.
     """
     nearest = similarities.detach().float().clamp(MIDDLE_GOLD - tolerance, MIDDLE_GOLD + tolerance)
     return torch.where(labels == MIDDLE_GOLD, nearest, labels.float())
@@ -96,14 +82,8 @@ def high_low_pairs(
 ) -> tuple[Tensor, Tensor]:
     """Find the rows of a batch that are one sentence pair under two conditions.
 
-    Args:
-        labels: Gold similarity of each row, ``(rows,)``.
-        pair_ids: Integer id of each row's sentence pair, ``(rows,)``; negative means no partner.
-        ties: Whether rows of equal labels are a pair too, the first row first.
-
-    Returns:
-        Row numbers ``(high, low)``, each ``(pairs,)``: every combination of two rows with the same
-        id and, but for ``ties``, different labels, the higher label first.
+    Returns the row numbers ``(high, low)``, each ``(pairs,)``, of every two rows with the same id
+    that is not negative: the higher label first, or with ``ties`` the first of two equal ones.
     """
     same = (pair_ids.unsqueeze(1) == pair_ids.unsqueeze(0)) & (pair_ids >= 0).unsqueeze(1)
     ordered = labels.unsqueeze(1) > labels.unsqueeze(0)  # (rows, rows)
@@ -116,15 +96,9 @@ def high_low_pairs(
 def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
     """Quadruplet margin loss, ``max(λ + cos(n1, n2) - cos(p1, p2), 0)`` (C-STS §4.1).
 
-    The paper does not give λ; 1 is the value stated by CCL (see READING.md).
-
-    Args:
-        high: Similarity of each sentence pair under its higher-labelled condition, ``(pairs,)``.
-        low: Similarity of the same pairs under the lower-labelled condition, ``(pairs,)``.
-        margin: λ, at least 0.
-
-    Returns:
-        The mean over pairs, a scalar; 0 when there are none.
+    The paper does not give λ; 1 is the value stated by CCL (see READING.md). ``high`` and ``low``
+    are the similarities of each sentence pair under its higher- and lower-labelled condition,
+    ``(pairs,)``. The result of this and other losses on pairs is their mean, 0 if there are none.
     """
     high, low = _vectors(high=high, low=low)
     return _mean_or_zero(torch.relu(margin + low - high))
@@ -134,8 +108,7 @@ def pair_order_loss(high: Tensor, low: Tensor, *, scale: float = 20.0) -> Tensor
     """Logistic loss on the order of a sentence pair's two conditions.
 
     ``mean(log(1 + exp(scale · (s_low - s_high))))``: RankNet (Burges, 2005) on these two. Quad
-    pushes with one force up to its margin; this pushes less and less the wider the gap. ``high``,
-    ``low`` and the result are those of :func:`quad_loss`; ``scale`` is an inverse temperature.
+    pushes with one force up to its margin; this pushes less and less the wider the gap.
     """
     high, low = _vectors(high=high, low=low)
     return _mean_or_zero(F.softplus(scale * (low - high)))
@@ -145,15 +118,7 @@ def fdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
     """Forward directional loss, ``max(gap + cos_neg - cos_pos, 0)`` (CCL Eq. 5).
 
     Quad with the labels' own gap for a margin: it stops pushing the two apart once they are as far
-    from each other as the labels are.
-
-    Args:
-        high: Similarity of each sentence pair under its higher-labelled condition, ``(pairs,)``.
-        low: Similarity of the same pairs under the lower-labelled condition, ``(pairs,)``.
-        gaps: ``l_pos - l_neg`` of each pair in [0, 1], ``(pairs,)``.
-
-    Returns:
-        The mean over pairs, a scalar; 0 when there are none.
+    from each other as the labels are. The gaps are ``l_pos - l_neg`` of each pair, in [0, 1].
     """
     return _mean_or_zero(torch.relu(_excess(high, low, gaps)))
 
@@ -161,17 +126,13 @@ def fdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 def rdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
     """Reverse directional loss, ``max(cos_pos - cos_neg - gap, 0)`` (CCL Eq. 6).
 
-    Pulls the two together where they are further apart than their labels. Arguments and result are
-    those of :func:`fdl_loss`.
+    Pulls the two together where they are further apart than their labels.
     """
     return _mean_or_zero(torch.relu(-_excess(high, low, gaps)))
 
 
 def acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
-    """Adaptive contrastive loss, ``|gap + cos_neg - cos_pos|`` = FDL + RDL (CCL Eq. 8).
-
-    Arguments and result are those of :func:`fdl_loss`.
-    """
+    """Adaptive contrastive loss, ``|gap + cos_neg - cos_pos|`` = FDL + RDL (CCL Eq. 8)."""
     return _mean_or_zero(_excess(high, low, gaps).abs())
 
 
@@ -179,7 +140,7 @@ def w_acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
     """Weighted adaptive contrastive loss, ``gap · |gap + cos_neg - cos_pos|`` (CCL Eq. 9).
 
     The order of the two cosines is that of Eq. 8 and 9; the prose around them swaps it. The mean is
-    over pairs, not over the sum of the weights. Arguments and result are those of :func:`fdl_loss`.
+    over pairs, not over the sum of the weights.
     """
     return _mean_or_zero(gaps.float() * _excess(high, low, gaps).abs())
 
@@ -188,15 +149,7 @@ def cosent_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) ->
     """Ranking loss over all pairs of rows whose labels differ (CoSENT, Huang et al., 2024).
 
     ``log(1 + Σ exp(scale · (s_j - s_i)))`` over the rows i, j with label_i > label_j, computed by
-    sentence-transformers' ``CoSENTLoss``.
-
-    Args:
-        similarities: Predicted similarity of each row, ``(rows,)``.
-        labels: Gold similarity of each row, ``(rows,)``; only the order matters.
-        scale: Inverse temperature, above 0.
-
-    Returns:
-        A scalar, at least 0; 0 when all labels are equal.
+    sentence-transformers' ``CoSENTLoss``; 0 when all labels are equal.
     """
     similarities, labels = _vectors(similarities=similarities, labels=labels)
     # Only the library's formula is needed: the similarities are computed already.
@@ -209,7 +162,6 @@ def ranknet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -
 
     ``mean(log(1 + exp(scale · (s_j - s_i))))`` over the rows i, j with label_i > label_j. CoSENT
     takes the logarithm of their sum, so the worst pair rules it; here each counts by itself.
-    Arguments and result are those of :func:`cosent_loss`.
     """
     similarities, labels = _vectors(similarities=similarities, labels=labels)
     higher, lower = torch.nonzero(labels.unsqueeze(1) > labels.unsqueeze(0), as_tuple=True)
@@ -222,7 +174,6 @@ def listnet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -
     The divergence ``KL(softmax(scale · label) || softmax(scale · s))``: the cross-entropy of the
     paper less its lowest value, so that 0 is best. Any constant may be added to all similarities.
     At a scale of 5 a row with the label 4 weighs a quarter of one with a 5; at 20, a hundredth.
-    Arguments are those of :func:`cosent_loss`.
     """
     similarities, labels = _vectors(similarities=similarities, labels=labels)
     predicted = torch.log_softmax(scale * similarities, dim=0)
@@ -244,19 +195,8 @@ def ranking_loss(
     ``softplus(-scale · (s_high - s_low - margin))`` over the rows of one id whose labels differ,
     each comparison weighted by the gap between the labels and the geometric mean of the rows'
     weights. RankNet (Burges, 2005) with a margin, on comparisons that are fair: the same texts
-    under two conditions, two pairs of texts under the same condition.
-
-    Args:
-        similarities: Predicted similarity of each row, ``(rows,)``.
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
-        ids: One or more vectors of integers, ``(rows,)``: rows with the same id in one of them are
-            compared; a negative id means none.
-        weights: How much each row counts, ``(rows,)``, above 0; all alike if None.
-        scale: Inverse temperature, above 0.
-        margin: How far apart the two are to be.
-
-    Returns:
-        The weighted mean over the comparisons, a scalar; 0 when there are none.
+    under two conditions, two pairs of texts under the same condition. Each vector of ``ids``,
+    ``(rows,)``, has an integer for each row; a negative one means none.
     """
     similarities, labels = _vectors(similarities=similarities, labels=labels)
     shares = _shares(similarities, weights)
@@ -277,13 +217,8 @@ def ranking_loss(
 def negative_weights(labels: Tensor, *, sigma: float) -> Tensor:
     """Weights α of the negatives (CCL Eq. 11).
 
-    Args:
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
-        sigma: σ in [0, 1]. The two sentences of a row with label ≥ σ are a false negative.
-
-    Returns:
-        α of sentence 1 of row i against sentence 2 of row j, ``(rows, rows)`` float32: off the
-        diagonal 1; on it 0 for a false negative, else ``1 - label`` (a hard negative).
+    α of sentence 1 of row i against sentence 2 of row j, ``(rows, rows)``, is off the diagonal 1;
+    on it 0 where the label is at least σ (a false negative), else ``1 - label`` (a hard one).
     """
     labels = labels.float()
     weights = torch.ones(len(labels), len(labels), device=labels.device)  # (rows, rows)
@@ -305,9 +240,6 @@ def bcl_loss(
         labels: Gold similarity of each row in [0, 1], ``(rows,)``.
         tau: τ, above 0; divides the cosines (the paper has 3 to 10).
         sigma: σ in [0, 1], see :func:`negative_weights`.
-
-    Returns:
-        A scalar, at least 0.
     """
     positive_logits = positives.float() / tau  # (rows,)
     weights = negative_weights(labels, sigma=sigma)  # (rows, rows)
@@ -321,14 +253,7 @@ def vector_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """``mean(1 - cos(student, teacher))`` over the inputs of a batch, the objective ``vectors``.
 
     After Reimers and Gurevych, 2020, "Making Monolingual Sentence Embeddings Multilingual", where
-    it is the squared distance.
-
-    Args:
-        student: Embeddings of the model in training, ``(inputs, dim)``.
-        teacher: The teacher's embeddings of the same inputs, ``(inputs, dim)``.
-
-    Returns:
-        A scalar in [0, 2].
+    it is the squared distance. Both embeddings are ``(inputs, dim)``.
     """
     return 1.0 - F.cosine_similarity(student.float(), teacher.float(), dim=-1).mean()
 
@@ -337,14 +262,7 @@ def relation_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """Mean squared difference of student and teacher cosines over every two inputs.
 
     Relational knowledge distillation (Park et al., 2019) with cosines: the two may have different
-    dimensions, and no projection is needed.
-
-    Args:
-        student: Embeddings of the model in training, ``(inputs, dim)``.
-        teacher: The teacher's embeddings of the same inputs, ``(inputs, its dim)``.
-
-    Returns:
-        A scalar in [0, 4]; 0 for one input.
+    dimensions, and no projection is needed. It is 0 for one input.
     """
     gaps = _cosines(student) - _cosines(teacher)  # (inputs, inputs), 0 on the diagonal
     pairs = len(student) * (len(student) - 1)

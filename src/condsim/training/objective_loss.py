@@ -18,7 +18,6 @@ from sentence_transformers.sentence_transformer.losses import TripletLoss
 from sentence_transformers.util import batch_to_device
 from torch import Tensor, nn
 
-from condsim.errors import InputError
 from condsim.training.losses import high_low_pairs, tolerant_labels
 from condsim.training.objectives import OBJECTIVES, LossOptions
 
@@ -45,15 +44,10 @@ def similarity_values(
     options: LossOptions,
     weights: Tensor | None = None,
 ) -> dict[str, Any]:
-    """Collect the values that objectives on similarities take.
+    """Collect the values that objectives on the similarities of rows take.
 
-    Args:
-        similarities: Predicted similarity of each row, ``(rows,)``.
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
-        ids: Sentence pair of each row and, if there are any, lists that it is ranked in; each
-            ``(rows,)``, negative where there is none.
-        options: Options of the objectives.
-        weights: Weight of each row, ``(rows,)``; None where all count equally.
+    The first ``ids`` are those of the sentence pairs, others those of lists that rows are ranked
+    in; each is ``(rows,)``, negative where there is none.
     """
     high, low = high_low_pairs(labels, ids[0], ties=options.ties == "kept")
     return {
@@ -152,14 +146,7 @@ class ObjectiveLoss(WeightedLoss):
     projection head with C-MSE. The batch is that of one process and one step: neither gradient
     accumulation nor more processes add pairs, or negatives of BCL.
 
-    Inputs:
-        | columns                          | labels            |
-        |----------------------------------|-------------------|
-        | two of conditional sentences     | gold, or gold, id |
-
     Example:
-        >>> ObjectiveLoss(model, {"mse": 1.0, "correlation": 0.5})  # doctest: +SKIP
-
         The loss of CCL (Eq. 3):
 
         >>> weights = {"w-acl": 1.0, "bcl": 1.0, "mse": 1.0, "c-mse": 1.0}
@@ -214,10 +201,7 @@ def _projected_values(projections: Sequence[Tensor]) -> dict[str, Tensor]:
 
 def embedding_dimension(model: SentenceTransformer) -> int:
     """Dimension of an encoder, which an objective with its own weights needs."""
-    dimension = model.get_embedding_dimension()
-    if dimension is None:
-        raise InputError("The objective needs an encoder that knows its embedding dimension.")
-    return int(dimension)
+    return int(model.get_embedding_dimension() or 0)
 
 
 def _embed_in_sub_batches(model: nn.Module, columns: Sequence[dict[str, Any]]) -> Sequence[Tensor]:
@@ -248,14 +232,10 @@ class MixedLoss(nn.Module):
     recipe's objective, those of a source with its own objective, or the inputs of a source
     with a teacher's vectors.
 
-    Inputs:
-        | columns                                       | labels                                 |
-        |-----------------------------------------------|----------------------------------------|
-        | sub-batches of distinct conditional sentences | for each part in the batch, its tensors |
-
-    The tensors of a part with labels are ``first`` and ``second`` (rows of the inputs, counted over
-    all sub-batches), ``gold``, ``pair_ids``, ``list_ids`` and ``weights``, each ``(rows,)``; those
-    of a part with vectors are ``inputs``, ``(m,)``, and ``vectors``, ``(m, teacher's dim)``.
+    The columns are sub-batches of distinct inputs, the labels the tensors of each part. Those
+    of a part with labels are ``first`` and ``second`` (rows of the inputs, counted over all
+    sub-batches), ``gold``, ``pair_ids``, ``list_ids`` and ``weights``, each ``(rows,)``; those of a
+    part with vectors are ``inputs``, ``(m,)``, and ``vectors``, ``(m, teacher's dim)``.
     """
 
     def __init__(
@@ -308,11 +288,6 @@ class CrossEncoderLoss(WeightedLoss):
 
     The score is taken as the similarity in [0, 1], without an activation. ``classification`` takes
     a logit for each label instead, by itself.
-
-    Inputs:
-        | columns                          | labels            |
-        |----------------------------------|-------------------|
-        | text, or the two texts of a pair | gold, or gold, id |
     """
 
     def forward(

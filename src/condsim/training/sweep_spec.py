@@ -126,7 +126,7 @@ class SweepSpec:
         The recipe is given without defaults, so that a new key changes nothing.
         """
         return {
-            "recipe": {**self.base.model_dump(exclude_defaults=True)},
+            "recipe": self.base.model_dump(exclude_defaults=True),
             "space": {key: {p.kind: list(p.ends)} for key, p in self.space.items()},
             "sampler": self.sampler,
             "trials": self.trials,
@@ -180,10 +180,11 @@ def _build_spec(file: _SweepFile) -> SweepSpec:
     ]
     base = load_recipe(Path(file.recipe), overrides=overrides)
     space = {key: _parameter(key, value) for key, value in file.space.items()}
+    _check_values(base, space)
     spec = SweepSpec(
         name=file.name,
         base=base,
-        space=_typed(base, space),
+        space=space,
         sampler=file.sampler,
         trials=_trials(file, space),
         seed=file.seed,
@@ -240,21 +241,14 @@ def _parameter(key: str, value: object) -> Parameter:
     return Parameter(kind, tuple(ends) if is_integer else tuple(map(float, ends)))
 
 
-def _typed(base: Recipe, space: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Make a recipe with each value, which gives the value its type."""
+def _check_values(base: Recipe, space: Mapping[str, Parameter]) -> None:
+    """Check each value, with the first ones of other keys, and that none occurs twice."""
     first = {key: parameter.ends[0] for key, parameter in space.items()}
-    typed: dict[str, Parameter] = {}
     for key, parameter in space.items():
-        head, _, part = key.partition(".")
-        ends = []
         for value in parameter.ends:
-            end = getattr(_recipe(base, {**first, key: value}), head)
-            ends.append(end[part] if part else end)
-        typed[key] = Parameter(parameter.kind, tuple(ends))
-        labels = typed[key].labels
-        if len(set(labels)) < len(labels):
-            raise InputError(f"'space': '{key}' has a value twice: {', '.join(labels)}.")
-    return typed
+            _recipe(base, {**first, key: value})
+        if len(set(parameter.labels)) < len(parameter.labels):
+            raise InputError(f"'space': '{key}' has a value twice: {', '.join(parameter.labels)}.")
 
 
 def _recipe(base: Recipe, point: Point) -> Recipe:

@@ -46,12 +46,7 @@ from condsim.model.builders import build_bi_encoder, build_cross_encoder, separa
 from condsim.model.torch import CrossEncoderScorer, EncoderScorer
 from condsim.model.tri_encoder import build_tri_encoder
 from condsim.training.batches import ITEM, PairBatchSampler, SourceBatchSampler, SourceCollator
-from condsim.training.callbacks import (
-    CheckpointCallback,
-    LossStateCallback,
-    ProgressCallback,
-    loss_state,
-)
+from condsim.training.callbacks import CheckpointCallback, ProgressCallback
 from condsim.training.data import (
     DevData,
     TrainingData,
@@ -172,12 +167,10 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     precision = _precision(backbone, recipe, output / HISTORY)
     feed = _feed(model, recipe, train)
     evaluator = DevEvaluator(dev, recipe)
-    checkpoints = CheckpointCallback(recipe.checkpoint_steps)
+    checkpoints = CheckpointCallback(feed.loss, steps=recipe.checkpoint_steps)
     callbacks: list[TrainerCallback] = [checkpoints, ProgressCallback()]
     if recipe.patience is not None:
         callbacks.append(EarlyStoppingCallback(recipe.patience))
-    if loss_state(feed.loss):
-        callbacks.append(LossStateCallback(feed.loss))
     arguments = {
         **_arguments(recipe),
         "output_dir": str(output / CHECKPOINTS),
