@@ -11,7 +11,6 @@ import torch
 from sentence_transformers import CrossEncoder, SentenceTransformer
 
 import condsim
-from condsim.cli.main import run
 from condsim.data.csts import load_csts
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.report import Report
@@ -169,7 +168,7 @@ def test_fit_train_rows_below_every_pair_says_so(tmp_path, tiny_recipe):
     rows = [f"The man runs.,A dog sits.,the color {number},{1 + number % 5}" for number in range(6)]
     (tmp_path / "train.csv").write_text("sentence1,sentence2,condition,label\n" + "\n".join(rows))
     recipe = tiny_recipe.replaced(train=str(tmp_path / "train.csv"), train_rows=4)
-    with pytest.raises(InputError, match=r"'train_rows' is 4.* more rows: 6"):
+    with pytest.raises(InputError, match=r"'train_rows' is 4.* has more rows"):
         fit(recipe, tmp_path / "run")
 
 
@@ -279,13 +278,6 @@ def test_fit_same_seed_gives_same_weights_other_seed_differs(tmp_path, tiny_reci
     assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b") != weights_of(tmp_path / "c")
 
 
-def test_fit_resume_finished_run_raises(tmp_path, tiny_recipe):
-    recipe = tiny_recipe.replaced(epochs=1)
-    fit(recipe, tmp_path / "run")
-    with pytest.raises(InputError, match="is finished"):
-        fit(recipe, tmp_path / "run", resume=True)
-
-
 @pytest.mark.slow
 def test_train_command_two_processes_write_one_folder(tmp_path, tiny_recipe, two_processes):
     recipe = tiny_recipe.replaced(objective={**tiny_recipe.objective, **CCL})
@@ -309,13 +301,3 @@ def test_close_process_group_leaves_none_of_its_threads(tmp_path):
     del circle, layers
     close_process_group()
     assert not [name for name in threads() if "gloo" in name]
-
-
-def test_train_command_bad_recipe_is_one_line_and_status_2(tmp_path, capsys):
-    (tmp_path / "r.yaml").write_text("name: a\ntrain: t.csv\ndev: d.csv\nepoch: 3\n")
-    with pytest.raises(SystemExit) as stopped:
-        run(["train", str(tmp_path / "r.yaml"), "--output", str(tmp_path / "out")])
-    assert stopped.value.code == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "Unknown recipe key 'epoch'" in error

@@ -200,7 +200,7 @@ def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes, two_pr
 @pytest.mark.parametrize("objective", ["softmax", "triplet"])
 def test_sample_rows_smaller_draw_is_a_part_of_a_larger_draw(recipes, objective):
     recipe = recipes[objective]
-    train = load_train(recipe.train, recipe.train_kind)
+    train = load_train(recipe)
     drawn = [sample_rows(train, rows) for rows in (10, 20, 1000)]
     assert [len(rows) for rows in drawn] == [10, 20, len(train)]
     first = [rows.premises if objective == "softmax" else rows.anchors for rows in drawn]
