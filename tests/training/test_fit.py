@@ -1,7 +1,6 @@
 import json
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -84,23 +83,10 @@ def test_fit_card_names_data_recipe_scores_and_quotes_no_row(tmp_path, tiny_reci
             assert sentence not in path.read_text()
 
 
-def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe, weights_of, train_apart):
+def test_fit_killed_and_resumed_ends_bit_equal(tiny_recipe, check_killed_and_resumed):
     recipe = tiny_recipe.replaced(epochs=10, checkpoint_steps=5, dropout=0.1)
-    save_recipe(recipe, tmp_path / "recipe.yaml")
-    assert train_apart(tmp_path / "recipe.yaml", tmp_path / "whole").wait() == 0
-    run = tmp_path / "killed"
-    process = train_apart(tmp_path / "recipe.yaml", run)
     # 9 batches an epoch: checkpoints 5, 9, 10, 15 ...; kill in the middle of the second epoch
-    deadline = time.monotonic() + 120
-    while not any((run / "checkpoints").glob("checkpoint-1[05]/trainer_state.json")):
-        assert time.monotonic() < deadline, "no checkpoint was written"
-        assert process.poll() is None, "the run ended before it could be killed"
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (run / "report.json").exists()
-    assert train_apart(tmp_path / "recipe.yaml", run, "--resume").wait() == 0
-    assert weights_of(run) == weights_of(tmp_path / "whole")
+    check_killed_and_resumed(recipe, "checkpoint-1[05]")
 
 
 @pytest.mark.parametrize("objective", [{"mse": 1.0, "quad": 0.5}, CCL])

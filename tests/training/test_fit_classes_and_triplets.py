@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import time
 from itertools import product
 from pathlib import Path
 
@@ -152,23 +150,10 @@ def test_fit_interrupted_and_resumed_ends_bit_equal(
 
 
 @pytest.mark.slow
-def test_fit_softmax_killed_and_resumed_ends_bit_equal(tmp_path, recipes, weights_of, train_apart):
+def test_fit_softmax_killed_and_resumed_ends_bit_equal(recipes, check_killed_and_resumed):
     recipe = recipes["softmax"].replaced(epochs=10, checkpoint_steps=5, dropout=0.1)
-    save_recipe(recipe, tmp_path / "recipe.yaml")
-    assert train_apart(tmp_path / "recipe.yaml", tmp_path / "whole").wait() == 0
-    run = tmp_path / "killed"
-    process = train_apart(tmp_path / "recipe.yaml", run)
     # 8 batches an epoch: checkpoints 5, 8, 10, 15 ...; kill in the middle of the second epoch
-    deadline = time.monotonic() + 120
-    while not any((run / "checkpoints").glob("checkpoint-1[05]/trainer_state.json")):
-        assert time.monotonic() < deadline, "no checkpoint was written"
-        assert process.poll() is None, "the run ended before it could be killed"
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (run / "report.json").exists()
-    assert train_apart(tmp_path / "recipe.yaml", run, "--resume").wait() == 0
-    assert weights_of(run) == weights_of(tmp_path / "whole")
+    check_killed_and_resumed(recipe, "checkpoint-1[05]")
 
 
 @pytest.mark.slow

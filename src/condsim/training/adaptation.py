@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 from pydantic import Field
@@ -29,7 +29,7 @@ from condsim.model.backbone import without_progress_bars
 from condsim.model.builders import build_bi_encoder
 from condsim.model.calibration import fit_calibration
 from condsim.model.embedding import EmbeddingScorer
-from condsim.model.onnx import OnnxScorer
+from condsim.model.onnx import MODEL_FILE, OnnxScorer
 from condsim.model.precision import uses_bfloat16
 from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
 from condsim.model.torch import EncoderScorer
@@ -51,9 +51,8 @@ from condsim.training.precision import (
     training_speeds,
 )
 from condsim.training.recipe import Recipe, Source, load_recipe
-from condsim.training.restore import exported_folder, restore_onnx
+from condsim.training.restore import restore_onnx
 from condsim.training.run import run_or_resume
-from condsim.types import Task
 
 OBJECTIVE = {"mse": 2.0, "correlation": 1.0, "ranking": 0.33}
 REHEARSAL_WEIGHT = 4.0
@@ -148,24 +147,6 @@ class Adaptation:
         )
         return "\n".join(lines)
 
-    def facts(self) -> dict[str, Any]:
-        """The figures as plain values, NaN as None."""
-        content = self.report.to_dict()
-        figures = {
-            when: {name: content[key]["metrics"][name] for name in FIGURES}
-            for when, key in (("before", "against"), ("after", "model"))
-        }
-        return {
-            "train_rows": self.train_rows,
-            "dev_rows": self.report.valid_rows,
-            "dev": figures,
-            "rehearsal": {
-                "rows": self.rehearsal_rows,
-                "moved": round(self.moved, 4),
-                "moved_most": round(self.moved_most, 4),
-            },
-        }
-
 
 def _mean_figure(result: ModelResult) -> float:
     """Mean of Spearman and pair accuracy; a missing one is left out."""
@@ -248,7 +229,7 @@ def adapt(
         run = _AdaptationRun(source, work, settings, files)
         run.train(target.name, train_pairs, dev_pairs)
         after = run.export(target.name, train_pairs)
-        result = run.compare(after, len(train_pairs), seconds=time.monotonic() - started)
+        result = run.compare(after, len(train_pairs), started=started)
         if not (result.helped or force):
             return result
         run.publish(target, result)
@@ -283,7 +264,7 @@ class _AdaptationRun:
             )
         self.rehearsal = load_rehearsal()
         self.before: EmbeddingScorer
-        if exported_folder(source):
+        if (source / MODEL_FILE).is_file():
             self.before = OnnxScorer(source)
         elif (kind := kind_of(source)) == "bi-encoder":
             self.before = cast(EncoderScorer, load_trained(source))
@@ -383,7 +364,8 @@ class _AdaptationRun:
         """Export in the folder ``exported``, with the scale and the head carried over."""
         output = self.work / "exported"
         shutil.rmtree(output, ignore_errors=True)
-        before, rehearsed, dev = self.before, self.rehearsal.rehearsed, self._dev()
+        before, rehearsed = self.before, self.rehearsal.rehearsed
+        dev = load_task(self.work / "dev.csv")
         samples = [*SAMPLES]
         samples += [(text, pair.condition) for pair in train_pairs for text in pair.pair][:200]
         samples += [(text, row[2]) for row in rehearsed[:100] for text in row[:2]]
@@ -409,12 +391,10 @@ class _AdaptationRun:
             _carried_head(before.head, before, after, pairs).save(output / "applicability.json")
         return OnnxScorer(output)
 
-    def _dev(self) -> Task:
-        return replace(load_task(self.work / "dev.csv"), name="rows to measure on")
-
-    def compare(self, after: OnnxScorer, train_rows: int, *, seconds: float) -> Adaptation:
+    def compare(self, after: OnnxScorer, train_rows: int, *, started: float) -> Adaptation:
         """Measure the model before and after."""
-        report = evaluate(after, self._dev(), against=self.before)
+        dev = replace(load_task(self.work / "dev.csv"), name="rows to measure on")
+        report = evaluate(after, dev, against=self.before)
         columns = tuple(zip(*self.rehearsal.measured, strict=True))
         change = np.abs(after.score(*columns) - self.before.score(*columns))
         return Adaptation(
@@ -424,7 +404,7 @@ class _AdaptationRun:
             rehearsal_rows=len(self.rehearsal.measured),
             moved=float(change.mean()),
             moved_most=float(np.quantile(change, 0.95)),
-            seconds=seconds,
+            seconds=time.monotonic() - started,
         )
 
     def publish(self, output: Path, result: Adaptation) -> None:
@@ -434,11 +414,24 @@ class _AdaptationRun:
         card = folder / "README.md"
         text = card.read_text(encoding="utf-8")
         write_text(card, f"{text}\n## Adaptation\n\n```text\n{result.to_text()}\n```\n")
+        # NaN is None in these.
+        content = result.report.to_dict()
+        figures = {
+            when: {name: content[key]["metrics"][name] for name in FIGURES}
+            for when, key in (("before", "against"), ("after", "model"))
+        }
         facts = {
             "source": {"name": self.before.name, "revision": self.revision},
             "files": {path.name: sha256_of(path) for path in self.files},
             "settings": self.settings.model_dump(),
-            **result.facts(),
+            "train_rows": result.train_rows,
+            "dev_rows": result.report.valid_rows,
+            "dev": figures,
+            "rehearsal": {
+                "rows": result.rehearsal_rows,
+                "moved": round(result.moved, 4),
+                "moved_most": round(result.moved_most, 4),
+            },
         }
         write_manifest(folder, facts, what="adapted model")
         # The folder is empty.

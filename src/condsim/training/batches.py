@@ -105,8 +105,7 @@ class SourceBatchSampler(DefaultBatchSampler):
     inputs is carried over for a unit that does not fit. An epoch continues where the one before
     stopped. The same seed and epoch give the same batches, so a run can be resumed exactly.
 
-    The arguments after ``mixture`` and ``batches`` are those that a sentence-transformers trainer
-    gives; a batch has ``batch_size`` distinct inputs on average.
+    The arguments after ``batches`` are those that a sentence-transformers trainer gives.
     """
 
     def __init__(

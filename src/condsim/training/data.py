@@ -103,10 +103,8 @@ def sample_rows(train: TrainingData, most: int | None) -> TrainingData:
 class TrainingSet:
     """Rows as a sentence-transformers trainer and `PairBatchSampler` take them.
 
-    Attributes:
-        dataset: The columns of text and label.
-        pair_ids: Sentence pair of each row, ``(n,)``; rows of one pair share a batch.
-        lengths: Characters of the longest text of each row, ``(n,)``.
+    ``pair_ids`` has the sentence pair of each row, ``(n,)``, whose rows share a batch, and
+    ``lengths`` the characters of its longest text.
     """
 
     dataset: Dataset

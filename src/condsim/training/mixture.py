@@ -49,10 +49,7 @@ class Item(NamedTuple):
 class SourceUnits:
     """Units that are drawn of a source: groups, sentence pairs, or inputs with a vector.
 
-    Attributes:
-        share: Parts of the inputs of a batch that come from here.
-        items: Items of each unit.
-        costs: Distinct inputs of each unit, ``(units,)``.
+    ``costs`` has the number of distinct inputs of each, ``(units,)``.
     """
 
     share: float
@@ -92,16 +89,9 @@ def read_mixture(
     batch_size: int,
     dimension: int | None,
 ) -> Mixture:
-    """Read the sources of a recipe and join them with its training data.
+    """Read the sources of a recipe, of which the first, ``train``, is the data that was loaded.
 
-    Args:
-        train: The training data.
-        sources: The sources, of which the first, ``train``, stands for the training data; see
-            `Recipe.mixed_sources`.
-        order: Order of condition and sentence.
-        batch_size: Distinct inputs in a batch.
-        dimension: Dimension of the encoder's embeddings, which decides the default objective of a
-            source with vectors.
+    The dimension of the encoder decides the default objective of a source with vectors.
     """
     builder = MixtureBuilder(batch_size)
     for name, source in sources.items():

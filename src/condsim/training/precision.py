@@ -23,13 +23,9 @@ logger = logging.getLogger("condsim")
 
 
 class TrainingPrecision(Settings):
-    """Number format and attention that a network is trained with.
+    """Whether a network is trained under bfloat16 autocast, and with which attention.
 
-    Attributes:
-        bfloat16: Whether it is trained under bfloat16 autocast; weights stay float32.
-        attention: Implementation of the attention, as transformers names it.
-        texts_per_second: Measured speed of a training step by format and attention, such as
-            ``bfloat16 eager``; empty where nothing was measured.
+    ``texts_per_second`` has the measured speed of a step by both, such as ``bfloat16 eager``.
     """
 
     bfloat16: bool
@@ -64,9 +60,8 @@ def fastest_training(speeds: dict[str, float]) -> str:
 def training_speeds(backbone: PreTrainedModel, attentions: Sequence[str]) -> dict[str, float]:
     """Measure training steps on a CPU; weights and random numbers stay as they are.
 
-    Returns:
-        Texts per second by number format and attention, such as ``bfloat16 eager``: the best of two
-        steps after one that warms up. ``float32`` with the first attention comes first.
+    Texts per second are those of the best of two steps after one that warms up. ``float32`` with
+    the first attention comes first.
     """
     kinds = [(kind, name) for kind in ("float32", "bfloat16") for name in dict.fromkeys(attentions)]
     was_training = backbone.training

@@ -139,15 +139,8 @@ def _percent_by_epoch(run: TrainingRun, key: str) -> list[float]:
 def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> FinishedRun | None:
     """Train by a recipe, unless the folder contains that run already.
 
-    A lock next to the folder keeps two processes from one run; it ends with its process.
-
-    Args:
-        recipe: The recipe.
-        folder: The folder of the run: new, or with this run, finished or not.
-        wait: Whether to wait where another process works on this run.
-
-    Returns:
-        The finished run; None if another process works on it and ``wait`` is off.
+    A lock next to the folder keeps two processes from one run; it ends with its process. Without
+    ``wait`` the result is None where another process works on this run.
     """
     if (run := _read_finished(recipe, folder)) is not None:
         return run

@@ -73,18 +73,6 @@ def test_objective_hand_worked_equals(
     assert value.item() == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
-def test_listnet_hand_worked_equals(table_encoder: Any, columns: Any) -> None:
-    # scale 4: golds e^4, e^2, e^1 against cosines e^4, e^2.4, e^0, each over its sum
-    gold, cosine = (4.0, 2.0, 1.0), (4.0, 2.4, 0.0)
-    log_gold, log_cosine = (math.log(sum(map(math.exp, xs))) for xs in (gold, cosine))
-    expected = sum(
-        math.exp(y - log_gold) * (y - log_gold - x + log_cosine)
-        for y, x in zip(gold, cosine, strict=True)
-    )
-    value = single(table_encoder, "listnet", scale=4.0)(columns, GOLD)
-    assert value.item() == pytest.approx(expected, rel=1e-5)
-
-
 def test_ties_kept_count_as_in_the_released_code_hand_worked() -> None:
     # Pair 0 has the labels 0.75 and 0.25 and the cosines 0.8 and 0.1; pair 1 is a tie, whose first
     # row (0.3) is the positive and whose second (0.7) the negative.
