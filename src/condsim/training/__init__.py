@@ -6,7 +6,6 @@ Recipes and sweeps can be read without the extra ``train``; the other names need
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from condsim.errors import requires_extra
 from condsim.training.recipe import Recipe, load_recipe
 from condsim.training.sweep_spec import load_sweep
 
@@ -43,7 +42,6 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401
     """Import a name that needs the extra on first use (PEP 562)."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with requires_extra("train"):
-        value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = value
     return value

@@ -12,47 +12,49 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, cast
 
-import numpy as np
-from pydantic import Field
-from sentence_transformers import SentenceTransformer
-from sklearn.linear_model import Ridge
+from condsim.errors import InputError, ModelError, requires_extra
 
-from condsim.cache import sole_process, write_manifest
-from condsim.config import Settings
-from condsim.data.load import load_task
-from condsim.errors import InputError, ModelError
-from condsim.evaluation.evaluate import evaluate
-from condsim.evaluation.report import ModelResult, Report
-from condsim.io import sha256_of, write_text
-from condsim.model.applicability import PROBE, ApplicabilityHead, features
-from condsim.model.backbone import without_progress_bars
-from condsim.model.builders import build_bi_encoder
-from condsim.model.calibration import fit_calibration
-from condsim.model.embedding import EmbeddingScorer
-from condsim.model.onnx import MODEL_FILE, OnnxScorer
-from condsim.model.precision import uses_bfloat16
-from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
-from condsim.model.torch import EncoderScorer
-from condsim.model.trained import kind_of, load_trained
-from condsim.training.adapt_rows import (
-    LabelledPair,
-    Pairs,
-    load_rehearsal,
-    read_labelled,
-    split_labelled,
-    write_labelled,
-)
-from condsim.training.export import SAMPLES, export_onnx
-from condsim.training.folder import RECIPE
-from condsim.training.precision import (
-    MEASURED_TOKENS,
-    backbone_of,
-    fastest_training,
-    training_speeds,
-)
-from condsim.training.recipe import Recipe, Source, load_recipe
-from condsim.training.restore import restore_onnx
-from condsim.training.run import run_or_resume
+with requires_extra("train"):
+    import numpy as np
+    from pydantic import Field
+    from sentence_transformers import SentenceTransformer
+    from sklearn.linear_model import Ridge
+
+    from condsim.cache import sole_process, write_manifest
+    from condsim.config import Settings
+    from condsim.data.load import load_task
+    from condsim.evaluation.evaluate import evaluate
+    from condsim.evaluation.report import ModelResult, Report
+    from condsim.io import sha256_of, write_text
+    from condsim.model.applicability import PROBE, ApplicabilityHead, features
+    from condsim.model.backbone import without_progress_bars
+    from condsim.model.builders import build_bi_encoder
+    from condsim.model.calibration import fit_calibration
+    from condsim.model.embedding import EmbeddingScorer
+    from condsim.model.onnx import MODEL_FILE, OnnxScorer
+    from condsim.model.precision import uses_bfloat16
+    from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
+    from condsim.model.torch import EncoderScorer
+    from condsim.model.trained import kind_of, load_trained
+    from condsim.training.adapt_rows import (
+        LabelledPair,
+        Pairs,
+        load_rehearsal,
+        read_labelled,
+        split_labelled,
+        write_labelled,
+    )
+    from condsim.training.export import SAMPLES, export_onnx
+    from condsim.training.folder import RECIPE
+    from condsim.training.precision import (
+        MEASURED_TOKENS,
+        backbone_of,
+        fastest_training,
+        training_speeds,
+    )
+    from condsim.training.recipe import Recipe, Source, load_recipe
+    from condsim.training.restore import restore_onnx
+    from condsim.training.run import run_or_resume
 
 OBJECTIVE = {"mse": 2.0, "correlation": 1.0, "ranking": 0.33}
 REHEARSAL_WEIGHT = 4.0

@@ -13,19 +13,21 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
+from condsim.errors import InputError, requires_extra
 
-from condsim.errors import InputError
-from condsim.evaluation.report import Report
-from condsim.io import write_text
-from condsim.model.backbone import without_progress_bars
-from condsim.model.torch import EncoderScorer
-from condsim.model.trained import load_trained
-from condsim.training.card import write_model
-from condsim.training.data import load_data
-from condsim.training.folder import HISTORY, RECIPE, REPORT, check_new
-from condsim.training.recipe import Recipe, load_recipe, save_recipe
-from condsim.training.trainer import Model, build_model
+with requires_extra("train"):
+    import torch
+
+    from condsim.evaluation.report import Report
+    from condsim.io import write_text
+    from condsim.model.backbone import without_progress_bars
+    from condsim.model.torch import EncoderScorer
+    from condsim.model.trained import load_trained
+    from condsim.training.card import write_model
+    from condsim.training.data import load_data
+    from condsim.training.folder import HISTORY, RECIPE, REPORT, check_new
+    from condsim.training.recipe import Recipe, load_recipe, save_recipe
+    from condsim.training.trainer import Model, build_model
 
 SHARED_KEYS = ("encoder", "backbone", "order", "pooling", "fusion", "rank", "dev")
 """Recipe keys in which the runs of an average must agree."""

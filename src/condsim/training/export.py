@@ -11,27 +11,29 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, cast
 
-import numpy as np
-import onnx
-import onnxruntime
-import torch
-from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Transformer
-from torch import Tensor, nn
-
 from condsim import __version__
-from condsim.data.csts import iter_csts
-from condsim.errors import InputError, ModelError, unknown_name
-from condsim.io import check_folder, replacing, write_text
-from condsim.model.backbone import without_progress_bars
-from condsim.model.conditions import card_texts, conditional_sentences
-from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE
-from condsim.model.settings import FILE_NAME, Fact, ModelSettings
-from condsim.model.trained import kind_of, load_trained
-from condsim.training.precision import backbone_of
-from condsim.training.quantize import quantize_static
-from condsim.types import FloatArray
+from condsim.errors import InputError, ModelError, requires_extra, unknown_name
+
+with requires_extra("train"):
+    import numpy as np
+    import onnx
+    import onnxruntime
+    import torch
+    from numpy.typing import NDArray
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Transformer
+    from torch import Tensor, nn
+
+    from condsim.data.csts import iter_csts
+    from condsim.io import check_folder, replacing, write_text
+    from condsim.model.backbone import without_progress_bars
+    from condsim.model.conditions import card_texts, conditional_sentences
+    from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE
+    from condsim.model.settings import FILE_NAME, Fact, ModelSettings
+    from condsim.model.trained import kind_of, load_trained
+    from condsim.training.precision import backbone_of
+    from condsim.training.quantize import quantize_static
+    from condsim.types import FloatArray
 
 # Rows of a file that samples are taken from; more change the measured ranges little.
 SAMPLED_ROWS = 256

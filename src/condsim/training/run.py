@@ -9,31 +9,34 @@ import shutil
 import time
 from pathlib import Path
 
-import torch
-from accelerate import PartialState
+from condsim.errors import requires_extra
 
-from condsim.cache import locked
-from condsim.io import write_text
-from condsim.model.backbone import without_progress_bars
-from condsim.training.callbacks import LOSS_STATE, load_loss_state, loss_state
-from condsim.training.card import write_model
-from condsim.training.data import DevData, TrainingData, file_revisions, load_data, sample_rows
-from condsim.training.folder import (
-    CHECKPOINTS,
-    HISTORY,
-    RECIPE,
-    REPORT,
-    FinishedRun,
-    begin_run,
-    check_new,
-    check_resumable,
-    check_same,
-    finished_run,
-    last_checkpoint,
-    writing_checkpoints,
-)
-from condsim.training.recipe import Recipe, load_recipe
-from condsim.training.trainer import TrainingRun, build_run
+with requires_extra("train"):
+    import torch
+    from accelerate import PartialState
+
+    from condsim.cache import locked
+    from condsim.io import write_text
+    from condsim.model.backbone import without_progress_bars
+    from condsim.training.callbacks import LOSS_STATE, load_loss_state, loss_state
+    from condsim.training.card import write_model
+    from condsim.training.data import DevData, TrainingData, file_revisions, load_data, sample_rows
+    from condsim.training.folder import (
+        CHECKPOINTS,
+        HISTORY,
+        RECIPE,
+        REPORT,
+        FinishedRun,
+        begin_run,
+        check_new,
+        check_resumable,
+        check_same,
+        finished_run,
+        last_checkpoint,
+        writing_checkpoints,
+    )
+    from condsim.training.recipe import Recipe, load_recipe
+    from condsim.training.trainer import TrainingRun, build_run
 
 logger = logging.getLogger("condsim")
 

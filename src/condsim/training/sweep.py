@@ -11,29 +11,31 @@ import logging
 from pathlib import Path
 from typing import Any, cast
 
-import optuna
-from optuna.trial import TrialState
+from condsim.errors import InputError, ModelError, requires_extra
 
-from condsim.cache import locked
-from condsim.data.load import load_task
-from condsim.errors import InputError, ModelError
-from condsim.evaluation.evaluate import evaluate
-from condsim.io import check_folder, replacing, write_text
-from condsim.model.trained import load_trained
-from condsim.training.card import baselines_for
-from condsim.training.data import file_revisions, load_dev, load_train
-from condsim.training.folder import FinishedRun
-from condsim.training.recipe import save_recipe
-from condsim.training.run import run_or_resume
-from condsim.training.sweep_result import (
-    Correlations,
-    HeldOut,
-    SweepResult,
-    TrialResult,
-    seed_results,
-    sweep_markdown,
-)
-from condsim.training.sweep_spec import Point, SweepSpec, point_name, point_text, value_text
+with requires_extra("train"):
+    import optuna
+    from optuna.trial import TrialState
+
+    from condsim.cache import locked
+    from condsim.data.load import load_task
+    from condsim.evaluation.evaluate import evaluate
+    from condsim.io import check_folder, replacing, write_text
+    from condsim.model.trained import load_trained
+    from condsim.training.card import baselines_for
+    from condsim.training.data import file_revisions, load_dev, load_train
+    from condsim.training.folder import FinishedRun
+    from condsim.training.recipe import save_recipe
+    from condsim.training.run import run_or_resume
+    from condsim.training.sweep_result import (
+        Correlations,
+        HeldOut,
+        SweepResult,
+        TrialResult,
+        seed_results,
+        sweep_markdown,
+    )
+    from condsim.training.sweep_spec import Point, SweepSpec, point_name, point_text, value_text
 
 INPUTS = "inputs.json"
 RESULT = "sweep.json"

@@ -117,8 +117,20 @@ class SweepSpec:
         ]
 
     def recipe_for(self, point: Point, *, seed: int | None = None) -> Recipe:
-        """Recipe of a point; InputError if its values do not go together."""
-        return _changed_recipe(self.base, point if seed is None else {**point, "seed": seed})
+        """Recipe of a point; a dotted key changes one weight of all.
+
+        Raises:
+            InputError: If the values of the point do not go together.
+        """
+        changes: dict[str, Any] = {} if seed is None else {"seed": seed}
+        for key, value in point.items():
+            head, _, part = key.partition(".")
+            weights = changes.get(head, getattr(self.base, head))
+            changes[head] = {**weights, part: value} if part else value
+        try:
+            return self.base.replaced(**changes)
+        except InputError as error:
+            raise InputError(f"'space': no recipe with {point_text(point)}: {error}") from error
 
     def search(self) -> dict[str, Any]:
         """Plain values that decide the trials.
@@ -180,7 +192,6 @@ def _build_spec(file: _SweepFile) -> SweepSpec:
     ]
     base = load_recipe(Path(file.recipe), overrides=overrides)
     space = {key: _parameter(key, value) for key, value in file.space.items()}
-    _check_values(base, space)
     spec = SweepSpec(
         name=file.name,
         base=base,
@@ -191,8 +202,15 @@ def _build_spec(file: _SweepFile) -> SweepSpec:
         seeds=_seeds(file.seeds, base.seed),
         test=file.test,
     )
+    # Each value with the first ones of other keys, then the points that are known in advance.
+    first = {key: parameter.ends[0] for key, parameter in space.items()}
+    for key, parameter in space.items():
+        for value in parameter.ends:
+            spec.recipe_for({**first, key: value})
+        if len(set(parameter.labels)) < len(parameter.labels):
+            raise InputError(f"'space': '{key}' has a value twice: {', '.join(parameter.labels)}.")
     for point in spec.planned() or ():
-        _recipe(base, point)
+        spec.recipe_for(point)
     return spec
 
 
@@ -239,33 +257,6 @@ def _parameter(key: str, value: object) -> Parameter:
     if kind == "log_uniform" and ends[0] <= 0:
         raise InputError(f"'space': '{key}' must be above 0 for log_uniform; got {ends}.")
     return Parameter(kind, tuple(ends) if is_integer else tuple(map(float, ends)))
-
-
-def _check_values(base: Recipe, space: Mapping[str, Parameter]) -> None:
-    """Check each value, with the first ones of other keys, and that none occurs twice."""
-    first = {key: parameter.ends[0] for key, parameter in space.items()}
-    for key, parameter in space.items():
-        for value in parameter.ends:
-            _recipe(base, {**first, key: value})
-        if len(set(parameter.labels)) < len(parameter.labels):
-            raise InputError(f"'space': '{key}' has a value twice: {', '.join(parameter.labels)}.")
-
-
-def _recipe(base: Recipe, point: Point) -> Recipe:
-    """Recipe of a point; the error names the point."""
-    try:
-        return _changed_recipe(base, point)
-    except InputError as error:
-        raise InputError(f"'space': no recipe with {point_text(point)}: {error}") from error
-
-
-def _changed_recipe(base: Recipe, point: Point) -> Recipe:
-    """Change values of a recipe; a dotted key changes one weight of all."""
-    changes: dict[str, Any] = {}
-    for key, value in point.items():
-        head, _, part = key.partition(".")
-        changes[head] = {**changes.get(head, getattr(base, head)), part: value} if part else value
-    return base.replaced(**changes)
 
 
 def _trials(file: _SweepFile, space: Mapping[str, Parameter]) -> int:
