@@ -109,7 +109,7 @@ def _logistic(values: Float64Array, applies: BoolArray, *, strength: float) -> L
     return Linear(np.asarray(model.coef_[0], np.float64), float(model.intercept_[0]))
 
 
-class _Fit:
+class _HeadFit:
     """Fits on the features of rows, with and without extra rows."""
 
     def __init__(
@@ -186,7 +186,7 @@ def fit_head(
     Raises:
         InputError: If rows are too few or all of one kind, or ``strength`` is not above 0.
     """
-    fit = _Fit(scorer, rows, extra, strength=strength, seed=seed)
+    fit = _HeadFit(scorer, rows, extra, strength=strength, seed=seed)
     scale = fit.calibrated(fit.logits(fit.extra))
     slope = float(scale.weights[0])
     fitted = fit_linear(fit.values, fit.applies, extra=fit.extra, strength=strength)
@@ -250,7 +250,7 @@ def measure_applicability(
     Arguments and errors are those of `fit_head`; the bootstrap draws ``resamples`` samples. The
     sentences of ``extra`` must not be in ``rows``.
     """
-    fit = _Fit(scorer, rows, extra, strength=strength, seed=seed)
+    fit = _HeadFit(scorer, rows, extra, strength=strength, seed=seed)
     applies = fit.applies
     # Pairs are the same in either order.
     numbers: dict[frozenset[str], int] = {}

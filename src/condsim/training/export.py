@@ -136,7 +136,7 @@ def export_onnx(
     for start in range(0, len(pairs), SAMPLES_PER_BATCH):
         features = model.preprocess(pairs[start : start + SAMPLES_PER_BATCH])
         batches.append({key: features[key].numpy() for key in input_names})
-    cosines = _cosines(graph, batches, expected)
+    cosines = _embedding_cosines(graph, batches, expected)
     # The negation also catches NaN.
     if not cosines.min() >= MIN_TRACED_COSINE:
         raise ModelError(
@@ -145,7 +145,7 @@ def export_onnx(
         )
     if quantize is not None:
         graph = quantize_static(graph, batches)
-        cosines = _cosines(graph, batches, expected)
+        cosines = _embedding_cosines(graph, batches, expected)
     weights = sum(parameter.numel() for parameter in model.parameters())
     own_facts = {"parameters": weights, "precision": quantize or "float32"}
     settings = replace(
@@ -208,7 +208,7 @@ def _load_bi_encoder(source: Path) -> SentenceTransformer:
     return model.float().eval()
 
 
-def _cosines(
+def _embedding_cosines(
     graph: onnx.ModelProto, batches: Iterable[dict[str, NDArray[np.int64]]], expected: FloatArray
 ) -> FloatArray:
     """Compute the cosines between the graph's embeddings and the model's, ``(samples,)``."""

@@ -33,7 +33,7 @@ def mse_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None
     counts, all alike if None; ``(rows,)`` each. Other losses on rows take the same.
     """
     similarities, labels = _vectors(similarities=similarities, labels=labels)
-    return _weighted_mean((similarities - labels).square(), _shares(similarities, weights))
+    return _weighted_mean((similarities - labels).square(), _row_shares(similarities, weights))
 
 
 def classification_loss(logits: Tensor, labels: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ def correlation_loss(similarities: Tensor, labels: Tensor, weights: Tensor | Non
     gradient 0.
     """
     similarities, labels = _vectors(similarities=similarities, labels=labels)
-    shares = _shares(similarities, weights)
+    shares = _row_shares(similarities, weights)
     x = _centred(similarities, shares)
     y = _centred(labels, shares)
     variance_x = _weighted_mean(x.square(), shares)
@@ -199,7 +199,7 @@ def ranking_loss(
     ``(rows,)``, has an integer for each row; a negative one means none.
     """
     similarities, labels = _vectors(similarities=similarities, labels=labels)
-    shares = _shares(similarities, weights)
+    shares = _row_shares(similarities, weights)
     pairs = [high_low_pairs(labels, group_ids) for group_ids in ids]
     high = torch.cat([rows for rows, _ in pairs])  # (comparisons,)
     low = torch.cat([rows for _, rows in pairs])  # (comparisons,)
@@ -297,7 +297,7 @@ def _weighted_mean(values: Tensor, shares: Tensor | None) -> Tensor:
     return values.mean() if shares is None else (shares * values).sum()
 
 
-def _shares(similarities: Tensor, weights: Tensor | None) -> Tensor | None:
+def _row_shares(similarities: Tensor, weights: Tensor | None) -> Tensor | None:
     """Weights of rows, scaled to a sum of 1."""
     if weights is None:
         return None

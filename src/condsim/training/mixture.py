@@ -28,7 +28,7 @@ NO_ID = -1
 Weights = Mapping[str, float]
 
 
-class Item(NamedTuple):
+class MixtureItem(NamedTuple):
     """A row of two inputs and a label, or an input with a teacher's vector.
 
     ``first`` and ``second`` are numbers of inputs, equal for one with a vector; ``parts`` is the
@@ -63,7 +63,7 @@ class Mixture:
 
     Attributes:
         inputs: Distinct inputs as the encoder takes them: a sentence, or one with its condition.
-        columns: Values of all items by the fields of `Item`, ``(items,)`` each.
+        columns: Values of all items by the fields of `MixtureItem`, ``(items,)`` each.
         units: Units by source; ``train`` is the first.
         parts: Weight of each objective, by part.
         vectors: Embeddings of a teacher, by part, ``(inputs of the part, its dimension)``.
@@ -103,7 +103,7 @@ def read_mixture(
             tasks = [load_task(file, require_labels=True) for file in source.files]
         builder.add_rows(name, source, tasks)
     columns: dict[str, NDArray[Any]] = {}
-    for name, values in zip(Item._fields, zip(*builder.items, strict=True), strict=True):
+    for name, values in zip(MixtureItem._fields, zip(*builder.items, strict=True), strict=True):
         columns[name] = np.array(values, np.float32 if name in ("gold", "weights") else np.int64)
     inputs: list[str | list[str]] = []
     for condition, sentence in builder.inputs:
@@ -123,7 +123,7 @@ class MixtureBuilder:
         """Start a mixture without items."""
         self.batch_size = batch_size
         self.inputs: dict[tuple[str | None, str], int] = {}
-        self.items: list[Item] = []
+        self.items: list[MixtureItem] = []
         self.ids: dict[Hashable, int] = {}
         self.units: dict[str, SourceUnits] = {}
         self.parts: dict[str, Weights] = {}
@@ -135,8 +135,10 @@ class MixtureBuilder:
         objective = source.objective
         if objective is None and any(task.conditions is None for task in tasks):
             weights = self.parts["train"]
-            kept = {term: weights[term] for term in ("mse", "correlation") if term in weights}
-            objective = kept or {"mse": 1.0}
+            plain_terms = {
+                term: weights[term] for term in ("mse", "correlation") if term in weights
+            }
+            objective = plain_terms or {"mse": 1.0}
         part, weight = self._part("train", None), source.weight
         if objective is not None:
             part, weight = self._part(name, objective, weight=weight), 1.0
@@ -201,7 +203,7 @@ class MixtureBuilder:
 
     def _item(self, first: int, second: int, part: int, **values: Any) -> int:  # noqa: ANN401
         """Add an item and return its number."""
-        self.items.append(Item(first, second, part, **values))
+        self.items.append(MixtureItem(first, second, part, **values))
         return len(self.items) - 1
 
     def _part(self, name: str, objective: Weights | None, *, weight: float = 1.0) -> int:

@@ -23,7 +23,7 @@ logger = logging.getLogger("condsim")
 
 
 class TrainingPrecision(Settings):
-    """Whether a network is trained under bfloat16 autocast, and with which attention.
+    """Number format (bfloat16 autocast or float32) and attention of a training.
 
     ``texts_per_second`` has the measured speed of a step by both, such as ``bfloat16 eager``.
     """
