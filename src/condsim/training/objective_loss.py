@@ -7,7 +7,6 @@ functions of `OBJECTIVES` to them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -133,10 +132,6 @@ class WeightedLoss(nn.Module):
         self.model = model
         self.weights = {name: float(weight) for name, weight in weights.items() if weight}
         self.options = options or LossOptions()
-
-    def get_config_dict(self) -> dict[str, Any]:
-        """Settings shown on the model card."""
-        return {"weights": self.weights, **asdict(self.options)}
 
 
 class ObjectiveLoss(WeightedLoss):
@@ -277,10 +272,6 @@ class MixedLoss(nn.Module):
             weighted = weighted_terms(values, self.parts[name], self.options)
             terms |= {f"{prefix}{term}": value for term, value in weighted.items()}
         return terms
-
-    def get_config_dict(self) -> dict[str, Any]:
-        """Settings shown on the model card."""
-        return {"parts": self.parts, **asdict(self.options)}
 
 
 class CrossEncoderLoss(WeightedLoss):

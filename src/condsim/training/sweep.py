@@ -10,12 +10,14 @@ import json
 import logging
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote
 
 from condsim.errors import InputError, ModelError, requires_extra
 
 with requires_extra("train"):
     import optuna
     from optuna.trial import TrialState
+    from sqlalchemy.exc import SQLAlchemyError
 
     from condsim.cache import locked
     from condsim.data.load import load_task
@@ -213,7 +215,7 @@ def _study(
     output: Path,
     *,
     sampler: optuna.samplers.BaseSampler | None = None,
-    storage: str | None = None,
+    storage: optuna.storages.RDBStorage | None = None,
 ) -> optuna.Study:
     """Make an Optuna study of the trials that are done."""
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
@@ -306,8 +308,13 @@ def _write_result(spec: SweepSpec, result: SweepResult, output: Path) -> SweepRe
             held_out.to_json(output / HELD_OUT)
         result = result.replaced(held_out=held_out)
     with replacing(output / STUDY) as partial:
-        study = _study(spec, output, storage=f"sqlite:///{partial}")
-        study._storage.remove_session()
+        try:
+            storage = optuna.storages.RDBStorage(f"sqlite:///{quote(str(partial))}")
+            _study(spec, output, storage=storage)
+        except SQLAlchemyError as error:
+            raise InputError(f"{output / STUDY} cannot be written: {error.args[0]}.") from error
+        storage.remove_session()
+        storage.engine.dispose()
     save_recipe(result.recipe, output / BEST)
     write_text(output / TABLE, sweep_markdown(result))
     result.to_json(output / RESULT)
