@@ -90,8 +90,10 @@ def sample_rows(train: TrainingData, most: int | None) -> TrainingData:
     rows = train.labelled() if isinstance(train, Task) else train
     if most is None or most >= len(rows):
         return rows
-    pair_ids = pair_rows(rows).pair_ids if isinstance(rows, Task) else np.arange(len(rows))
-    chosen = sample_units(np.bincount(pair_ids), most)
+    pair_ids = np.arange(len(rows), dtype=np.int64)
+    if isinstance(rows, Task):
+        pair_ids = pair_rows(rows).pair_ids
+    chosen = sample_units(np.bincount(pair_ids).astype(np.int64), most)
     if not len(chosen):
         raise InputError(
             f"Recipe key 'train_rows' is {most}, and the first pair of {rows.name} has more rows."

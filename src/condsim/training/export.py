@@ -147,7 +147,7 @@ def export_onnx(
         graph = quantize_static(graph, batches)
         cosines = _embedding_cosines(graph, batches, expected)
     weights = sum(parameter.numel() for parameter in model.parameters())
-    own_facts = {"parameters": weights, "precision": quantize or "float32"}
+    own_facts: dict[str, Fact] = {"parameters": weights, "precision": quantize or "float32"}
     settings = replace(
         settings,
         name=name,

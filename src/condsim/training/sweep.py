@@ -180,7 +180,9 @@ def _run_trial(spec: SweepSpec, output: Path, number: int) -> None:
         write_text(path, json.dumps({"parameters": point}))
     folder = f"{TRIALS}/{point_name(point)}"
     logger.info("trial %d: %s", number + 1, point_text(point))
-    dev, seconds, error = Correlations(spearman=None, pearson=None), None, None
+    dev = Correlations(spearman=None, pearson=None)
+    seconds: float | None = None
+    error: str | None = None
     try:
         try:
             recipe = spec.recipe_for(point)

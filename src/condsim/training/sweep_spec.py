@@ -236,7 +236,8 @@ def _check_keys(file: _SweepFile) -> None:
 
 def _parameter(key: str, value: object) -> Parameter:
     """Read the values or the range of a key of ``space``."""
-    kind, ends = "", None
+    kind: Any = ""
+    ends: Any = None
     if isinstance(value, dict) and len(value) == 1:
         [(kind, ends)] = value.items()
     if kind not in KINDS or not isinstance(ends, list) or not ends:
