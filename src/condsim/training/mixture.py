@@ -229,7 +229,8 @@ class MixtureBuilder:
             pair = task.sentences1[row], task.sentences2[row]
             has_list = criterion is not None
             item = self._item(
-                *(self._input(condition, sentence) for sentence in pair),
+                self._input(condition, pair[0]),
+                self._input(condition, pair[1]),
                 part,
                 gold=float(task.gold[row]),
                 weights=weight * (counts[side] ** -balance if has_list else 1.0),

@@ -252,7 +252,8 @@ def _distributions(spec: SweepSpec) -> dict[str, optuna.distributions.BaseDistri
             distributions[key] = optuna.distributions.IntDistribution(*parameter.ends)
         else:
             is_log = parameter.kind == "log_uniform"
-            distributions[key] = optuna.distributions.FloatDistribution(*parameter.ends, log=is_log)
+            low, high = parameter.ends
+            distributions[key] = optuna.distributions.FloatDistribution(low, high, log=is_log)
     return distributions
 
 
