@@ -15,7 +15,7 @@ from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.console import Progress
-    from condsim.training.adapt import Adaptation, AdaptSettings
+    from condsim.training.adaptation import Adaptation, AdaptSettings
 
 
 def adapt(
@@ -78,7 +78,7 @@ def adapt(
     """
     require("sentence_transformers", extra="train")
     from condsim.data.files import column_names
-    from condsim.training.adapt import AdaptSettings, adapt as adapt_model
+    from condsim.training.adaptation import AdaptSettings, adapt as adapt_model
 
     given: dict[str, Any] = {
         "epochs": epochs,
