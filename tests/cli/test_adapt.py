@@ -19,7 +19,7 @@ from condsim.console import silent
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.report import ModelResult, Report
-from condsim.training.adapt import Adaptation, AdaptSettings
+from condsim.training.adaptation import Adaptation, AdaptSettings
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(adapt)

@@ -20,7 +20,7 @@ from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.console import Progress
-    from condsim.training.adapt import Adaptation, AdaptSettings
+    from condsim.training.adaptation import Adaptation, AdaptSettings
 
 
 def adapt(
@@ -93,7 +93,7 @@ def adapt(
     `condsim score --model model "The room was cold." "It was freezing." "the temperature"`
     """
     require("sentence_transformers", extra="train")
-    from condsim.training.adapt import AdaptSettings, adapt as adapt_model
+    from condsim.training.adaptation import AdaptSettings, adapt as adapt_model
 
     values = {
         "epochs": epochs,
