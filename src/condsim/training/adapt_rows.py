@@ -18,6 +18,7 @@ from condsim.data.rewordings import load_rewordings
 from condsim.data.row import short_repr
 from condsim.data.written import WrittenPair, iter_written
 from condsim.errors import InputError
+from condsim.io import asset
 from condsim.model.embedding import EmbeddingScorer
 from condsim.training.export import SAMPLES
 
@@ -32,7 +33,7 @@ MAX_ONE_SIDED = 10
 
 SPLIT_DRAWS = 20
 
-WRITTEN = Path(__file__).resolve().parents[1] / "assets" / "rehearsal.txt.gz"
+WRITTEN = asset("rehearsal.txt.gz").resolve()
 """750 pairs of the training split of ``data/written``, evenly spaced: a few of each domain."""
 
 # Every fifth written pair of texts is measured on.
