@@ -25,7 +25,7 @@ SMOOTHING_ALPHA = 0.75
 MIN_MAGNITUDE = 1e-4
 
 # A gathered table with more rows is an embedding that is worth quantising.
-MAX_PLAIN_TABLE_ROWS = 16
+MAX_PLAIN_TABLE_ROWS = 64
 
 # Numbers of a 4-bit table that share a scale.
 TABLE_BLOCK = 64
