@@ -1,8 +1,8 @@
 """Runs every code block of the README and the docs.
 
 The python, bash and console blocks of a page run in order, in one folder that has `examples/`,
-`recipes/`, `train.csv`, `dev.csv` and a trained model `runs/bi`. A block marked `no-run` needs
-data, hours or the Hub: its commands are parsed and its recipes read.
+`recipes/`, `train.csv`, `dev.csv` and a trained model `runs/bi`. A block below a line
+`<!-- no-run -->` needs data, hours or the Hub: its commands are parsed and its recipes read.
 """
 
 from __future__ import annotations
@@ -32,10 +32,15 @@ from condsim.training.run import fit
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
 PROJECT = Path(__file__).resolve().parents[1]
-PAGES = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted(PROJECT.glob("docs/*.md"))]
+PAGES = [
+    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted(PROJECT.glob("docs/*.md")),
+    *sorted(PROJECT.glob("papers/docs/*.md")),
+]
 NAMES = [str(page.relative_to(PROJECT)) for page in PAGES]
 
 SHELLS = ("bash", "console")
+NO_RUN = "<!-- no-run -->"
 LANGUAGES = ("python", *SHELLS, "javascript", "yaml", "text", "csv", "json")
 ADDRESS = "http://127.0.0.1:8000"  # of the server, in docs/serving.md
 
@@ -51,17 +56,18 @@ class Block(NamedTuple):
 
 
 def blocks_of(page: Path) -> Iterator[Block]:
-    fence, start, lines = "", 0, []
+    fence, start, runs, previous = "", 0, True, ""
+    lines: list[str] = []
     for number, line in enumerate(page.read_text("utf-8").splitlines(), start=1):
         if not fence and line.startswith("```"):
             fence, start, lines = line.removeprefix("```").strip() or "none", number, []
+            runs = previous != NO_RUN
         elif fence and line == "```":
-            language, _, note = fence.partition(" ")
-            assert note in ("", "no-run"), f"{page.name}:{start}: unknown note {note!r}"
-            yield Block(page, start, language, note == "", "\n".join(lines) + "\n")
+            yield Block(page, start, fence, runs, "\n".join(lines) + "\n")
             fence = ""
         elif fence:
             lines.append(line)
+        previous = line
     assert not fence, f"{page.name}:{start}: the block is not closed"
 
 
