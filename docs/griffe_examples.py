@@ -6,7 +6,6 @@ Griffe reads doctests in sections of the second name only and takes the first fo
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import griffe
 
@@ -14,7 +13,7 @@ import griffe
 class ExampleSections(griffe.Extension):
     """Rename the section of every docstring."""
 
-    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+    def on_object(self, *, obj: griffe.Object, **_: object) -> None:
         """Rename the section in the docstring of an object."""
         if obj.docstring is not None:
             text = obj.docstring.value

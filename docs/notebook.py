@@ -15,8 +15,8 @@ PAGE = ROOT / "docs" / "tutorial.md"
 NOTEBOOK = ROOT / "examples" / "tutorial.ipynb"
 SITE = "../docs/"
 FENCE = re.compile(r"(<!-- no-run -->\n)?```(\w+)\n(.*?)```\n", re.DOTALL)
-START = """This notebook is made from `docs/tutorial.md`. Run it in a clone; it writes its files into the
-folder `runs/tutorial`."""
+START = """This notebook is made from `docs/tutorial.md`. Run it in a clone; it writes into the folder
+`runs/tutorial`."""
 FOLDER = """import os
 import shutil
 
@@ -25,6 +25,8 @@ shutil.copytree(".", "../runs/tutorial/examples", dirs_exist_ok=True)
 os.chdir("../runs/tutorial")"""
 # The server of the last step would never return, so its commands stay text.
 ENDLESS = "condsim serve"
+# The default model has no such threshold: the command ends with a message and status 2.
+FAILING = "condsim threshold pairs.csv"
 
 
 def markdown_cell(text: str) -> dict[str, object]:
@@ -35,10 +37,11 @@ def markdown_cell(text: str) -> dict[str, object]:
 
 def code_cell(text: str, *, slow: bool = False) -> dict[str, object]:
     """Cell of code without outputs."""
+    tags = ["raises-exception"] if FAILING in text else ["slow"] if slow else []
     return {
         "cell_type": "code",
         "execution_count": None,
-        "metadata": {"tags": ["slow"]} if slow else {},
+        "metadata": {"tags": tags} if tags else {},
         "outputs": [],
         "source": text.strip().splitlines(keepends=True),
     }

@@ -1,4 +1,4 @@
-"""How the wording of a condition changes scores, on labelled rows of open data sets.
+"""Effect of the wording of a condition on scores, on labelled rows of open data sets.
 
 Three questions are measured: how well the same rows are scored when their conditions are worded in
 another way, what a condition that names two aspects measures, and what happens to texts that do
@@ -12,7 +12,6 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
@@ -239,11 +238,11 @@ def main(
     sets = len({pair.set for pair in pairs})
     parts = [
         "# Wordings of a condition",
-        f"{len(pairs)} pairs of texts of {sets} open sets, each under two conditions with different "
-        f"labels; model `{scorer.name}`. Made by `python -m papers.wordings`. Spearman x 100 and pair "
-        "accuracy (%) compare with the labels of people; *change* is the mean absolute difference "
-        "of the score, from 0 to 1, from that of the first row, and *ranks* the Spearman "
-        "correlation with it.",
+        f"{len(pairs)} pairs of texts of {sets} open sets, each under two conditions with "
+        f"different labels; model `{scorer.name}`. Made by `python -m papers.wordings`. Spearman "
+        "x 100 and pair accuracy (%) compare with the labels of people; *change* is the mean "
+        "absolute difference of the score, from 0 to 1, from that of the first row, and *ranks* "
+        "the Spearman correlation with it.",
         "## One aspect",
         _table(
             ["wording, for “the kind of food”", "Spearman", "pair accuracy", "change", "ranks"],
