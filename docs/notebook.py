@@ -15,8 +15,8 @@ PAGE = ROOT / "docs" / "tutorial.md"
 NOTEBOOK = ROOT / "examples" / "tutorial.ipynb"
 SITE = "../docs/"
 FENCE = re.compile(r"(<!-- no-run -->\n)?```(\w+)\n(.*?)```\n", re.DOTALL)
-START = """This notebook is made from `docs/tutorial.md`. Run it in a clone; it writes into the folder
-`runs/tutorial`."""
+START = """This notebook is made from `docs/tutorial.md`. Run it in a clone; it writes into the
+folder `runs/tutorial`."""
 FOLDER = """import os
 import shutil
 

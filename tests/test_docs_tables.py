@@ -19,6 +19,7 @@ PAGES = [
     *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted(PROJECT.glob("docs/**/*.md")),
     *sorted(PROJECT.glob("papers/docs/**/*.md")),
+    PROJECT / "benchmarks" / "README.md",
 ]
 CSTS = PROJECT.parent / "shared" / "data" / "csts-reannotated"
 
