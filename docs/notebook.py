@@ -25,7 +25,7 @@ shutil.copytree(".", "../runs/tutorial/examples", dirs_exist_ok=True)
 os.chdir("../runs/tutorial")"""
 # The server of the last step would never return, so its commands stay text.
 ENDLESS = "condsim serve"
-# The default model has no such threshold: the command ends with a message and status 2.
+# The default model reaches no threshold there: the command ends with a message and status 2.
 FAILING = "condsim threshold pairs.csv"
 
 

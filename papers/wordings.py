@@ -2,7 +2,8 @@
 
 Three questions are measured: how well the same rows are scored when their conditions are worded in
 another way, what a condition that names two aspects measures, and what happens to texts that do
-not mention the aspect. Run it as ``python -m papers.wordings``; it takes a few minutes on one core.
+not mention the aspect. Run it as ``python -m papers.wordings``; it takes a few minutes on one core
+and also writes the tables of ``docs/conditions.md``.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from condsim.model.embedding import EmbeddingScorer
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "criteria"
 PAGE = Path(__file__).resolve().parent / "docs" / "results" / "wordings.md"
+DOCS_PAGE = Path(__file__).resolve().parents[1] / "docs" / "conditions.md"
 OPINION_SETS = ("acos_laptop", "oats", "sentihood", "mams")
 PAIRS_PER_KIND = 12
 
@@ -112,13 +114,14 @@ def score_pairs(
 def wording_rows(model: EmbeddingScorer, pairs: Sequence[LabelledPair]) -> list[list[str]]:
     """Rows of the table of wordings: Spearman, pair accuracy, change and rank correlation."""
     labels = np.array([pair.labels for pair in pairs]).T.ravel()
+    wordings: dict[str, Callable[[str], str] | None] = {**WORDINGS, "(no condition)": None}
     plain: Scores | None = None
     rows = []
-    for name, wording in {**WORDINGS, "(no condition)": None}.items():
-        sides = []
+    for name, wording in wordings.items():
+        sides: list[Scores] = []
         for side in (0, 1):
-            worded = wording and [wording(pair.conditions[side]) for pair in pairs]
-            sides.append(score_pairs(model, pairs, worded or None))
+            conditions = [wording(pair.conditions[side]) for pair in pairs] if wording else None
+            sides.append(score_pairs(model, pairs, conditions))
         scores = np.concatenate(sides)
         plain = scores if plain is None else plain
         rows.append(
@@ -167,7 +170,7 @@ def silent_pairs(texts: Sequence[CriteriaText], draw: random.Random) -> dict[str
     counts = Counter(name for text in texts for name in text.attributes)
     pairs: dict[str, list[list[str]]] = defaultdict(list)
     for criterion, _ in counts.most_common(4):
-        values = defaultdict(list)
+        values: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for text in texts:
             values[text.attributes.get(criterion, ())].append(text.text)
         silent = values.pop((), [])
@@ -200,9 +203,9 @@ def silent_rows(model: EmbeddingScorer, folder: Path, seed: int) -> list[list[st
             pairs[kind] += drawn
     rows = []
     for kind, drawn in pairs.items():
-        columns = [list(column) for column in zip(*drawn, strict=True)]
-        scores = np.asarray(model.score(*columns))
-        applies = np.asarray(model.applicability(*columns))
+        first, second, aspects = (list(column) for column in zip(*drawn, strict=True))
+        scores = model.score(first, second, aspects)
+        applies = model.applicability(first, second, aspects)
         low, middle, high = np.percentile(scores, [10, 50, 90])
         rows.append(
             [
@@ -222,48 +225,67 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def replaced_table(page: str, name: str, table: str) -> str:
+    """Put a table between the marks ``<!-- name -->`` and ``<!-- /name -->`` of a page."""
+    start, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
+    head, mark, rest = page.partition(start)
+    if not mark or end not in rest:
+        raise InputError(f"The page lacks the marks of the table {name!r}.")
+    return head + mark + table + end + rest.partition(end)[2]
+
+
 @app.command()
 def main(
     model: Annotated[str, typer.Option(help="Model to measure.")] = "default",
     data: Annotated[Path, typer.Option(help="Folder of the open sets.")] = DATA,
     per_set: Annotated[int, typer.Option(min=2, help="Pairs of texts of a set.")] = 16,
     seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
-    output: Annotated[Path, typer.Option(help="Page to write.")] = PAGE,
+    output: Annotated[Path, typer.Option(help="Page of results to write.")] = PAGE,
+    docs: Annotated[Path, typer.Option(help="Page with marked tables to update.")] = DOCS_PAGE,
 ) -> None:
-    """Measure wordings of conditions and write the page of results."""
+    """Measure wordings of conditions and write the pages."""
     scorer = load_scorer(model)
     if not isinstance(scorer, EmbeddingScorer):
         raise InputError("The model must compare embeddings.")
     pairs = read_pairs(data / "dev_rows.csv", per_set=per_set, seed=seed)
+    tables = {
+        "wordings": _table(
+            ["wording", "Spearman x 100", "pair accuracy, %", "change", "ranks"],
+            wording_rows(scorer, pairs),
+        ),
+        "doubles": _table(
+            ["score", "A alone", "B alone", "mean of both", "lower of both"],
+            double_rows(scorer, pairs),
+        ),
+        "silent": _table(
+            ["pair of texts", "pairs", "median score", "middle 80 %", "applies"],
+            silent_rows(scorer, data, seed),
+        ),
+    }
     sets = len({pair.set for pair in pairs})
     parts = [
         "# Wordings of a condition",
         f"{len(pairs)} pairs of texts of {sets} open sets, each under two conditions with "
         f"different labels; model `{scorer.name}`. Made by `python -m papers.wordings`. Spearman "
-        "x 100 and pair accuracy (%) compare with the labels of people; *change* is the mean "
-        "absolute difference of the score, from 0 to 1, from that of the first row, and *ranks* "
-        "the Spearman correlation with it.",
+        "and pair accuracy compare with the labels of people; *change* is the mean absolute "
+        "difference of the score, from 0 to 1, from that of the first row, and *ranks* the "
+        "Spearman correlation with it.",
         "## One aspect",
-        _table(
-            ["wording, for “the kind of food”", "Spearman", "pair accuracy", "change", "ranks"],
-            wording_rows(scorer, pairs),
-        ),
+        tables["wordings"],
         "## Two aspects in one condition",
         "Spearman correlation with the scores under each aspect alone, with their mean and with "
         "the lower of the two. A is the aspect that is named first.",
-        _table(
-            ["score", "A alone", "B alone", "mean of both", "lower of both"],
-            double_rows(scorer, pairs),
-        ),
+        tables["doubles"],
         "## Texts that do not mention the aspect",
         f"Opinions about an aspect in {', '.join(OPINION_SETS)}: median score, middle 80 % of the "
         "scores, and median probability that the condition applies.",
-        _table(
-            ["pair", "pairs", "score", "middle 80 %", "applies"],
-            silent_rows(scorer, data, seed),
-        ),
+        tables["silent"],
     ]
+    page = docs.read_text("utf-8")
+    for name, table in tables.items():
+        page = replaced_table(page, name, table)
     write_text(output, "\n\n".join(parts) + "\n")
+    write_text(docs, page)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+import yaml
 
 from condsim.evaluation.metrics import METRICS
 from condsim.evaluation.report import Report
@@ -67,6 +68,13 @@ def test_reference_page_is_what_the_code_says(page):
     reference = runpy.run_path(str(PROJECT / "docs" / "reference.py"))
     text = (PROJECT / "docs" / page).read_text("utf-8")
     assert text == reference["PAGES"][page](), "make reference"
+
+
+def test_every_page_is_in_the_navigation():
+    sections = yaml.safe_load((PROJECT / "mkdocs.yml").read_text("utf-8"))["nav"]
+    entries = [page for section in sections for pages in section.values() for page in pages]
+    listed = [page if isinstance(page, str) else next(iter(page.values())) for page in entries]
+    assert sorted(listed) == sorted(path.name for path in PROJECT.glob("docs/*.md"))
 
 
 def anchors(page: Path) -> set[str]:
