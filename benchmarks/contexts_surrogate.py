@@ -82,7 +82,10 @@ def _surrogate(folder: Path, texts: list[str], settings: SurrogateSettings) -> O
     corpus = prepare_corpus([text], folder / "corpus")
     vocabulary = learn_vocabulary(corpus, folder / "vocabulary")
     backbone = new_backbone(
-        vocabulary, partial(CorpusTokens.build, corpus, vocabulary), folder / "backbone", settings
+        folder / "vocabulary",
+        partial(CorpusTokens.build, corpus, vocabulary),
+        folder / "backbone",
+        settings,
     )
     transformer = Transformer(str(backbone), max_seq_length=MAX_TOKENS)
     model = SentenceTransformer(modules=[transformer, Pooling(settings.width, "mean")])

@@ -179,7 +179,6 @@ class PartMaker:
 
 def _corpus(made: Pipeline, progress: Progress) -> dict[str, int]:
     counts, chunks = made.corpus.counts, len(made.index)
-    # Trainings look for them here.
     tokens = CorpusTokens.build(made.corpus, made.vocabulary)
     found = int(tokens.lengths.sum())
     _LOGGER.info("%s; %s tokens, %s chunks", counts.summary(), f"{found:,}", f"{chunks:,}")

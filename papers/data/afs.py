@@ -12,7 +12,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ import numpy as np
 
 from condsim.data.decoding import open_bytes
 from condsim.data.files import check_file, never_empty
-from condsim.data.formats import ColumnSelection, csv_records, delimited_rows
+from condsim.data.formats import ColumnSelection, csv_records, table_rows
 from condsim.data.pairs import PairColumns, compare_count, task_of_pairs
 from condsim.data.statistics import draw_folds
 from condsim.errors import InputError
@@ -66,9 +65,8 @@ def load_afs(path: Path | str, *, name: str | None = None) -> Task:
     path = Path(path)
     check_file(path)
     # A stray quote is accepted, as by the public readers of the release.
-    split = partial(csv_records, strict=False)
-    lines = io.StringIO(_decode(path), newline="")
-    rows = never_empty(path, delimited_rows(split, path, lines, ColumnSelection(AFS_COLUMNS)))
+    records = csv_records(path, io.StringIO(_decode(path), newline=""), strict=False)
+    rows = never_empty(path, table_rows(path, records, ColumnSelection(AFS_COLUMNS)))
     task = task_of_pairs(path, rows, name=name, columns=AFS_COLUMNS, label_range=_LABEL_RANGE)
     if path.name in _TOPICS:
         compare_count(str(path), rows=len(task), published=_PAIRS_PER_TOPIC)

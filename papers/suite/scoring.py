@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condsim.cache import ArrayCache, CachedArray, digest
+from condsim.cache import digest
 from condsim.console import Progress
 from condsim.errors import InputError
 from condsim.evaluation.evaluate import check_scores, score_rows
@@ -33,6 +33,7 @@ from condsim.evaluation.suite import (
 )
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import Float64Array, FloatArray, IntArray, Scorer, Task
+from papers.suite.arrays import ArrayCache, CachedArray
 from papers.suite.data import StsSet
 
 if TYPE_CHECKING:

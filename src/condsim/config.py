@@ -155,16 +155,13 @@ def read_mapping(path: Path, *, what: str) -> dict[str, Any]:
         with path.open(encoding="utf-8") as file:
             text = file.read(MAX_YAML_CHARACTERS + 1)
         if len(text) > MAX_YAML_CHARACTERS:
-            raise InputError(
-                f"The {what} {path} must have at most {MAX_YAML_CHARACTERS:,} characters."
-            )
+            raise yaml.YAMLError(f"there must be at most {MAX_YAML_CHARACTERS:,} characters")
         values = yaml.load(text, _Loader)
-    except FileNotFoundError as error:
-        raise InputError(f"The {what} {path} does not exist.") from error
-    except InputError:
-        raise
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read the {what} {path}: {error}.") from error
+    except OSError as error:
+        reason = (
+            "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        )
+        raise InputError(f"The {what} {path} {reason}.") from error
     except _YAML_ERRORS as error:
         raise InputError(
             f"{path} is not valid YAML: {' '.join(str(error).split())[:300]}"

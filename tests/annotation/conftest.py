@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import pytest
 
-from condsim.annotation.exchange import push_items
-from condsim.annotation.label_studio import ITEM, Prediction, RemoteAnswer, RemoteTask
+from condsim.annotation.exchange import PushOptions, push_items
+from condsim.annotation.label_studio import ITEM, RemoteTask
 from condsim.annotation.outcome import decide_by_hand
 from condsim.annotation.records import Condition
-from condsim.annotation.stages import Stage, TaskAnswer, verification_items
-from condsim.annotation.store import AnnotationStore
+from condsim.annotation.stages import TaskAnswer, verification_items
+from condsim.annotation.store import Annotation, AnnotationStore, Proposal
 from condsim.errors import InputError
 
 
@@ -26,25 +25,25 @@ class FakeServer:
     names: dict[int, str] = field(default_factory=lambda: {1: "ann", 2: "bob", 3: "cleo"})
     projects: dict[int, dict[int, RemoteTask]] = field(default_factory=dict)
     shown: dict[int, dict[str, str]] = field(default_factory=dict)
-    predictions: list[Prediction] = field(default_factory=list)
+    predictions: list[tuple[int, Proposal]] = field(default_factory=list)
     # Tasks, or batches of predictions, before the connection is lost.
     fails_after: int | None = None
     _numbers: count[int] = field(default_factory=lambda: count(1))
 
-    def create_project(self, stage: Stage, *, title: str, annotators: int) -> int:
+    def create_project(self, stage, *, title, annotators):
         number = next(self._numbers)
         self.projects[number] = {}
         return number
 
-    def count_annotations(self, project: int) -> int:
+    def count_annotations(self, project):
         return sum(len(task.answers) for task in self.tasks(project))
 
-    def tasks(self, project: int) -> list[RemoteTask]:
+    def tasks(self, project):
         if project not in self.projects:
             raise InputError(f"Project {project} is not on {self.url}")
         return copy.deepcopy(list(self.projects[project].values()))
 
-    def add_tasks(self, project: int, tasks: Sequence[Mapping[str, str]]) -> None:
+    def add_tasks(self, project, tasks):
         for index, task in enumerate(tasks):
             if index == self.fails_after:
                 raise ConnectionError("lost")
@@ -52,39 +51,30 @@ class FakeServer:
             self.projects[project][number] = RemoteTask(number, task.get(ITEM), ())
             self.shown[number] = dict(task)
 
-    def accounts(self) -> dict[int, str]:
-        return dict(self.names)
+    def accounts(self):
+        return {str(account): name for account, name in self.names.items()}
 
-    def add_predictions(
-        self, project: int, stage: Stage, predictions: Sequence[Prediction]
-    ) -> None:
+    def add_predictions(self, project, stage, proposals):
         if len(self.predictions) == self.fails_after:
             raise ConnectionError("lost")
-        self.predictions += predictions
+        self.predictions += proposals
 
-    def change_task(self, task: int, variables: Mapping[str, str]) -> None:
+    def change_task(self, task, variables):
         self.shown[task] = dict(variables)
 
-    def submit(
-        self,
-        task: int,
-        account: int | None,
-        answer: TaskAnswer,
-        *,
-        minute: int = 0,
-        prefilled_by: str = "",
-        cancelled: bool = False,
-    ) -> str:
+    def submit(self, task, account, answer, *, minute=0, prefilled_by="", cancelled=False):
         """Answer a task; return the key of the annotation."""
         key = f"key-{next(self._numbers)}"
         time = f"2026-01-01T00:{minute:02}:00Z"
-        row = RemoteAnswer(key, account, answer, 3.0, time, time, prefilled_by, cancelled)
+        name = "" if account is None else str(account)
+        row = Annotation("", key, "", name, answer, 3.0, time, time, prefilled_by, cancelled)
         for tasks in self.projects.values():
             if task in tasks:
-                tasks[task] = tasks[task]._replace(answers=(*tasks[task].answers, row))
+                new = replace(row, item=str(tasks[task].item))
+                tasks[task] = tasks[task]._replace(answers=(*tasks[task].answers, new))
         return key
 
-    def change_answers(self, change) -> None:
+    def change_answers(self, change):
         """Replace each answer by ``change(answer)``; None deletes it."""
         for tasks in self.projects.values():
             for number, task in tasks.items():
@@ -92,17 +82,18 @@ class FakeServer:
                 tasks[number] = task._replace(answers=tuple(answers))
 
     def edit(self, key: str, answer: TaskAnswer) -> None:
-        edited = {"answer": answer, "updated": "2026-02-01T00:00:00Z"}
-        self.change_answers(lambda row: row._replace(**edited) if row.key == key else row)
+        new = {"answer": answer, "updated": "2026-02-01T00:00:00Z"}
+        self.change_answers(lambda row: replace(row, **new) if row.annotation == key else row)
 
     def delete(self, key: str) -> None:
-        self.change_answers(lambda row: None if row.key == key else row)
+        self.change_answers(lambda row: None if row.annotation == key else row)
 
     def forget(self, account: int) -> None:
         """Delete an account; its annotations stay without a name."""
+        name = str(account)
         del self.names[account]
         self.change_answers(
-            lambda row: row._replace(account=None) if row.account == account else row
+            lambda row: replace(row, annotator="") if row.annotator == name else row
         )
 
 
@@ -110,11 +101,6 @@ class FakeServer:
 def server():
     """A server with the accounts 1 ann, 2 bob, 3 cleo."""
     return FakeServer()
-
-
-@pytest.fixture
-def another_server():
-    return FakeServer(url="http://other")
 
 
 @pytest.fixture
@@ -137,5 +123,6 @@ def written():
 def verification(store, server, written):
     """Those conditions pushed for two annotators each; the tasks in order."""
     decide_by_hand(store, accept=("ann", "bob", "cleo"))
-    push_items(store, server, "verification", verification_items(written), annotators=2)
+    options = PushOptions(annotators=2)
+    push_items(store, server, "verification", verification_items(written), options)
     return [item.task for item in store.items("verification").values()]

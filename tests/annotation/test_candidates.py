@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from condsim.annotation.candidates import CandidateSettings, PartMaker, make_candidates
-from condsim.annotation.items import read_items
+from condsim.annotation import candidates
+from condsim.annotation.candidates import CandidateSettings, make_candidates
+from condsim.annotation.items import Embeddings, read_items
 from condsim.errors import InputError
 from condsim.rows.pairs import (
     Candidate,
@@ -87,11 +88,15 @@ def by_hand(collection, items, captions, settings):
 def make(collection, vectors, tmp_path):
     """Make the candidates of the collection; `make.rows()` reads them."""
 
-    def run(settings=SETTINGS, **changes):
-        arguments = {"caption_vectors": vectors[1], "cache": tmp_path / "cache", **changes}
-        path = tmp_path / "pairs.parquet"
+    def run(settings=SETTINGS, captions=vectors[1]):
         return make_candidates(
-            collection, vectors[0], path, settings=settings, progress=silent, **arguments
+            collection,
+            Embeddings(vectors[0], captions, {"items": "by hand"}),
+            tmp_path / "pairs.parquet",
+            settings,
+            read_stop_words(),
+            cache=tmp_path / "cache",
+            progress=silent,
         )
 
     run.path = tmp_path / "pairs.parquet"
@@ -122,22 +127,13 @@ def test_candidates_are_those_of_the_paper(collection, vectors, make, monkeypatc
 
 
 def test_candidates_manifest_has_settings_revision_and_counts(collection, make, tmp_path):
-    report = make(provenance={"items": "by hand"})
+    report = make()
     manifest = read_manifest(make.path)
     assert manifest["source_revision"] == collection.revision
     assert manifest["settings"]["filters"]["max_iou"] == 0.5
     assert manifest["items"] == "by hand"
     assert manifest["report"]["counts"] == report.counts.to_dict()
     assert list((tmp_path / "cache").glob("parts-*")) == []
-
-
-def test_candidates_same_run_again_is_read_from_the_file(make):
-    report = make()
-    before = make.path.stat().st_mtime_ns
-    assert make() == report
-    assert make.path.stat().st_mtime_ns == before
-    stricter = SETTINGS.replaced(filters=FILTERS.replaced(min_length=20))
-    assert make(stricter).written < report.written
 
 
 def test_candidates_sample_is_seeded_and_of_all_pairs(make):
@@ -153,7 +149,7 @@ def test_candidates_sample_is_seeded_and_of_all_pairs(make):
 
 
 def test_candidates_without_filters_and_cosine_are_all_pairs(make):
-    report = make(CandidateSettings(k=99), caption_vectors=None)
+    report = make(CandidateSettings(k=99), captions=None)
     assert report.item_pairs == 190
     assert report.counts.passed == report.counts.pairs - report.counts.same_text
     first = make.rows()[0]
@@ -170,25 +166,25 @@ def test_candidates_none_pass_is_an_empty_file(make):
 def test_candidates_interrupted_continue(collection, vectors, make, tmp_path, monkeypatch):
     monkeypatch.setattr(PART_SIZE, 60)
     parts = []
+    write = candidates.write_rows
 
-    def write_two(self, path, start, stop):
+    def write_two(rows, path, kind):
         if len(parts) == 2:
             raise KeyboardInterrupt
-        write(self, path, start, stop)
         parts.append(path)
+        return write(rows, path, kind=kind)
 
-    def write_more(self, path, start, stop):
+    def write_more(rows, path, kind):
         parts.append(path)
-        write(self, path, start, stop)
+        return write(rows, path, kind=kind)
 
-    write = PartMaker.write
-    monkeypatch.setattr(PartMaker, "write", write_two)
+    monkeypatch.setattr(candidates, "write_rows", write_two)
     with pytest.raises(KeyboardInterrupt):
         make()
     assert not make.path.exists()
     (folder,) = (tmp_path / "cache").glob("parts-*")
     assert sorted(folder.glob("*.parquet")) == parts
-    monkeypatch.setattr(PartMaker, "write", write_more)
+    monkeypatch.setattr(candidates, "write_rows", write_more)
     make()
     assert len(parts) == len(set(parts)) > 2
     assert texts_of(make.rows()) == by_hand(collection, *vectors, SETTINGS)

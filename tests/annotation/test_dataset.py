@@ -221,24 +221,10 @@ def test_dataset_folder_with_other_files_is_not_touched(inputs, tmp_path):
     with pytest.raises(InputError, match="is not empty"):
         build("dataset", inputs / "ratings.parquet", "--output", tmp_path, "--overwrite")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-    (tmp_path / "manifest.json").write_text('{"kind": "index"}')
-    with pytest.raises(InputError, match="is not the manifest of a data set"):
-        build("dataset", inputs / "ratings.parquet", "--output", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("label", "message"),
-    [("", "must not be empty"), ("3.5", "must be a whole number"), ("7", "from 1 to 5")],
-)
-def test_dataset_bad_rating_names_the_row(tmp_path, label, message):
-    path = tmp_path / "ratings.csv"
-    path.write_text(
-        "row_id,pair_id,sentence1,sentence2,condition,intended,annotator,label\n"
-        f"r,p,One.,Two.,The color,high,a,{label}\n"
-    )
-    with pytest.raises(InputError, match=f"row 1.*{message}"):
-        build("dataset", path, "--output", tmp_path / "set")
-    assert not (tmp_path / "set").exists()
+    for content in ('{"kind": "index"}', "3", '{"files": [1, 2]}', '{"files": 5}'):
+        (tmp_path / "manifest.json").write_text(content)
+        with pytest.raises(InputError, match="is not the manifest of a data set"):
+            build("dataset", inputs / "ratings.parquet", "--output", tmp_path, "--overwrite")
 
 
 def test_split_of_a_labelled_file_keeps_ids_and_lists_unlabelled_rows(tmp_path):
@@ -256,9 +242,3 @@ def test_split_of_a_labelled_file_keeps_ids_and_lists_unlabelled_rows(tmp_path):
     assert len(remaining) == 79
     assert {row["pair_id"] for row in remaining} == {f"pair {number}" for number in range(40)}
     assert "The labels were given." in (tmp_path / "set" / "README.md").read_text()
-
-
-def test_leakage_command_splits_of_one_name_are_refused(built):
-    file = built[0] / "train.csv"
-    with pytest.raises(InputError, match="different names"):
-        build("leakage", file, file)

@@ -1,4 +1,4 @@
-"""Push, pull, hints and status against a server in memory, and the store."""
+"""Push, pull, hints and waiting answers against a server in memory, and the store."""
 
 from __future__ import annotations
 
@@ -7,24 +7,47 @@ from contextlib import closing
 
 import pytest
 
-from condsim.annotation.exchange import pull_annotations, push_items, show_hints, stage_status
+from condsim.annotation.exchange import (
+    PushOptions,
+    count_waiting,
+    pull_annotations,
+    push_items,
+    show_hints,
+)
 from condsim.annotation.label_studio import ITEM
 from condsim.annotation.outcome import stage_outcome
-from condsim.annotation.stages import (
-    NO_HINTS,
-    TaskAnswer,
-    condition_items,
-    qualification_items,
-    verification_items,
-)
+from condsim.annotation.stages import NO_HINTS, TaskAnswer, items_to_annotate, verification_items
 from condsim.annotation.store import AnnotationStore, PoolMember, Proposal
 from condsim.errors import InputError
 
 STAGE = "verification"
 
 
+@pytest.fixture
+def push(store, server):
+    def run(stage=STAGE, items=(), **options):
+        return push_items(store, server, stage, items, PushOptions(**options))
+
+    return run
+
+
+@pytest.fixture
+def pull(store, server):
+    return lambda stage=STAGE: pull_annotations(store, server, stage)
+
+
+@pytest.fixture
+def rate(server, verification):
+    """Rate one of the four rows: `rate(index, account, label)`."""
+
+    def submit(index, account, label, **details):
+        return server.submit(verification[index], account, TaskAnswer(rating=label), **details)
+
+    return submit
+
+
 def reasons(store):
-    return dict(stage_outcome(store, STAGE).set_aside)
+    return stage_outcome(store, STAGE).set_aside
 
 
 def counted(store):
@@ -37,20 +60,20 @@ def dump(store):
         return list(connection.iterdump())
 
 
-def test_push_twice_adds_each_task_once(store, server, written, verification):
-    report = push_items(store, server, STAGE, verification_items(written))
+def test_push_twice_adds_each_task_once(server, written, verification, push):
+    report = push(items=verification_items(written))
     assert (report.is_new, report.items, report.added, report.repeated) == (False, 4, 0, 4)
     assert len(server.tasks(report.project)) == 4
     del server.projects[report.project][verification[0]]
-    assert push_items(store, server, STAGE, ()).added == 1
+    assert push().added == 1
 
 
-def test_push_interrupted_continues(store, server):
+def test_push_interrupted_continues(server, push):
     server.fails_after = 2
     with pytest.raises(ConnectionError):
-        push_items(store, server, "qualification", qualification_items())
+        push("qualification", items_to_annotate("qualification"))
     server.fails_after = None
-    report = push_items(store, server, "qualification", qualification_items())
+    report = push("qualification", items_to_annotate("qualification"))
     assert (report.is_new, report.items, report.added) == (False, 6, 4)
     assert len({task.item for task in server.tasks(report.project)}) == 6
 
@@ -59,128 +82,130 @@ def test_push_verification_hides_author_and_intention(server, verification):
     assert set(server.shown[verification[0]]) == {ITEM, "sentence1", "sentence2", "condition"}
 
 
-def test_push_empty_pool_is_refused_before_a_project_is_made(store, server, written):
+def test_push_empty_pool_is_refused_before_a_project_is_made(server, written, push):
     with pytest.raises(InputError, match="pool is empty"):
-        push_items(store, server, STAGE, verification_items(written))
+        push(items=verification_items(written))
     assert not server.projects
-    assert push_items(store, server, STAGE, verification_items(written), anyone=True).added == 4
+    assert push(items=verification_items(written), anyone=True).added == 4
 
 
-def test_push_nothing_is_refused(store, server):
+def test_push_or_pull_that_does_not_fit_is_refused(server, verification, push, pull):
     with pytest.raises(InputError, match="nothing to annotate"):
-        push_items(store, server, "conditions", (), anyone=True)
-
-
-def test_push_other_number_or_server_is_refused(store, server, another_server, verification):
+        push("conditions", anyone=True)
+    with pytest.raises(InputError, match="'condsim build push conditions' first"):
+        pull("conditions")
     with pytest.raises(InputError, match="for 2 annotators an item, not 3"):
-        push_items(store, server, STAGE, (), annotators=3)
+        push(annotators=3)
+    server.url = "http://other"
     with pytest.raises(InputError, match="was pushed to http://localhost:8080, not to"):
-        push_items(store, another_server, STAGE, ())
+        push()
 
 
-def test_push_again_makes_a_project_of_unfinished_items(store, server, verification):
-    for account in (2, 3):
-        server.submit(verification[0], account, TaskAnswer(rating=4))
-    pull_annotations(store, server, STAGE)
+def test_push_again_makes_a_project_of_unfinished_items(store, server, rate, push, pull):
+    rate(0, 2, 4)
+    rate(0, 3, 4)
+    pull()
     del server.projects[store.project(STAGE).project]
-    report = push_items(store, server, STAGE, (), again=True)
+    report = push(again=True)
     assert (report.is_new, report.added) == (True, 3)
-    assert pull_annotations(store, server, STAGE).removed == 0
+    assert pull().removed == 0
 
 
-def test_push_proposals_are_sent_once_even_if_interrupted(store, server, verification, monkeypatch):
+def test_push_proposals_are_sent_once_to_each_project(
+    store, server, verification, monkeypatch, push
+):
     items = list(store.items(STAGE))
-    with store.changes():
-        store.put_proposals(STAGE, [Proposal(item, "m", TaskAnswer(rating=2)) for item in items])
+    store.write(STAGE, [Proposal(item, "m", TaskAnswer(rating=2)) for item in items])
     monkeypatch.setattr("condsim.annotation.exchange._PREDICTIONS_PER_REQUEST", 1)
     server.fails_after = 1
     with pytest.raises(ConnectionError):
-        push_items(store, server, STAGE, ())
+        push()
     server.fails_after = None
-    assert push_items(store, server, STAGE, ()).predictions == len(items) - 1
-    assert push_items(store, server, STAGE, ()).predictions == 0
-    assert sorted(row.task for row in server.predictions) == sorted(verification)
+    assert push().predictions == len(items) - 1
+    assert push().predictions == 0
+    assert sorted(task for task, _ in server.predictions) == sorted(verification)
+    assert push(again=True).predictions == len(items)
 
 
-def test_pull_twice_changes_nothing(store, server, verification):
-    server.submit(verification[0], 2, TaskAnswer(rating=4))
-    server.submit(verification[1], 3, TaskAnswer(rating=1))
-    assert pull_annotations(store, server, STAGE) == (2, 2, 0, 0, 0)
+def test_pull_twice_changes_nothing(store, rate, pull):
+    rate(0, 2, 4)
+    rate(1, 3, 1)
+    assert pull() == (2, 2, 0, 0, 0)
     before = dump(store)
-    assert pull_annotations(store, server, STAGE) == (2, 0, 0, 0, 0)
+    assert pull() == (2, 0, 0, 0, 0)
     assert dump(store) == before
 
 
-def test_pull_edited_and_deleted_annotations_follow(store, server, verification):
-    key = server.submit(verification[0], 2, TaskAnswer(rating=4))
-    pull_annotations(store, server, STAGE)
+def test_pull_edited_and_deleted_annotations_follow(store, server, rate, pull):
+    key = rate(0, 2, 4)
+    pull()
     server.edit(key, TaskAnswer(rating=2))
-    assert pull_annotations(store, server, STAGE).changed == 1
+    assert pull().changed == 1
     assert counted(store) == [("bob", 2)]
     server.delete(key)
-    assert pull_annotations(store, server, STAGE).removed == 1
+    assert pull().removed == 1
     assert counted(store) == []
     assert any(key in line for line in dump(store))
-    assert pull_annotations(store, server, STAGE).removed == 0
+    assert pull().removed == 0
 
 
-def test_pull_deleted_task_or_project_loses_nothing(store, server, verification):
-    server.submit(verification[0], 2, TaskAnswer(rating=4))
-    pull_annotations(store, server, STAGE)
+def test_pull_deleted_task_or_project_loses_nothing(store, server, verification, rate, pull):
+    rate(0, 2, 4)
+    pull()
     del server.projects[store.project(STAGE).project][verification[0]]
-    assert pull_annotations(store, server, STAGE).removed == 0
+    assert pull().removed == 0
     server.projects.clear()
-    before = dump(store)
     with pytest.raises(InputError, match="is not on"):
-        pull_annotations(store, server, STAGE)
-    assert dump(store) == before
+        pull()
     assert counted(store) == [("bob", 4)]
 
 
-def test_pull_not_pushed_is_refused(store, server):
-    with pytest.raises(InputError, match="'condsim build push conditions' first"):
-        pull_annotations(store, server, "conditions")
-
-
-def test_pull_two_accounts_of_one_name_are_refused(store, server, verification):
+def test_pull_two_accounts_of_one_name_are_refused(store, server, rate, pull):
     server.names = {1: "ann", 2: "bob", 3: "bob"}
-    server.submit(verification[0], 2, TaskAnswer(rating=4))
-    pull_annotations(store, server, STAGE)
+    rate(0, 2, 4)
+    pull()
     before = dump(store)
-    server.submit(verification[0], 3, TaskAnswer(rating=5))
+    rate(0, 3, 5)
     with pytest.raises(InputError, match=r"Accounts 2 and 3 on .* both have the name 'bob'"):
-        pull_annotations(store, server, STAGE)
+        pull()
     assert dump(store) == before
 
 
-def test_pull_account_deleted_later_keeps_its_name(store, server, verification):
-    server.submit(verification[0], 2, TaskAnswer(rating=4))
-    pull_annotations(store, server, STAGE)
+def test_pull_account_deleted_later_keeps_its_name(store, server, rate, pull):
+    rate(0, 2, 4)
+    pull()
     server.forget(2)
-    assert pull_annotations(store, server, STAGE).changed == 0
+    assert pull().changed == 0
+    rate(1, None, 4)
+    pull()
     assert counted(store) == [("bob", 4)]
-    server.submit(verification[1], None, TaskAnswer(rating=4))
-    pull_annotations(store, server, STAGE)
     assert reasons(store) == {"the account is gone": 1}
 
 
-def test_outcome_one_annotator_twice_counts_the_latest(store, server, verification):
-    server.submit(verification[0], 2, TaskAnswer(rating=1), minute=1)
-    server.submit(verification[0], 2, TaskAnswer(rating=5), minute=2)
-    pull_annotations(store, server, STAGE)
+def test_pull_foreign_tasks_are_ignored(store, server, verification, pull):
+    project = store.project(STAGE).project
+    server.add_tasks(project, [{"text": "made by hand"}])
+    server.submit(max(server.projects[project]), 2, TaskAnswer(rating=4))
+    report = pull()
+    assert (report.annotations, report.foreign) == (0, 1)
+
+
+def test_outcome_one_annotator_twice_counts_the_latest(store, rate, pull):
+    rate(0, 2, 1, minute=1)
+    rate(0, 2, 5, minute=2)
+    pull()
     assert counted(store) == [("bob", 5)]
     assert reasons(store) == {"answered again by the same annotator": 1}
 
 
-def test_outcome_annotations_that_do_not_count_have_a_reason(store, server, verification):
+def test_outcome_annotations_that_do_not_count_have_a_reason(store, server, rate, pull):
     server.names[4] = "dan"
-    with store.changes():
-        store.put_pool([PoolMember("cleo", False, "hand")])
+    store.write("qualification", [PoolMember("cleo", False, "hand")])
     for account in (1, 3, 4):
-        server.submit(verification[0], account, TaskAnswer(rating=4))
-    server.submit(verification[0], 2, TaskAnswer(), cancelled=True)
-    server.submit(verification[1], 2, TaskAnswer())
-    pull_annotations(store, server, STAGE)
+        rate(0, account, 4)
+    rate(0, 2, None, cancelled=True)
+    rate(1, 2, None)
+    pull()
     assert counted(store) == []
     assert reasons(store) == {
         "skipped by the annotator": 1,
@@ -191,50 +216,40 @@ def test_outcome_annotations_that_do_not_count_have_a_reason(store, server, veri
     }
 
 
-def test_outcome_more_than_the_target_counts_the_earliest(store, server, verification):
-    with store.changes():
-        store.put_pool([PoolMember("eve", True, "hand")])
+def test_outcome_more_than_the_target_counts_the_earliest(store, server, rate, pull):
+    store.write("qualification", [PoolMember("eve", True, "hand")])
     server.names[5] = "eve"
     for minute, account in enumerate((5, 3, 2)):
-        server.submit(verification[0], account, TaskAnswer(rating=account), minute=minute)
-    pull_annotations(store, server, STAGE)
+        rate(0, account, account, minute=minute)
+    pull()
     assert counted(store) == [("eve", 5), ("cleo", 3)]
     assert reasons(store) == {"beyond the 2 wanted": 1}
 
 
-def test_pull_foreign_tasks_are_ignored(store, server, verification):
-    project = store.project(STAGE).project
-    server.add_tasks(project, [{"text": "made by hand"}])
-    server.submit(max(server.projects[project]), 2, TaskAnswer(rating=4))
-    report = pull_annotations(store, server, STAGE)
-    assert (report.annotations, report.foreign) == (0, 1)
-
-
-def test_show_hints_doubtful_condition_has_them_until_edited(store, server, tmp_path):
+def test_show_hints_doubtful_condition_has_them_until_edited(store, server, tmp_path, push, pull):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("sentence1,sentence2\nA fox.,A hen.\nA cow.,A pig.\n", encoding="utf-8")
-    push_items(store, server, "conditions", condition_items(pairs), anyone=True)
+    push("conditions", items_to_annotate("conditions", pairs), anyone=True)
     task = store.items("conditions").popitem()[1].task
     key = server.submit(task, 2, TaskAnswer("The activity", "The kind of animal"))
-    pull_annotations(store, server, "conditions")
+    pull("conditions")
     assert show_hints(store, server, "conditions") == 1
     assert server.shown[task]["hints"].startswith("“The activity”: Say which")
     assert show_hints(store, server, "conditions") == 0
     server.edit(key, TaskAnswer("The use of the animal", "The kind of animal"))
-    pull_annotations(store, server, "conditions")
+    pull("conditions")
     assert show_hints(store, server, "conditions") == 1
     assert server.shown[task]["hints"] == NO_HINTS
 
 
-def test_stage_status_counts_done_and_waiting(store, server, verification):
-    for account in (2, 3):
-        server.submit(verification[0], account, TaskAnswer(rating=4))
-    pull_annotations(store, server, STAGE)
-    server.submit(verification[1], 2, TaskAnswer(rating=4))
-    status = stage_status(store, STAGE, server)
-    assert (status.items, status.done, status.counted, status.people) == (4, 1, 2, 2)
-    assert status.waiting == 1
-    assert stage_status(store, STAGE, None).waiting is None
+def test_count_waiting_annotations_not_pulled(store, server, rate, pull):
+    rate(0, 2, 4)
+    rate(0, 3, 4)
+    pull()
+    rate(1, 2, 4)
+    assert stage_outcome(store, STAGE).done == 1
+    assert count_waiting(store, server, STAGE) == 1
+    assert count_waiting(store, server, "conditions") is None
 
 
 def test_store_missing_or_of_another_kind_is_refused(tmp_path):
@@ -245,14 +260,13 @@ def test_store_missing_or_of_another_kind_is_refused(tmp_path):
         AnnotationStore(tmp_path)
 
 
-def test_store_changes_error_takes_all_of_it_back(store, verification):
+def test_store_write_error_takes_all_of_it_back(store, verification):
     before = dump(store)
 
-    def fail_inside() -> None:
-        with store.changes():
-            store.put_pool([PoolMember("zoe", True, "hand")])
-            raise RuntimeError
+    def fail_after_one():
+        yield PoolMember("zoe", True, "hand")
+        raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        fail_inside()
+        store.write("qualification", fail_after_one())
     assert dump(store) == before

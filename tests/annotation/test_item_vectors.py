@@ -70,21 +70,6 @@ def test_images_found_by_name_with_or_without_suffix(collection, folder):
     assert names == ["red.jpg", "blue.png", "green.PNG"]
 
 
-def test_images_missing_are_counted_and_the_first_named(collection, folder):
-    (folder / "red.jpg").unlink()
-    (folder / "green.PNG").unlink()
-    with pytest.raises(InputError, match="2 of 3 items have no image, the first is 'red'"):
-        find_images(collection, folder)
-    with pytest.raises(InputError, match="no such folder of images"):
-        find_images(collection, folder / "none")
-
-
-def test_images_two_of_one_item_refused(collection, folder):
-    PIL.new("RGB", (5, 5)).save(folder / "red.png")
-    with pytest.raises(InputError, match=r"'red' has two images, red\.jpg and red\.png"):
-        find_images(collection, folder)
-
-
 def test_image_vectors_are_of_unit_length_and_kept(collection, folder, tiny_clip, tmp_path):
     paths = find_images(collection, folder)
     arguments = {"cache": tmp_path / "cache", "progress": silent, "device": "cpu"}
@@ -115,32 +100,36 @@ def test_image_encoder_for_texts_refused(folder, collection, tiny_backbone, tmp_
         image_vectors(paths, str(tmp_path / "text"), cache=tmp_path / "c", progress=silent)
 
 
+def test_images_missing_or_twice_are_named(collection, folder):
+    PIL.new("RGB", (5, 5)).save(folder / "red.png")
+    with pytest.raises(InputError, match=r"'red' has two images, red\.jpg and red\.png"):
+        find_images(collection, folder)
+    (folder / "red.jpg").unlink()
+    (folder / "red.png").unlink()
+    (folder / "green.PNG").unlink()
+    with pytest.raises(InputError, match="2 of 3 items have no image, the first is 'red'"):
+        find_images(collection, folder)
+
+
 def test_vectors_of_a_file_are_scaled(collection, tmp_path):
-    path = tmp_path / "v.npy"
-    np.save(path, np.array([[3, 4], [0, 2], [1, 0]]))
-    np.testing.assert_allclose(
-        read_item_vectors(path, collection), [[0.6, 0.8], [0, 1], [1, 0]], rtol=1e-6
-    )
+    np.save(tmp_path / "v.npy", np.array([[3, 4], [0, 2], [1, 0]]))
+    vectors = read_item_vectors(tmp_path / "v.npy", collection)
+    np.testing.assert_allclose(vectors, [[0.6, 0.8], [0, 1], [1, 0]], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("array", "message"),
+    ("content", "message"),
     [
         (np.ones((4, 2)), "a row for each of the 3 items .* got 4 rows"),
         (np.ones(3), "one array of numbers with two axes"),
         (np.array([["a"], ["b"], ["c"]]), "one array of numbers with two axes"),
         (np.array([[1.0], [np.nan], [1.0]]), "row 1 "),
+        (b"1,2,3", r"cannot be read as \.npy"),
+        (b"", r"cannot be read as \.npy"),
     ],
 )
-def test_vectors_of_a_file_that_does_not_fit_refused(collection, tmp_path, array, message):
+def test_vectors_of_a_file_that_does_not_fit_refused(collection, tmp_path, content, message):
     path = tmp_path / "v.npy"
-    np.save(path, array)
+    path.write_bytes(content) if isinstance(content, bytes) else np.save(path, content)
     with pytest.raises(InputError, match=message):
-        read_item_vectors(path, collection)
-
-
-def test_vectors_of_no_npy_file_refused(collection, tmp_path):
-    path = tmp_path / "v.npy"
-    path.write_text("1,2,3")
-    with pytest.raises(InputError, match=r"v\.npy: cannot be read as \.npy"):
         read_item_vectors(path, collection)

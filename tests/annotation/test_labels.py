@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from condsim.annotation.labels import LabelRules, collect_votes, decide_labels, unrated_conditions
+from condsim.annotation.labels import LabelRules, collect_votes, decide_labels
 from condsim.annotation.records import Condition, Rating, row_id_of
 from condsim.errors import InputError
 
@@ -58,7 +58,7 @@ def test_decide_labels_models_count_only_if_asked():
     rows = collect_votes(rate("p", "high", [5]) + rate("p", "high", [1, 1], origin="m"))
     assert decide_labels(rows, KEEP).labelled[0].label == 5
     (counted,) = decide_labels(rows, KEEP.replaced(count_models=True)).labelled
-    assert (counted.label, counted.origins) == (1, ("human", "m"))
+    assert (counted.label, counted.origin) == (1, "m")
 
 
 def test_decide_labels_models_that_helped_people_are_origins():
@@ -69,7 +69,7 @@ def test_decide_labels_models_that_helped_people_are_origins():
         replace(away, prefilled_by="n"),
     ]
     (labelled,) = decide_labels(collect_votes(votes), KEEP).labelled
-    assert (labelled.label, labelled.origins) == (5, ("human", "llm", "m"))
+    assert (labelled.label, labelled.origin) == (5, "llm, m")
     only_models = collect_votes(rate("p", "high", [1], origin="m"))
     assert decide_labels(only_models, KEEP).dropped[0].reason == "too few ratings"
 
@@ -95,7 +95,7 @@ def pairs() -> list[Rating]:
 def test_decide_labels_order_of_conditions_is_checked(order, kept):
     rows = collect_votes(pairs())
     decision = decide_labels(rows, LabelRules(order=order))
-    assert {one.row.pair_id for one in decision.labelled} == kept
+    assert {one.pair_id for one in decision.labelled} == kept
     assert (decision.order.as_intended, decision.order.ties, decision.order.reversed) == (1, 1, 1)
     assert len(decision.labelled) + len(decision.dropped) == len(rows)
 
@@ -122,7 +122,7 @@ def test_unrated_conditions_are_listed():
         Condition("ordered", "One.", "Two.", "The high condition", "high", "a"),
         Condition("new", "One.", "Two.", "The price", "low", "a"),
     ]
-    (dropped,) = unrated_conditions(written, rows)
+    *_, dropped = decide_labels(rows, KEEP, conditions=written).dropped
     assert (dropped.pair_id, dropped.reason, dropped.detail) == ("new", "not rated", "low")
 
 

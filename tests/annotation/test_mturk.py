@@ -4,6 +4,7 @@ import csv
 
 import pytest
 
+from condsim.annotation.exchange import PushOptions
 from condsim.annotation.mturk import export_mturk, import_mturk
 from condsim.annotation.outcome import decide_by_hand, ratings_of, stage_outcome
 from condsim.annotation.records import Condition
@@ -22,7 +23,9 @@ def exported(store, tmp_path):
         Condition("p", "A <b>fox</b> 🦊.", 'A "hen".', text, intended, "ann")
         for text, intended in (("The use", "high"), ("The size", "low"))
     ]
-    export_mturk(store, "verification", verification_items(rows), tmp_path, annotators=2)
+    export_mturk(
+        store, "verification", verification_items(rows), tmp_path, PushOptions(annotators=2)
+    )
     return list(store.items("verification"))
 
 
@@ -63,7 +66,7 @@ def test_import_mturk_twice_changes_nothing(store, exported, tmp_path):
         ("w2", 5, 12),
     ]
     assert ratings[0].updated_at == "2026-11-20T17:30:00+00:00"
-    assert dict(stage_outcome(store, "verification").set_aside) == {
+    assert stage_outcome(store, "verification").set_aside == {
         "no rating": 1,
         "the annotator is not in the pool": 1,
     }
@@ -106,8 +109,3 @@ def test_import_mturk_fault_names_the_row_and_changes_nothing(
     with pytest.raises(InputError, match=message):
         import_mturk(store, "verification", batch_file(tmp_path, "Answer.rating", *lines))
     assert store.annotations("verification") == []
-
-
-def test_import_mturk_not_exported_is_refused(store, tmp_path):
-    with pytest.raises(InputError, match="'condsim build mturk form conditions'"):
-        import_mturk(store, "conditions", batch_file(tmp_path, "Answer.high"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from condsim.annotation.exchange import pull_annotations, push_items
+from condsim.annotation.exchange import PushOptions, pull_annotations, push_items
 from condsim.annotation.outcome import (
     conditions_of,
     decide_by_hand,
@@ -16,11 +16,10 @@ from condsim.annotation.outcome import (
     write_stage,
 )
 from condsim.annotation.prefill import propose_conditions, rate_rows, read_proposal
-from condsim.annotation.records import Condition, Rating
+from condsim.annotation.records import Rating
 from condsim.annotation.stages import (
     TaskAnswer,
-    condition_items,
-    qualification_items,
+    items_to_annotate,
     verification_items,
 )
 from condsim.errors import InputError
@@ -41,7 +40,7 @@ class HalfScorer:
 @pytest.fixture
 def take_test(store, server):
     """Push the test; `take_test(account, answer_of)` answers it and pulls."""
-    push_items(store, server, "qualification", qualification_items())
+    push_items(store, server, "qualification", items_to_annotate("qualification"))
 
     def take(account, answer_of, items=6):
         for item in list(store.items("qualification").values())[:items]:
@@ -58,7 +57,9 @@ def conditions(store, server, tmp_path):
     path.write_text(
         "pair_id,sentence1,sentence2\np1,A fox.,A hen.\np2,A cow.,A pig.\n", encoding="utf-8"
     )
-    push_items(store, server, "conditions", condition_items(path), anyone=True)
+    push_items(
+        store, server, "conditions", items_to_annotate("conditions", path), PushOptions(anyone=True)
+    )
     return [item.task for item in store.items("conditions").values()]
 
 
@@ -89,16 +90,6 @@ def test_score_test_decision_by_hand_stands(store, take_test):
     assert store.pool()["ann"].accepted
     decide_by_hand(store, reject=["ann"])
     assert not store.pool()["ann"].accepted
-
-
-def test_score_test_without_a_test_is_refused(store):
-    with pytest.raises(InputError, match="There is no test to score"):
-        score_test(store)
-
-
-def test_decide_by_hand_name_on_both_lists_is_refused(store):
-    with pytest.raises(InputError, match="'ann' is both"):
-        decide_by_hand(store, accept=["Ann"], reject=["ann "])
 
 
 def test_conditions_of_pair_yields_high_and_low_with_hints(store, server, conditions):
@@ -177,28 +168,24 @@ def test_read_proposal_text_has_both_or_none(text, answer):
     assert read_proposal(text) == answer
 
 
-def test_rate_rows_stage_not_pushed_is_refused(store):
-    with pytest.raises(InputError, match="'condsim build push verification'"):
-        rate_rows(store, HalfScorer(), model="half")
-
-
 def test_write_stage_ratings_read_back_with_a_manifest(store, server, verification):
     pytest.importorskip("pyarrow")
     server.submit(verification[0], 2, TaskAnswer(rating=4))
     server.submit(verification[1], 2, TaskAnswer())
     pull_annotations(store, server, "verification")
     file = write_stage(store, "verification")
-    assert file.rows == 1
-    (row,) = read_rows(file.path, Rating)
+    assert file[1] == 1
+    (row,) = read_rows(file[0], Rating)
     assert (row.label, row.annotator, row.updated_at) == (4, "bob", "2026-01-01T00:00:00Z")
-    manifest = read_manifest(file.path)
+    manifest = read_manifest(file[0])
     assert manifest["set_aside"] == {"no rating": 1}
     assert manifest["annotators_per_item"] == 2
 
 
-def test_write_stage_conditions_csv_reads_back(store, server, conditions, tmp_path):
-    server.submit(conditions[0], 2, TaskAnswer("The use", "The size, more or less"))
-    pull_annotations(store, server, "conditions")
-    file = write_stage(store, "conditions", tmp_path / "conditions.csv")
-    texts = [row.condition for row in read_rows(file.path, Condition)]
-    assert texts == ["The use", "The size, more or less"]
+def test_work_that_lacks_its_stage_is_refused(store):
+    with pytest.raises(InputError, match="no test to score"):
+        score_test(store)
+    with pytest.raises(InputError, match="'condsim build push verification'"):
+        rate_rows(store, HalfScorer(), model="half")
+    with pytest.raises(InputError, match="'ann' is both"):
+        decide_by_hand(store, accept=["Ann"], reject=["ann "])

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.annotation.candidates import PRESETS, filter_files, preset, read_pairs
+from condsim.annotation.candidates import PRESETS, filter_files, read_pairs
 from condsim.data.files import iter_rows
 from condsim.errors import InputError
 from condsim.rows.near_pairs import TextEncoder
@@ -68,7 +68,7 @@ def test_filter_cosine_is_that_of_the_encoder(pairs, tmp_path, monkeypatch):
 
 def test_filter_cosine_without_an_encoder_refused():
     with pytest.raises(InputError, match="needs a text encoder"):
-        PairFilter(preset("coco")[1])
+        PairFilter(PRESETS["coco"][1])
 
 
 def test_pairs_that_are_candidates_keep_source_items_and_id(pairs, tmp_path):
@@ -77,13 +77,6 @@ def test_pairs_that_are_candidates_keep_source_items_and_id(pairs, tmp_path):
     first = list(read_rows(tmp_path / "one.csv", Candidate))
     assert filter_files([tmp_path / "one.csv"], PairFilter(FilterSettings()), output=None) == 3
     assert list(PairFilter(FilterSettings()).passing(read_pairs(tmp_path / "one.csv"))) == first
-
-
-def test_pairs_similarity_of_no_number_refused(tmp_path):
-    path = tmp_path / "pairs.csv"
-    path.write_text("sentence1,sentence2,similarity\na,b,high\n")
-    with pytest.raises(InputError, match=r"row 1 \(line 2\), column 'similarity'"):
-        list(read_pairs(path))
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +95,7 @@ def test_filters_pass_the_pairs_that_the_paper_kept(csts_train):
     places = np.array([[texts[text] for text in pair] for pair in pairs])
     made = text_facts(list(texts)).paired(places[:, 0], places[:, 1], vectors=None)
     counts = FilterCounts()
-    counts.keep(made, preset("flickr30k")[1].replaced(min_text_cosine=None))
+    counts.keep(made, PRESETS["flickr30k"][1].replaced(min_text_cosine=None))
     assert counts.pairs == 5671
     assert counts.same_text == 0
     assert counts.max_iou <= 0.03 * 5671
@@ -110,16 +103,9 @@ def test_filters_pass_the_pairs_that_the_paper_kept(csts_train):
     assert counts.min_length == 0
 
 
-def test_filter_finds_the_pairs_that_the_paper_has_in_both_orders(csts_train):
-    rules = PairFilter(FilterSettings())
-    assert filter_files([csts_train], rules, output=None) == 5665
-    assert rules.repeated == 11342 - 5665
-
-
 def test_presets_are_those_of_table_6():
     both = FilterSettings(min_text_cosine=0.4, min_length_ratio=0.7)
-    assert preset("coco") == (64, both.replaced(max_iou=0.12, min_length=50))
-    assert preset("flickr30k") == (128, both.replaced(max_iou=0.2, min_length=48))
-    assert set(PRESETS) == {"coco", "flickr30k"}
-    with pytest.raises(InputError, match=r"Unknown preset 'flickr'\. Did you mean 'flickr30k'"):
-        preset("flickr")
+    assert PRESETS == {
+        "coco": (64, both.replaced(max_iou=0.12, min_length=50)),
+        "flickr30k": (128, both.replaced(max_iou=0.2, min_length=48)),
+    }

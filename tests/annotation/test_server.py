@@ -8,10 +8,11 @@ import time
 import httpx
 import pytest
 
-from condsim.annotation.exchange import pull_annotations, push_items
-from condsim.annotation.label_studio import ITEM, TOKEN, LabelStudioServer, Prediction, open_server
+from condsim.annotation.exchange import PushOptions, pull_annotations, push_items
+from condsim.annotation.label_studio import ITEM, TOKEN, LabelStudioServer, open_server
 from condsim.annotation.records import Condition
 from condsim.annotation.stages import TaskAnswer, verification_items
+from condsim.annotation.store import Proposal
 from condsim.errors import BackendError, InputError
 
 pytest.importorskip("label_studio_sdk")
@@ -86,9 +87,9 @@ def test_label_studio_export_reads_annotations_and_their_models():
     (remote,) = server_of(lambda _: httpx.Response(200, json=[task])).tasks(7)
     first, second = remote.answers
     assert (remote.task, remote.item) == (1, "i")
-    assert (first.key, first.account, first.answer) == ("1-0", 1, TaskAnswer(rating=4))
+    assert (first.annotation, first.annotator, first.answer) == ("1-0", "1", TaskAnswer(rating=4))
     assert (first.seconds, first.prefilled_by) == (4.5, "m")
-    assert (second.account, second.seconds, second.cancelled) == (None, None, True)
+    assert (second.annotator, second.seconds, second.cancelled) == ("", None, True)
 
 
 def test_label_studio_predictions_name_their_model():
@@ -98,7 +99,7 @@ def test_label_studio_predictions_name_their_model():
         sent.append((request.method, request.url.path, json.loads(request.content)))
         return httpx.Response(200, json={})
 
-    predictions = [Prediction(1, "m", TaskAnswer("x", "y", 2))]
+    predictions = [(1, Proposal("i", "m", TaskAnswer("x", "y", 2)))]
     server_of(answer).add_predictions(7, "verification", predictions)
     (_, path, (prediction,)), (method, _, settings) = sent
     assert path == "/api/projects/7/import/predictions"
@@ -115,7 +116,7 @@ def test_open_server_bad_address_is_refused_and_not_repeated(url, monkeypatch):
     assert "pass@" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("token", "rule"), [("", "No token for"), ("a b", "must be ASCII")])
+@pytest.mark.parametrize(("token", "rule"), [("", "personal access token"), ("a b", "ASCII")])
 def test_open_server_bad_token_is_refused(token, rule, monkeypatch):
     monkeypatch.setenv(TOKEN, token)
     with pytest.raises(InputError, match=rule):
@@ -144,7 +145,7 @@ def test_pull_20_000_annotations_in_under_60_s(store):
 
     server = server_of(answer)
     items = verification_items(rows)
-    push_items(store, server, "verification", items, annotators=4, anyone=True)
+    push_items(store, server, "verification", items, PushOptions(annotators=4, anyone=True))
     start = time.process_time()
     assert pull_annotations(store, server, "verification") == (20_000, 20_000, 0, 0, 0)
     assert pull_annotations(store, server, "verification") == (20_000, 0, 0, 0, 0)

@@ -16,11 +16,10 @@ from condsim.annotation.stages import (
     STAGES,
     VERDICTS,
     TaskAnswer,
-    condition_items,
     guidelines,
     hints_of,
+    items_to_annotate,
     labelling_config,
-    qualification_items,
     rating_of,
 )
 from condsim.errors import InputError
@@ -112,11 +111,6 @@ def test_hints_of_condition_names_the_rules(condition, broken):
     assert [hint.rule for hint in hints_of(condition, *sentences)] == broken
 
 
-def test_hints_of_missing_color_asks_for_it():
-    (hint,) = (hint for hint in hints_of("The color", "A fox.", "A red car.") if hint.rule == 2)
-    assert "color" in hint.text
-
-
 def test_hint_rules_patterns_have_no_syntax_that_only_python_has():
     for rule in HINT_RULES:
         for pattern in (rule.pattern, rule.needed or ""):
@@ -126,11 +120,11 @@ def test_hint_rules_patterns_have_no_syntax_that_only_python_has():
 def test_condition_items_without_pair_ids_names_pairs_by_their_texts(tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text("sentence1,sentence2\nA fox.,A hen.\nA cow.,A pig.\n", encoding="utf-8")
-    first, second = condition_items(path)
+    first, second = items_to_annotate("conditions", path)
     assert first.item_id != second.item_id
     packed = tmp_path / "pairs.csv.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert first == next(condition_items(packed))
+    assert first == next(items_to_annotate("conditions", packed))
 
 
 def test_qualification_items_known_answers_stay_hidden(tmp_path):
@@ -139,7 +133,7 @@ def test_qualification_items_known_answers_stay_hidden(tmp_path):
         "sentence1,sentence2,condition,label\nA fox.,A hen.,The animal,2.0\na,b,c,-1\n",
         encoding="utf-8",
     )
-    items = list(qualification_items(path))
+    items = list(items_to_annotate("qualification", path))
     assert [item.facts for item in items] == [{"label": 2}, {"label": -1}]
     assert "label" not in items[0].shown
 
@@ -148,4 +142,4 @@ def test_qualification_items_label_out_of_range_names_the_row(tmp_path):
     path = tmp_path / "known.csv"
     path.write_text("sentence1,sentence2,condition,label\na,b,c,0\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"known\.csv, row 1 .*the known answer"):
-        list(qualification_items(path))
+        list(items_to_annotate("qualification", path))

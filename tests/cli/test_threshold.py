@@ -63,11 +63,11 @@ def test_threshold_labels_are_numbers_or_two_words(tmp_path, labels, options):
     ("labels", "options", "message"),
     [
         ([5] * 10, (), "takes at least 103 positive ones"),
-        ([1, 2] * 10, (), "No label reaches 4 (the highest is 2). Give --positive 2 where"),
+        ([1, 2] * 10, (), "no row is labelled alike. Give --positive"),
         (["alike", "new"] * 10, (), "a number, or a word such as 'alike' and 'different'"),
         ([7] * 10, (), "labels must be from 1 to 5"),
         ([5, -0.5], (), "labels must be from 1 to 5"),
-        ([5, "alike"], (), "a number as in other rows"),
+        ([5, "alike"], (), "labels must be from 1 to 5"),
         ([5] * 10, ("--precision", "95"), "above 0 and below 1"),
     ],
 )

@@ -9,7 +9,6 @@ import pytest
 
 from condsim.contexts.equations import ContextTerms, PairTerms, context_scores, similarity
 from condsim.contexts.recipe import TERMS, Weights
-from condsim.errors import InputError
 
 
 def test_context_scores_four_terms_is_the_weighted_mean():
@@ -125,9 +124,3 @@ def test_terms_not_asked_for_are_not_computed():
     assert list(ContextTerms(Coherence(), None).terms(["a"], CENTRES[:1], ("coherence",))[0]) == [
         "coherence"
     ]
-
-
-@pytest.mark.parametrize("term", ["coherence", "left"])
-def test_terms_without_their_model_raise(term: str):
-    with pytest.raises(InputError, match=rf"The term '{term}' of Eq. 3 needs a model"):
-        ContextTerms(None, None).terms(["a"], CENTRES[:1], (term,))

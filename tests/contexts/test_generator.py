@@ -20,7 +20,7 @@ from condsim.contexts.generator import (
     target_log_probabilities,
 )
 from condsim.contexts.generator_items import ItemBuilder, length_groups
-from condsim.contexts.recipe import SHAPES, GeneratorSettings, Shape
+from condsim.contexts.recipe import GeneratorSettings
 from condsim.contexts.vocabulary import learn_vocabulary
 from condsim.errors import InputError
 
@@ -81,15 +81,6 @@ def test_add_nothing_given_has_a_unit_of_the_end_token(joint):
     assert made.add("centre", 3, (-1, -1, -1, -1))
     assert made.units.tokens[0].tolist() == [END]
     assert made.units.places[0].tolist() == [2]
-
-
-def test_length_groups_hold_every_row_once_within_the_limit():
-    lengths = np.random.default_rng(0).integers(1, 60, 500)
-    groups = length_groups(lengths, call=100, most=600)
-    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(500))
-    assert all(len(group) * lengths[group].max() <= 600 for group in groups)
-    assert length_groups(np.array([], dtype=np.int64), call=1, most=9) == []
-    assert [len(group) for group in length_groups(np.array([50]), call=1, most=9)] == [1]
 
 
 def test_length_groups_cost_is_the_least_of_all_splits():
@@ -162,15 +153,6 @@ def test_target_log_probabilities_equal_log_softmax_with_gradients(biased, monke
         torch.testing.assert_close(one.grad, other.grad)
 
 
-def test_target_log_probabilities_bfloat16_are_near_float32():
-    torch.manual_seed(0)
-    hidden, weight = torch.randn(64, 32), torch.randn(200, 32) * 0.2
-    targets = torch.randint(0, 200, (64,))
-    full = target_log_probabilities(hidden, weight, None, targets)
-    low = target_log_probabilities(hidden.bfloat16(), weight.bfloat16(), None, targets)
-    torch.testing.assert_close(low, full, atol=0.05, rtol=0.01)
-
-
 @pytest.fixture(scope="module")
 def vocabulary(small_corpus, tmp_path_factory):
     return learn_vocabulary(small_corpus, tmp_path_factory.mktemp("vocabulary"), size=300)
@@ -197,7 +179,8 @@ def t5_folder(small_corpus, vocabulary, tmp_path_factory):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         T5ForConditionalGeneration(config).save_pretrained(folder)
-    AutoTokenizer.from_pretrained(vocabulary.folder).save_pretrained(folder)
+    vocabulary.save(folder)
+    AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
     return folder
 
 
@@ -248,20 +231,6 @@ def test_log_probabilities_equal_the_backbones_own_forward(
     assert loss == pytest.approx(-sum(wanted) / count, rel=1e-4)
 
 
-def test_log_probabilities_depend_on_place_task_and_given_sentences(vocabulary):
-    model = randomised(GeneratorSettings(max_tokens=16), vocabulary)
-    builder = some_items(vocabulary)
-    with torch.inference_mode():
-        before = model.log_probabilities(model.encode(builder.units), builder.items)
-        builder.items.tasks = builder.items.tasks[::-1]
-        other = model.log_probabilities(model.encode(builder.units), builder.items)
-        assert not torch.isclose(before, other)[[0, 1, 4, 5]].any()
-        builder.items.tasks = builder.items.tasks[::-1]
-        builder.units.places = [4 - places for places in builder.units.places]
-        other = model.log_probabilities(model.encode(builder.units), builder.items)
-        assert not torch.isclose(before, other).any()
-
-
 @pytest.mark.parametrize("copy", [False, True])
 def test_loss_gives_every_weight_a_gradient(vocabulary, copy):
     model = new_generator(GeneratorSettings(max_tokens=16, copy=copy), vocabulary).train()
@@ -274,28 +243,9 @@ def test_loss_gives_every_weight_a_gradient(vocabulary, copy):
             assert parameter.grad.abs().sum() > 0, name
 
 
-def test_loss_falls_to_nothing_where_the_context_tells_the_target(vocabulary, monkeypatch):
-    monkeypatch.setitem(SHAPES, "tiny", Shape(32, 1, 64, 2, 1e-2))
-    settings = GeneratorSettings(max_tokens=4, dropout=0.0, left=1, right=1)
-    model = new_generator(settings, vocabulary).train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    words = {number: np.array([5 + number]) for number in range(8)}
-    builder = ItemBuilder(words, settings, vocabulary)
-    random = np.random.default_rng(0)
-    for centre, other in random.integers(0, 8, (64, 2)).tolist():
-        builder.add("centre", centre, (centre, other))  # the sentence before it, once more
-    for _ in range(120):
-        optimizer.zero_grad()
-        model.loss(builder.units, builder.items).backward()
-        optimizer.step()
-    assert model.loss(builder.units, builder.items).item() < 0.1
-    builder.items.units = builder.items.units[1:] + builder.items.units[:1]
-    assert model.loss(builder.units, builder.items).item() > 1
-
-
-def test_new_generator_pretrained_starts_as_the_checkpoint(vocabulary, t5_folder, tmp_path):
+def test_new_generator_pretrained_starts_as_the_checkpoint(t5_folder):
     settings = GeneratorSettings(backbone=str(t5_folder))
-    own = backbone_vocabulary(settings, tmp_path / "vocabulary")
+    own = backbone_vocabulary(str(t5_folder))
     assert (own.pad_id, own.start_id, own.end_id, own.separator_id) == (0, 0, 2, 4)
     model = new_generator(settings, own)
     assert not model.places.any()
@@ -311,12 +261,12 @@ def test_new_generator_backbone_that_scales_its_embeddings_is_an_error(vocabular
         vocab_size=len(vocabulary), d_model=8, scale_embedding=True, **sizes, **heads
     )
     PegasusForConditionalGeneration(config).save_pretrained(tmp_path / "pegasus")
-    with pytest.raises(InputError, match="does more to its tokens than look up their embeddings"):
+    with pytest.raises(InputError, match="does more to its tokens"):
         new_generator(GeneratorSettings(backbone=str(tmp_path / "pegasus")), vocabulary)
 
 
 def test_new_generator_backbone_that_is_none_is_an_error(vocabulary, tiny_backbone, tmp_path):
-    with pytest.raises(InputError, match="as an encoder-decoder"):
+    with pytest.raises(InputError, match="Cannot use the backbone"):
         new_generator(GeneratorSettings(backbone=str(tiny_backbone)), vocabulary)
-    with pytest.raises(InputError, match="Cannot load the backbone"):
-        backbone_vocabulary(GeneratorSettings(backbone=str(tmp_path / "none")), tmp_path)
+    with pytest.raises(InputError, match="Cannot use the backbone"):
+        backbone_vocabulary(str(tmp_path / "none"))

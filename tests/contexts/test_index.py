@@ -54,10 +54,8 @@ def test_index_scores_equal_scikit_learn(
     tmp_path: Path, min_df: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = pytest.importorskip("sklearn.feature_extraction.text")
-    # Many runs, many parts of a merge, many blocks: the borders are where faults would be.
-    monkeypatch.setattr("condsim.contexts.index._WORDS_PER_RUN", 500)
-    monkeypatch.setattr("condsim.contexts.index._ENTRIES_PER_SAMPLE", 8)
-    monkeypatch.setattr("condsim.contexts.index._ENTRIES_PER_PART", 300)
+    # Many parts and blocks: the borders are where faults would be.
+    monkeypatch.setattr("condsim.contexts.index._OCCURRENCES_PER_PART", 300)
     monkeypatch.setattr("condsim.contexts.index._WEIGHTS_PER_BLOCK", 100)
     monkeypatch.setattr("condsim.contexts.index._CHUNKS_PER_PRODUCT", 64)
     texts, queries = random_texts(300), [*random_texts(20, seed=1, words=130), "", "a zz"]
@@ -102,26 +100,14 @@ def test_best_of_equal_scores_takes_the_earlier_chunk() -> None:
     assert top_chunks(scores, 99)[1].tolist() == [0.75, 0.5, 0.5, 0.5, 0.25, 0.25]
 
 
-def test_index_too_many_words_are_left_out_and_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("condsim.contexts.index._MAX_WORDS", 2)
-    TfidfIndex.build(["one two six", "six one two"], tmp_path / "index", revision="1", min_df=1)
-    manifest = (tmp_path / "index" / "manifest.json").read_text()
-    assert '"words_left_out": 2' in manifest
-    assert '"bigrams": 1' in manifest
-    assert (tmp_path / "index" / "words.txt").read_text() == "one\ntwo\n"
-
-
 def test_index_same_corpus_is_opened_and_another_refused(tmp_path: Path) -> None:
     texts = ["one two", "one two"]
     TfidfIndex.build(texts, tmp_path / "index", revision="1")
     again = TfidfIndex.build([], tmp_path / "index", revision="1")  # not read
     assert len(again) == 2
-    with pytest.raises(InputError, match=r"another corpus or other settings: revision is '1'"):
-        TfidfIndex.build(texts, tmp_path / "index", revision="2")
-    with pytest.raises(InputError, match="min_df is 2, not 1"):
-        TfidfIndex.build(texts, tmp_path / "index", revision="1", min_df=1)
+    for changed in ({"revision": "2"}, {"revision": "1", "min_df": 1}):
+        with pytest.raises(InputError, match="another corpus or another 'min_df'"):
+            TfidfIndex.build(texts, tmp_path / "index", **changed)
 
 
 def test_index_bad_input_is_an_error(tmp_path: Path, index: TfidfIndex) -> None:

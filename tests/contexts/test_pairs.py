@@ -109,12 +109,6 @@ def test_draw_kinds_are_what_the_mix_says_and_what_they_are_called(drawer):
     assert (apart > 0).all()
 
 
-def test_draw_dev_pairs_are_of_every_kind_too(drawer):
-    one = drawer(20_000).draw(0, 20_000)
-    kinds = np.bincount(one.kinds[one.splits == DEV], minlength=3)
-    assert (kinds > 10).all()
-
-
 def test_draw_depends_on_seed_and_number_alone(drawer):
     first = drawer(seed=1)
     first.draw(0, 100)

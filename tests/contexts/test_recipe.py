@@ -25,7 +25,7 @@ def test_recipe_that_comes_along_is_read_and_written_back(path: Path, tmp_path):
     save_contexts_recipe(recipe, tmp_path / "again.yaml")
     assert load_contexts_recipe(tmp_path / "again.yaml") == recipe
     files = dict.fromkeys(("train", "dev", "test"), tmp_path)
-    surrogate_recipe(recipe.surrogate, name=recipe.name, files=files, backbone=tmp_path)
+    surrogate_recipe(recipe, files=files, backbone=tmp_path)
 
 
 def test_recipe_of_the_paper_has_its_numbers():
@@ -49,7 +49,7 @@ def test_recipe_overrides_change_single_keys(tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"inputs": []}, "needs 'inputs': at least one file of text"),
+        ({"inputs": []}, "inputs.*at least 1"),
         ({"generators": {"left": 1}}, r"contexts of the same width; got \(2, 2\) and \(1, 2\)"),
         ({"selektion": {}}, "'selektion'. Did you mean 'selection'"),
         ({"selection": {"sise": 3}}, "'sise'. Did you mean 'size'"),
@@ -58,11 +58,10 @@ def test_recipe_overrides_change_single_keys(tmp_path):
         ({"coherence": {"dropout": 2.0}}, "dropout.*1"),
         ({"coherence": {"left": 0, "right": 0}}, "'left' and 'right' must not both be 0"),
         ({"generators": {"held_out": 0.0}}, "held_out.*0"),
-        ({"generators": {"kind": "counts", "backbone": "a/b"}}, "'counts' are not trained"),
+        ({"generators": {"kind": "counts", "backbone": "a/b"}}, "'counts' take no 'backbone'"),
         ({"generators": {"kind": "translation"}}, "'translation' need a 'backbone'"),
         ({"scoring": {"weights": {"left": -1.0}}}, "at least 0 and one of them above 0"),
-        ({"corpus": {"min_words": 9, "max_words": 8}}, "no more than 'max_words'; got 9 and 8"),
-        ({"corpus": {"language": "English"}}, "code of two or three letters.*'English'"),
+        ({"corpus": {"language": "English"}}, "language.*'English'"),
         ({"scoring": {"center": "mean"}}, "center.*mean"),
         ({"harvest": {"mix": {"tfidf": 1}}}, "must be at least 0 and add up to 1; got 1, 0.3, 0.3"),
     ],
@@ -88,7 +87,7 @@ def table(head: str) -> dict[str, str]:
 def test_docs_table_of_a_section_is_the_settings(section: str):
     found = table(section)
     settings = SECTIONS[section].default
-    assert list(found) == list(type(settings).model_fields)
+    assert set(found) == set(type(settings).model_fields)
     for key, text in found.items():
         if key not in ("weights", "mix"):
             assert yaml.safe_load(text.replace("2e-3", "0.002")) == getattr(settings, key), key

@@ -10,7 +10,6 @@ import pytest
 
 from condsim.contexts.recipe import Selection, Weights
 from condsim.contexts.selection import ContextSelector, diverse
-from condsim.errors import InputError
 
 
 class Index:
@@ -130,20 +129,6 @@ def test_select_similar_left_neighbours_are_left_out(select):
     assert contexts.centres.tolist() == [59, 50, 45]
 
 
-def test_diverse_one_context_for_each_chunk_up_to_the_count():
-    chunks = np.array([0, 0, 1, 0, 2, 1])
-    assert diverse(chunks, list("abcdef"), count=9).tolist() == [0, 2, 4]
-    assert diverse(np.arange(5), list("abcde"), count=2).tolist() == [0, 1]
-    assert diverse(np.array([], np.int64), [], count=2).tolist() == []
-
-
-def test_diverse_similar_left_neighbours_are_left_out():
-    neighbours = ["the red dog ran", "The red dog sat", "a red dog ran off", "", ""]
-    # 0 and 1 share 3 of 5 words (0.6); 0 and 2 share 3 of 6: exactly 0.5, which is not below it.
-    assert diverse(np.arange(5), neighbours, count=9).tolist() == [0, 3, 4]
-    assert diverse(np.arange(5), neighbours, count=9, likeness=0.55).tolist() == [0, 2, 3, 4]
-
-
 def test_diverse_equals_a_naive_loop():
     random = np.random.default_rng(0)
     chunks = random.integers(0, 30, 60)
@@ -158,8 +143,3 @@ def test_diverse_equals_a_naive_loop():
         if chunks[row] not in chunks[picked] and all(share < 0.5 for share in shares):
             picked.append(row)
     assert diverse(chunks, [" ".join(own) for own in words], count=60).tolist() == picked
-
-
-def test_selection_unknown_strategy_raises():
-    with pytest.raises(InputError, match=r"strategy.*best"):
-        Selection(strategy="best")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from condsim.data.files import open_writer, read_batches
+from condsim.data.files import open_writer, read_batches, write_records
 from condsim.errors import InputError
 
 CSV = "id,text,score\n1,a dog,x\n2,a cat,y\n3,a cow,z\n"
@@ -105,7 +105,7 @@ def test_open_writer_parquet_keeps_types(tmp_path):
     assert copied.column_names == ["text", "score.1", "day", "score"]
     assert copied.schema.types == [pa.string(), pa.binary(), pa.date32(), pa.float32()]
     assert copied["day"].to_pylist() == days
-    with pytest.raises(InputError, match="column 'score': must be a value of JSON, got a bytes"):
+    with pytest.raises(InputError, match="column 'score': must be text or a number"):
         copy_with_scores(tmp_path / "x.parquet", tmp_path / "y.csv")
 
 
@@ -119,6 +119,19 @@ def test_open_writer_parquet_to_csv_writes_dates_as_text(tmp_path):
 def test_open_writer_parquet_from_text_refused(write, tmp_path):
     with pytest.raises(InputError, match="Parquet is written only from a Parquet file"):
         copy_with_scores(write("x.csv", CSV), tmp_path / "y.parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("y.csv", "a,b\n"), ("y.tsv", "a\tb\n"), ("y.jsonl", "")]
+)
+def test_write_records_none_leaves_a_header(tmp_path, name, content):
+    assert write_records(tmp_path / name, [], columns=("a", "b")) == 0
+    assert (tmp_path / name).read_text() == content
+
+
+def test_open_writer_nan_is_an_empty_cell(tmp_path):
+    write_records(tmp_path / "y.csv", [{"a": float("nan"), "b": True}])
+    assert (tmp_path / "y.csv").read_text() == "a,b\n,true\n"
 
 
 def test_open_writer_unknown_suffix_refused(tmp_path):

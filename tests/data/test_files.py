@@ -18,6 +18,7 @@ from condsim.data.files import column_names, iter_rows, read_batches
 from condsim.errors import InputError, MissingExtraError
 
 AB = ("a", "b")
+TEXTS = ("sentence1", "sentence2")
 
 
 def rows_of(path, columns=AB, optional=()):
@@ -25,44 +26,38 @@ def rows_of(path, columns=AB, optional=()):
     return [(row.number, row.cells) for row in rows]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_iter_rows_csv_line_ends_and_mark_tolerated(write, end, mark):
-    path = write("x.csv", mark + end.join(["a,b", "1,2", '"x, ""y""",é', ""]))
-    assert rows_of(path) == [(1, {"a": "1", "b": "2"}), (2, {"a": 'x, "y"', "b": "é"})]
-
-
-def test_iter_rows_csv_quoted_header_after_mark_read(write):
-    assert rows_of(write("x.csv", '\ufeff"a","b"\n1,2\n')) == [(1, {"a": "1", "b": "2"})]
-
-
-def test_iter_rows_csv_line_end_in_quotes_kept(write):
-    path = write("x.csv", 'a,b\n"one\ntwo",2\n"one\r\ntwo",3\n')
-    assert [cells["a"] for _, cells in rows_of(path)] == ["one\ntwo", "one\r\ntwo"]
-
-
-def test_iter_rows_cells_surrounding_space_stripped(write):
-    assert rows_of(write("x.csv", "a , b\n 1 ,2\t\n")) == [(1, {"a": "1", "b": "2"})]
-
-
-def test_iter_rows_other_columns_ignored_and_order_free(write):
-    assert rows_of(write("x.csv", "b,extra,a\n2,9,1\n")) == [(1, {"a": "1", "b": "2"})]
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        *(
+            (
+                "x.csv",
+                mark + end.join(["a,b", "1,2", '"x, ""y""",é', ""]),
+                ["1", "2", 'x, "y"', "é"],
+            )
+            for end in ("\n", "\r\n")
+            for mark in ("", "\ufeff")
+        ),
+        ("x.csv", '\ufeff"a","b"\n1,2\n', ["1", "2"]),
+        ("x.csv", 'a,b\n"one\ntwo",2\n"one\r\ntwo",3\n', ["one\ntwo", "2", "one\r\ntwo", "3"]),
+        ("x.csv", "a , b\n 1 ,2\t\n", ["1", "2"]),
+        ("x.csv", "b,extra,a\n2,9,1\n", ["1", "2"]),
+        ("x.csv", ",a,b,\n0,1,2,\n", ["1", "2"]),
+        ("x.csv", "a,note,b,note\n1,2,3,4\n", ["1", "3"]),
+        ("x.csv", "a,b\n\n1,2\r\n\r\n3,4\n\n", ["1", "2", "3", "4"]),
+        ("x.tsv", "a\tb\n\n1\t2\r\n\r\n3\t4\n\n", ["1", "2", "3", "4"]),
+        ("x.tsv", 'a\tb\r\n"1\t2, "3"\r\n', ['"1', '2, "3"']),
+    ],
+)
+def test_iter_rows_table_read_as_texts(write, name, content, expected):
+    pairs = zip(expected[::2], expected[1::2], strict=True)
+    rows = [{"a": first, "b": second} for first, second in pairs]
+    assert rows_of(write(name, content)) == list(enumerate(rows, start=1))
 
 
 def test_iter_rows_optional_column_absent_is_none(write):
     path = write("x.csv", "a,b\n1,2\n")
     assert rows_of(path, ("a",), ("b", "c")) == [(1, {"c": None, "a": "1", "b": "2"})]
-
-
-def test_iter_rows_blank_lines_skipped_and_not_counted(write):
-    for name, separator in (("x.csv", ","), ("x.tsv", "\t")):
-        path = write(name, f"a{separator}b\n\n1{separator}2\r\n\r\n3{separator}4\n\n")
-        assert [number for number, _ in rows_of(path)] == [1, 2]
-
-
-def test_iter_rows_tsv_quotes_kept(write):
-    path = write("x.tsv", 'a\tb\r\n"1\t2, "3"\r\n')
-    assert rows_of(path) == [(1, {"a": '"1', "b": '2, "3"'})]
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.ndjson", "X.JSONL"])
@@ -100,25 +95,23 @@ def test_iter_rows_large_file_memory_bounded(write, name, row):
 # Paths
 
 
-def test_iter_rows_missing_file_refused_at_call(tmp_path):
-    with pytest.raises(InputError, match=r"nothing\.csv: no such file"):
-        iter_rows(tmp_path / "nothing.csv", columns=AB)
-
-
-def test_iter_rows_folder_refused_at_call(tmp_path):
-    with pytest.raises(InputError, match="is a folder, not a file"):
-        iter_rows(tmp_path, columns=AB)
-
-
-def test_iter_rows_unknown_suffix_lists_accepted(write):
-    rule = r"one of \.csv, \.tsv, \.jsonl, \.ndjson, \.xlsx, \.parquet, got '\.ods'"
-    with pytest.raises(InputError, match=rule):
-        iter_rows(write("x.ods", "a,b\n"), columns=AB)
-
-
-def test_iter_rows_impossible_path_refused(tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
-        iter_rows(tmp_path / ("x" * 400 + ".csv"), columns=AB)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nothing.csv", r"nothing\.csv: no such file"),
+        ("", "is a folder, not a file"),
+        ("x" * 400 + ".csv", "cannot be read"),
+        ("x.ods", r"one of \.csv, \.tsv, \.jsonl, \.ndjson, \.xlsx, \.parquet, got '\.ods'"),
+        ("x.csv", r"is empty \(0 bytes\)"),
+        ("x.parquet", r"is empty \(0 bytes\)"),
+    ],
+)
+def test_iter_rows_wrong_path_refused_at_call(write, tmp_path, name, message):
+    write("x.ods", "a,b\n")
+    write("x.csv", "")
+    write("x.parquet", "")
+    with pytest.raises(InputError, match=message):
+        iter_rows(tmp_path / name, columns=AB)
 
 
 def test_iter_rows_unreadable_file_refused(write, monkeypatch):
@@ -130,15 +123,6 @@ def test_iter_rows_unreadable_file_refused(write, monkeypatch):
     monkeypatch.setattr(Path, "open", deny)
     with pytest.raises(InputError, match=r"cannot be opened \(Permission denied\)"):
         rows_of(path)
-
-
-# Empty files
-
-
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
-def test_iter_rows_no_bytes_refused_at_call(write, suffix):
-    with pytest.raises(InputError, match=r"is empty \(0 bytes\)"):
-        iter_rows(write(f"x.{suffix}", ""), columns=AB)
 
 
 @pytest.mark.parametrize(
@@ -157,55 +141,34 @@ def test_iter_rows_no_rows_refused(write, name, content):
         rows_of(write(name, content))
 
 
-def test_iter_rows_parquet_no_rows_refused(tmp_path):
-    path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"a": pa.array([], pa.string()), "b": pa.array([], pa.int64())}), path)
-    with pytest.raises(InputError, match="has no rows"):
-        rows_of(path)
-
-
 # Header
 
 
-def test_iter_rows_missing_column_lists_found_and_near(write):
-    expected = (
-        r"x\.csv, header: columns 'condition', 'label' are missing; found 'sentence1', "
-        r"'Conditions', 'lable'\. Rename 'Conditions' to 'condition', 'lable' to 'label'\."
-    )
-    path = write("x.csv", "sentence1,Conditions,lable\n1,2,3\n")
-    with pytest.raises(InputError, match=expected):
-        rows_of(path, ("sentence1", "condition", "label"))
-
-
-def test_iter_rows_missing_column_wanted_ones_not_near(write):
-    path = write("x.csv", "sentence2,x\n1,2\n")
-    with pytest.raises(InputError, match=r"'sentence1' is missing; found 'sentence2', 'x'\.$"):
-        rows_of(path, ("sentence1", "sentence2"))
-
-
 @pytest.mark.parametrize(
-    ("header", "hint"),
+    ("header", "columns", "message"),
     [
-        ("left,right,aspect", r"found 'left', 'right', 'aspect'\.$"),
-        ("Sentence1,sentence2,CONDITION", r"Rename 'Sentence1' to 'sentence1', "),
-        ("sentence,x,y", r"are missing; .* Rename 'sentence' to 'sentence1'\."),
+        (
+            "sentence1,Conditions,lable",
+            ("sentence1", "condition", "label"),
+            r"x\.csv, header: columns 'condition', 'label' are missing; found 'sentence1', "
+            r"'Conditions', 'lable'\. Rename 'Conditions' to 'condition', 'lable' to 'label'\.",
+        ),
+        ("sentence2,x", TEXTS, r"'sentence1' is missing; found 'sentence2', 'x'\.$"),
+        ("left,right", TEXTS, r"found 'left', 'right'\.$"),
+        ("Sentence1,sentence2", TEXTS, r"Rename 'Sentence1' to 'sentence1'\."),
+        (",".join(f"c{number}" for number in range(15)), ("a",), r"'c11' and 3 more\.$"),
+        ("a,b, a", AB, r"header: each column name must occur once, got 'a'"),
     ],
 )
-def test_iter_rows_missing_columns_told_what_to_rename(write, header, hint):
-    with pytest.raises(InputError, match=hint):
-        rows_of(write("x.csv", f"{header}\n1,2,3\n"), ("sentence1", "sentence2", "condition"))
+def test_iter_rows_wrong_header_names_what_to_rename(write, header, columns, message):
+    with pytest.raises(InputError, match=message):
+        rows_of(write("x.csv", header + "\n"), columns)
 
 
 def test_iter_rows_unequal_fields_under_any_separator_named(write):
     path = write("x.csv", "a;b\n1\n2\n3;4\n")
     with pytest.raises(InputError, match=r"separated by a comma in \.csv"):
         rows_of(path)
-
-
-def test_iter_rows_missing_column_of_many_says_how_many_more(write):
-    header = ",".join(f"c{number}" for number in range(15))
-    with pytest.raises(InputError, match=r"found 'c0', .*'c11' and 3 more\.$"):
-        rows_of(write("x.csv", f"{header}\n"), ("a",))
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet"])
@@ -220,23 +183,14 @@ def test_iter_rows_column_names_matched_without_spaces(write, tmp_path, name, co
     assert batch.texts(column) == ["more tea"]
 
 
-def test_iter_rows_duplicate_column_refused(write):
-    with pytest.raises(InputError, match=r"header: each column name must occur once, got 'a'"):
-        rows_of(write("x.csv", "a,b, a\n1,2,3\n"))
+def test_iter_rows_json_key_missing_from_a_row_is_none(write):
+    path = write("x.jsonl", '{"a": 1}\n\n{"a": 1, "b": 2}\n')
+    assert rows_of(path) == [(1, {"a": 1, "b": None}), (2, {"a": 1, "b": 2})]
 
 
-def test_iter_rows_unused_column_twice_tolerated(write):
-    path = write("x.csv", "a,note,b,note\n1,2,3,4\n")
-    assert rows_of(path) == [(1, {"a": "1", "b": "3"})]
-
-
-def test_iter_rows_unnamed_columns_tolerated(write):
-    assert len(rows_of(write("x.csv", ",a,b,\n0,1,2,\n"))) == 1
-
-
-def test_iter_rows_json_missing_column_names_row(write):
-    path = write("x.jsonl", '{"a": 1, "b": 2}\n\n{"a": 1, "B": 2}\n')
-    with pytest.raises(InputError, match=r"row 2 \(line 3\): column 'b' .*Rename 'B' to 'b'"):
+def test_iter_rows_json_key_missing_from_all_rows_refused(write):
+    path = write("x.jsonl", '{"a": 1, "B": 2}\n{"a": 1}\n')
+    with pytest.raises(InputError, match=r"first rows: column 'b' .*Rename 'B' to 'b'"):
         rows_of(path)
 
 
@@ -472,17 +426,6 @@ def test_iter_rows_excel_damaged_refused(tmp_path, write):
     assert column_names(tmp_path / "y.xlsx") == ()
 
 
-def test_iter_rows_excel_without_openpyxl_names_extra(tmp_path, monkeypatch):
-    path = write_workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]])
-
-    def absent(name):
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    monkeypatch.setattr("condsim.errors.importlib.import_module", absent)
-    with pytest.raises(MissingExtraError, match=r"pip install 'condsim\[excel\]'"):
-        rows_of(path)
-
-
 def test_read_batches_excel_on_standard_input_refused(tmp_path):
     path = write_workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]])
     with path.open("rb") as stream, pytest.raises(InputError, match="give the name of its file"):
@@ -542,7 +485,14 @@ def test_iter_rows_json_list_refused(write):
         rows_of(path)
 
 
-@pytest.mark.parametrize("value", ["true", "[1]", '{"c": 1}'])
+def test_iter_rows_json_boolean_read_as_in_csv_and_kept_in_record(write):
+    path = write("x.jsonl", '{"a": true, "b": false}\n')
+    assert rows_of(path) == [(1, {"a": "true", "b": "false"})]
+    (row,) = iter_rows(path, columns=("a",), whole_record=True)
+    assert row.record == {"a": True, "b": False}
+
+
+@pytest.mark.parametrize("value", ["[1]", '{"c": 1}'])
 def test_iter_rows_json_nested_value_refused(write, value):
     rule = r"row 1 \(line 1\), column 'b': must be text or a number, got "
     with pytest.raises(InputError, match=rule):
@@ -558,17 +508,19 @@ def test_iter_rows_json_impossible_text_refused(write, value):
 # Parquet
 
 
-def test_iter_rows_parquet_missing_column_named(tmp_path):
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": ["x"]}, r"header: column 'b' is missing; found 'a'"),
+        ({"a": ["x"], "b": [[1, 2]]}, r"row 1, column 'b': must be text or a number"),
+        ({"a": ["x"], "b": [b"x"]}, r"column 'b': must be text or a number, got bytes"),
+        ({"a": pa.array([], pa.string()), "b": pa.array([], pa.int64())}, "has no rows"),
+    ],
+)
+def test_iter_rows_parquet_wrong_content_refused(tmp_path, columns, message):
     path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"a": ["x"]}), path)
-    with pytest.raises(InputError, match=r"header: column 'b' is missing; found 'a'"):
-        rows_of(path)
-
-
-def test_iter_rows_parquet_nested_value_refused(tmp_path):
-    path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"a": ["x"], "b": [[1, 2]]}), path)
-    with pytest.raises(InputError, match=r"row 1, column 'b': must be text or a number"):
+    pq.write_table(pa.table(columns), path)
+    with pytest.raises(InputError, match=message):
         rows_of(path)
 
 
@@ -589,10 +541,11 @@ def test_iter_rows_parquet_broken_utf8_refused(tmp_path):
         rows_of(path)
 
 
-def test_iter_rows_parquet_without_pyarrow_names_extra(write, monkeypatch):
+@pytest.mark.parametrize(("name", "extra"), [("x.parquet", "parquet"), ("x.xlsx", "excel")])
+def test_iter_rows_library_missing_names_extra(write, monkeypatch, name, extra):
     def absent(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr("condsim.errors.importlib.import_module", absent)
-    with pytest.raises(MissingExtraError, match=r"pip install 'condsim\[parquet\]'"):
-        rows_of(write("x.parquet", "PAR1"))
+    with pytest.raises(MissingExtraError, match=rf"pip install 'condsim\[{extra}\]'"):
+        rows_of(write(name, "PAR1"))

@@ -57,7 +57,7 @@ def test_held_out_bad_files_are_one_line(tmp_path: Path) -> None:
         held_out_texts([path])
     rows = tmp_path / "rows.csv"
     rows.write_text("premise,hypothesis\na,b\n", "utf-8")
-    with pytest.raises(InputError, match=r"a column sentence1.*found premise, hypothesis"):
+    with pytest.raises(InputError, match=r"a column sentence1.*found 'premise', 'hypothesis'"):
         held_out_texts([rows])
 
 

@@ -35,7 +35,7 @@ def test_load_task_csts_in_any_format(write, tmp_path):
 
 
 def test_load_task_stsb_bad_later_line_told_as_stsb(write):
-    with pytest.raises(InputError, match=r"line 2, column 'score'"):
+    with pytest.raises(InputError, match=r"\(line 2\), column 'score'"):
         load_task(write("x.csv", STSB % "2.5" + STSB % "six"))
 
 
@@ -70,6 +70,6 @@ def test_load_task_pipe_refused_before_it_is_read(tmp_path):
         load_task(tmp_path / "p.csv")
 
 
-def test_load_task_dash_says_what_reads_standard_input():
-    with pytest.raises(InputError, match="Only 'condsim score --file -' reads standard input"):
+def test_load_task_dash_is_for_commands():
+    with pytest.raises(InputError, match="A command reads standard input"):
         load_task("-")

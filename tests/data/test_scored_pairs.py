@@ -84,5 +84,5 @@ def test_load_pairs_score_above_one_means_ratings_to_five(write):
 
 @pytest.mark.parametrize("content", [b"", b"\x1f\x8b", gzip.compress(b"a" * 9000, mtime=0)[:-20]])
 def test_load_pairs_damaged_gzip_is_one_line(write, content):
-    with pytest.raises(InputError, match=r"is empty|not a complete gzip file|has no rows"):
+    with pytest.raises(InputError, match=r"is empty|cannot be read|has no rows"):
         load_pairs(write("x.csv.gz", content))

@@ -55,14 +55,14 @@ def test_load_stsb_revision_is_hash_of_file_and_name_used(write):
 
 @pytest.mark.parametrize("score", ["5.01", "-0.1", "nan", "inf", "", "high", "1,5"])
 def test_load_stsb_score_bad_names_place(write, score):
-    rule = r"x\.csv, line 2, column 'score': must be a number from 0 to 5, got "
+    rule = r"row 2 \(line 2\), column 'score': must be a number from 0 to 5, got "
     with pytest.raises(InputError, match=rule + repr(score)):
         load_stsb(write("x.csv", LINE + line(score=score)))
 
 
 @pytest.mark.parametrize("column", ["sentence1", "sentence2"])
 def test_load_stsb_sentence_empty_names_place(write, column):
-    rule = rf"x\.csv, line 2, column '{column}': must not be empty"
+    rule = rf"row 2 \(line 2\), column '{column}': must not be empty"
     with pytest.raises(InputError, match=rule):
         load_stsb(write("x.csv", LINE + line(**{column: "  "})))
 
@@ -77,7 +77,7 @@ def test_load_stsb_too_few_fields_names_line(write):
     ("content", "message"),
     [
         ("", r"x\.csv: is empty"),
-        ("\n\r\n", r"x\.csv: has only blank lines"),
+        ("\n\r\n", r"x\.csv: has no rows"),
         (LINE.encode() + b"\xff\n", r"x\.csv, line 2, byte .*: not valid UTF-8"),
     ],
 )

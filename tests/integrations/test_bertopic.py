@@ -69,3 +69,14 @@ def test_backend_of_empty_words_gives_zeros():
     found = BertopicBackend("the animal").embed_words(np.array(["", "dog"]))
     assert found.dtype == np.float32
     assert np.linalg.norm(found, axis=1) == pytest.approx([0, 1], abs=1e-5)
+
+
+def test_topic_model_is_saved_and_loaded_with_the_backend(tmp_path):
+    model, topics = topics_of("the animal")
+    model.save(tmp_path / "pickled", serialization="pickle")
+    again = bertopic.BERTopic.load(tmp_path / "pickled")
+    assert again.embedding_model.condition == "the animal"
+    assert again.transform(TEXTS[:5])[0] == topics[:5]
+    model.save(tmp_path / "folder", serialization="safetensors")
+    again = bertopic.BERTopic.load(tmp_path / "folder", BertopicBackend("the animal"))
+    assert len(again.transform(TEXTS[:5])[0]) == 5

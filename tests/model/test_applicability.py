@@ -84,7 +84,7 @@ def test_applicability_symmetric_to_the_last_bit(with_head):
 def test_applicability_in_parts_same(with_head, monkeypatch):
     model = load_scorer(with_head)
     expected = model.applicability(ONE, TWO, CONDITIONS)
-    monkeypatch.setattr("condsim.model.embedding.ROWS_PER_BLOCK", 2)
+    monkeypatch.setattr("condsim.model.batching.ROWS_PER_BLOCK", 2)
     np.testing.assert_allclose(model.applicability(ONE, TWO, CONDITIONS), expected, atol=1e-5)
 
 
@@ -130,11 +130,11 @@ def test_head_read_back_the_same(with_head, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda content: content.pop("weights"), "is damaged .*weights"),
-        (lambda content: content["weights"].pop(), r"must have 3 d \+ 8 finite weights"),
-        (lambda content: content.update(weights=["a"]), "is damaged"),
-        (lambda content: content.update(bias=float("nan")), "and a finite bias"),
-        (lambda content: content["probe"].__setitem__(0, float("inf")), "is damaged"),
+        (lambda content: content.pop("weights"), "is not an applicability head.*weights"),
+        (lambda content: content["weights"].pop(), r"must have 3 d \+ 8 weights"),
+        (lambda content: content.update(weights=["a"]), "is not an applicability head"),
+        (lambda content: content.update(bias=float("nan")), "finite numbers"),
+        (lambda content: content["probe"].__setitem__(0, float("inf")), "finite numbers"),
         (lambda content: content.update(format=2), "of format 1"),
     ],
 )
@@ -150,9 +150,9 @@ def test_head_damaged_refused(with_head, change, message):
 def test_head_no_json_refused(tmp_path):
     path = tmp_path / "head.json"
     path.write_text("{", encoding="utf-8")
-    with pytest.raises(ModelError, match="head cannot be read"):
+    with pytest.raises(ModelError, match="is not an applicability head"):
         ApplicabilityHead.load(path)
-    with pytest.raises(ModelError, match="cannot be read"):
+    with pytest.raises(ModelError, match="is not an applicability head"):
         ApplicabilityHead.load(tmp_path / "missing.json")
 
 

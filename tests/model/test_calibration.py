@@ -26,16 +26,16 @@ def test_calibration_apply_interpolates_by_hand():
     assert scores.dtype == np.float32
 
 
-@pytest.mark.parametrize("raw", [(0.0,), (0.0, 0.0), (1.0, 0.0), (0.0, float("nan"))])
-def test_calibration_knots_not_increasing_refused(raw):
-    with pytest.raises(ModelError, match="'raw' must be two or more increasing finite numbers"):
-        Calibration(raw=raw, score=(0.0, 1.0))
-
-
-@pytest.mark.parametrize("score", [(-0.1, 1.0), (0.0, 1.1), (0.0, 0.5, 1.0)])
-def test_calibration_scores_outside_unit_or_of_other_length_refused(score):
-    with pytest.raises(ModelError, match=r"one value in \[0, 1\] for each"):
-        Calibration(raw=(0.0, 1.0), score=score)
+@pytest.mark.parametrize(
+    ("raw", "score"),
+    [
+        *((raw, (0, 1)) for raw in [(0,), (0, 0), (1, 0), (0, float("nan"))]),
+        *(((0, 1), score) for score in [(-0.1, 1), (0, 1.1), (0, 0.5, 1)]),
+    ],
+)
+def test_calibration_knots_not_increasing_or_outside_unit_refused(raw, score):
+    with pytest.raises(ModelError, match="two or more increasing finite numbers"):
+        Calibration(raw=raw, score=score)
 
 
 def test_calibration_lowest_raw_is_the_first_that_reaches_the_score():
@@ -115,9 +115,9 @@ def test_fit_calibration_few_equal_or_far_values_strictly_increasing(raw):
     ("raw", "gold", "knots", "message"),
     [
         ([], [], 4, "needs rows"),
-        ([0.1], [0.1, 0.2], 4, "one raw and one gold similarity"),
+        ([0.1], [0.1, 0.2], 4, "one finite raw similarity"),
         ([0.1, np.nan], [0, 1], 4, "finite"),
-        ([0.1, 0.2], [1, 5], 4, r"gold ones in \[0, 1\]"),
+        ([0.1, 0.2], [1, 5], 4, r"a gold one in \[0, 1\]"),
         ([0.1, 0.2], [0, 1], 0, "'knots'"),
     ],
 )

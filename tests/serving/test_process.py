@@ -1,4 +1,4 @@
-"""The command as it runs: its signals, and the clients of others."""
+"""The command as it runs: its signals, and what it refuses to start with."""
 
 from __future__ import annotations
 
@@ -29,44 +29,6 @@ def post(url, path, body, *, timeout=60):
     )
     with urllib.request.urlopen(request, timeout=timeout) as answer:
         return json.loads(answer.read())
-
-
-def test_openai_client_works_unchanged(server, model):
-    openai = pytest.importorskip("openai")
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client:
-        got = client.embeddings.create(
-            model=model.name, input=TEXTS, extra_body={"condition": "the sport"}
-        )
-        vectors = np.array([one.embedding for one in got.data])
-        assert vectors == pytest.approx(model.encode(TEXTS, "the sport"), abs=1e-4)
-        assert client.models.list().data[0].id == model.name
-        plain = client.embeddings.create(model=model.name, input="A dog.", encoding_format="float")
-        assert plain.data[0].embedding == pytest.approx(model.encode("A dog."), abs=1e-4)
-        with pytest.raises(openai.BadRequestError, match="must have text"):
-            client.embeddings.create(model=model.name, input="")
-        with pytest.raises(openai.NotFoundError, match=model.name):
-            client.embeddings.create(model="text-embedding-3-small", input="a")
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("kind", ["Client", "ClientV2"])
-def test_cohere_client_works_unchanged(server, model, kind):
-    cohere, httpx = pytest.importorskip("cohere"), pytest.importorskip("httpx")
-    documents = ["A recipe for soup.", TEXTS[0], "A boy kicks a ball."]
-    with httpx.Client() as connection:
-        client = getattr(cohere, kind)("any", base_url=server.url, httpx_client=connection)
-        got = client.rerank(
-            model=model.name,
-            query=TEXTS[0],
-            documents=documents,
-            top_n=2,
-            request_options={"additional_body_parameters": {"condition": "the sport"}},
-        )
-    wanted = model.score(TEXTS[0], documents, "the sport")
-    best = np.argsort(-wanted, kind="stable")[:2]
-    assert [one.index for one in got.results] == best.tolist()
-    scores = [one.relevance_score for one in got.results]
-    assert scores == pytest.approx(wanted[best], abs=1e-4)
 
 
 def test_sigterm_answers_what_was_accepted(start):

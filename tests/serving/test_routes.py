@@ -61,49 +61,146 @@ def test_applicability_is_that_of_the_model(client, model):
     assert np.array(got) == pytest.approx(np.array(wanted), abs=1e-4)
 
 
-@pytest.mark.parametrize("condition", ["the sport", ["the sport", "the animals"]])
-def test_embeddings_in_both_formats_are_those_of_the_model(client, model, condition):
-    body = {"input": PAIRS[0], "condition": condition, "dimensions": model.dimension}
+@pytest.mark.parametrize("condition", ["the sport", ["the sport", "the animals"], None])
+@pytest.mark.parametrize("path", ["/v1/embeddings", "/", "/embed", "/v2/embed"])
+def test_embeddings_are_those_of_the_model(client, model, path, condition):
+    key = {"/v1/embeddings": "input", "/v2/embed": "texts"}.get(path, "inputs")
+    got = client().post(path, json={key: PAIRS[0], "condition": condition}).json()
+    if path == "/v1/embeddings":
+        got = [item["embedding"] for item in got["data"]]
+    if path == "/v2/embed":
+        got = got["embeddings"]["float"]
+    assert np.array(got) == pytest.approx(model.encode(PAIRS[0], condition), abs=1e-4)
+
+
+def test_embeddings_in_base64_are_float32(client, model):
+    body = {"input": "A dog.", "encoding_format": "base64", "dimensions": model.dimension}
+    (item,) = client().post("/v1/embeddings", json=body).json()["data"]
+    decoded = np.frombuffer(base64.b64decode(item["embedding"]), "<f4")
+    assert (item["index"], decoded) == (0, pytest.approx(model.encode("A dog."), abs=1e-4))
+    refused = client().post("/embed", json={"inputs": "A dog.", "dimensions": 7})
+    assert "'dimensions' must be those of the model, 384" in message(refused)
+
+
+@pytest.mark.parametrize("conditions", [[], ["a"], ["a", "b"]])
+def test_embeddings_conditions_of_another_number_are_422(client, conditions):
+    body = {"input": ["a", "b", "c"], "condition": conditions}
+    refused = client().post("/v1/embeddings", json=body)
+    assert refused.status_code == 422
+    assert f"each of the 3 input; got a list of {len(conditions)}" in message(refused)
+
+
+HEADER = {"X-Condsim-Condition": "the sport"}
+REQUESTS = {
+    "/v1/embeddings": {"input": PAIRS[0]},
+    "/embed": {"inputs": PAIRS[0]},
+    "/rerank": {"query": PAIRS[0][0], "texts": PAIRS[0]},
+    "/similarity": {"inputs": {"source_sentence": PAIRS[0][0], "sentences": PAIRS[0]}},
+    "/v1/score": {"pairs": PAIRS},
+    "/v1/applicability": {"pairs": PAIRS},
+    "/v1/cluster": {"texts": [*PAIRS[0], *PAIRS[1]], "k": 2},
+    "/v1/dedupe": {"texts": PAIRS[0], "at_least": 0.9},
+    "/v1/explain": {"sentence1": PAIRS[0][0], "sentence2": PAIRS[0][1]},
+}
+
+
+@pytest.mark.parametrize("path", REQUESTS)
+def test_condition_from_the_header_is_that_of_the_field(client, path):
     ask = client()
-    got = [
-        one["embedding"]
-        for form in ("float", "base64")
-        for one in ask.post("/v1/embeddings", json={**body, "encoding_format": form}).json()["data"]
-    ]
-    wanted = model.encode(PAIRS[0], condition)
-    assert np.array(got[:2]) == pytest.approx(wanted, abs=1e-4)
-    decoded = [np.frombuffer(base64.b64decode(one), "<f4") for one in got[2:]]
-    assert np.array(decoded) == pytest.approx(wanted, abs=1e-4)
+    by_field = ask.post(path, json={**REQUESTS[path], "condition": "the sport"})
+    by_header = ask.post(path, json=REQUESTS[path], headers=HEADER)
+    assert by_field.status_code == by_header.status_code == 200
+    assert by_header.json() == by_field.json()
+    other = {"X-Condsim-Condition": "the number of people"}
+    both = ask.post(path, json={**REQUESTS[path], "condition": "the sport"}, headers=other)
+    assert both.json() == by_field.json()
 
 
-def test_embeddings_one_text_without_condition(client, model):
-    got = client().post("/v1/embeddings", json={"input": "A dog."}).json()["data"]
-    assert got[0]["index"] == 0
-    assert got[0]["embedding"] == pytest.approx(model.encode("A dog."), abs=1e-4)
+def test_condition_in_a_header_is_utf_8_or_latin_1(client, model):
+    for encoding in ("utf-8", "latin-1"):
+        headers = {"X-Condsim-Condition": "le café".encode(encoding)}
+        got = client().post("/embed", json={"inputs": "A dog."}, headers=headers).json()
+        assert got[0] == pytest.approx(model.encode("A dog.", "le café"), abs=1e-4)
 
 
-@pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank"])
-def test_rerank_sorts_by_the_score_under_the_condition(client, path):
+def test_condition_that_is_empty_is_refused(client):
+    ask = client()
+    for response in (
+        ask.post("/embed", json={"inputs": "A dog.", "condition": ""}),
+        ask.post("/embed", json={"inputs": "A dog."}, headers={"X-Condsim-Condition": ""}),
+    ):
+        assert (response.status_code, "must have text" in message(response)) == (400, True)
+
+
+RERANK_PATHS = ["/rerank", "/v1/rerank", "/v2/rerank"]
+
+
+@pytest.mark.parametrize("path", RERANK_PATHS)
+def test_rerank_documents_in_the_form_of_cohere_and_jina(client, path):
     body = {"query": "four", "documents": ["x", {"text": "yy"}], "condition": "c", "top_n": 1}
     got = client(Stub()).post(path, json={**body, "return_documents": True}).json()
     assert got["results"] == [{"index": 0, "relevance_score": 4, "document": {"text": "x"}}]
     assert got["model"] == "stub"
 
 
+@pytest.mark.parametrize("path", RERANK_PATHS)
+def test_rerank_texts_in_the_form_of_tei(client, path):
+    body = {"query": "four", "texts": ["x", "yy"], "return_text": True, "truncate": True}
+    got = client(Stub()).post(path, json={**body, "model": "stub", "top_n": 0}).json()
+    assert got == [{"index": 0, "score": 4, "text": "x"}, {"index": 1, "score": 4, "text": "yy"}]
+
+
 def test_rerank_puts_the_nearer_document_first(client, model):
     body = {"query": PAIRS[0][0], "documents": ["A recipe for soup.", PAIRS[0][0]]}
-    results = client().post("/v1/rerank", json=body).json()["results"]
-    assert [one["index"] for one in results] == [1, 0]
-    wanted = model.score(body["query"], body["documents"][0])
-    assert results[1]["relevance_score"] == pytest.approx(wanted, abs=1e-4)
+    for raw, scale in ((False, "unit"), (True, "raw")):
+        answer = client().post("/v1/rerank", json={**body, "raw_scores": raw}).json()
+        assert [result["index"] for result in answer["results"]] == [1, 0]
+        expected = model.score(body["query"], body["documents"][0], scale=scale)
+        assert answer["results"][1]["relevance_score"] == pytest.approx(expected, abs=1e-4)
 
 
-def test_tei_rerank_is_a_list(client):
-    body = {"query": "four", "texts": ["x", "yy"], "return_text": True, "truncate": True}
-    got = client(Stub()).post("/rerank", json=body).json()
-    wanted = [(0, "x"), (1, "yy")]
-    assert [(one["index"], one["text"]) for one in got] == wanted
-    assert {one["score"] for one in got} == {4}
+def test_rerank_needs_one_form(client):
+    for body in ({"query": "a"}, {"query": "a", "texts": ["b"], "documents": ["c"]}):
+        refused = client(Stub()).post("/rerank", json=body)
+        assert message(refused) == "A request must have either 'documents' or 'texts'."
+
+
+def test_dedupe_is_that_of_the_search_package(client, model):
+    dedupe = pytest.importorskip("condsim.search.dedupe")
+    texts = ["A man throws a ball.", "A dog sleeps.", "A man throws a ball!", "A dog is sleeping."]
+    body = {"texts": texts, "condition": ["the animal", "the act"], "at_least": [0.8, 0.7]}
+    got = client().post("/v1/dedupe", json=body).json()
+    expected = dedupe.find_duplicates(texts, model, body["condition"], at_least=[0.8, 0.7])
+    assert got["kept"] == np.flatnonzero(expected.kept).tolist()
+    for duplicate in got["duplicates"]:
+        index = duplicate["index"]
+        assert duplicate["duplicate_of"] == expected.kept_row[index]
+        assert duplicate["score"] == pytest.approx(expected.score[index], abs=1e-4)
+    assert len(got["kept"]) + len(got["duplicates"]) == len(texts)
+    fewer = client().post("/v1/dedupe", json={"texts": texts, "condition": "the act", "to": 2})
+    assert len(fewer.json()["kept"]) == 2
+
+
+def test_dedupe_texts_that_the_model_cannot_read_are_no_duplicates(client):
+    body = {"texts": ["Great 👍", "Great 👎", "Great 👍"], "condition": "the mood"}
+    got = client().post("/v1/dedupe", json={**body, "at_least": 0.5}).json()
+    assert got["kept"] == [0, 1]
+    assert [item["duplicate_of"] for item in got["duplicates"]] == [0]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({}, "Give 'at_least'"),
+        ({"at_least": 2}, "0 to 1"),
+        ({"at_least": 0.9, "condition": None}, "'condition' is missing"),
+        ({"at_least": 0.9, "condition": ["a", "a"]}, "once"),
+        ({"at_least": 0.9, "texts": ["a", " "]}, "'texts' must have text; got ' ' at index 1"),
+    ],
+)
+def test_dedupe_wrong_request_is_one_line(client, change, named):
+    got = client().post("/v1/dedupe", json={"texts": ["a", "b"], "condition": "c", **change})
+    assert (got.status_code, named in message(got)) == (400, True), message(got)
 
 
 def test_cluster_is_that_of_the_search_package(client, model):
@@ -120,7 +217,7 @@ def test_cluster_is_that_of_the_search_package(client, model):
 
 
 def test_cluster_without_the_search_extra_says_what_to_install(client, monkeypatch):
-    def missing(body, vectors):
+    def missing(body, condition, vectors):
         raise MissingExtraError.of("sklearn", extra="search")
 
     monkeypatch.setattr("condsim.serving.routes._cluster", missing)
@@ -239,7 +336,11 @@ def test_health_ready_and_models_name_the_model(client, model):
     ask = client()
     assert ask.get("/health").json()["status"] == "ok"
     assert ask.get("/ready").json()["model"] == model.name
-    assert [one["id"] for one in ask.get("/v1/models").json()["data"]] == [model.name]
+    (card,) = ask.get("/v1/models").json()["data"]
+    assert card["id"] == model.name
+    for name in (model.name, "default"):
+        assert ask.get(f"/v1/models/{name}").json() == card
+    assert ask.get("/v1/models/owner/other").status_code == 404
 
 
 def test_metrics_count_requests_batches_and_the_queue(client):
@@ -261,17 +362,19 @@ def test_openapi_has_every_route_with_its_schema(client):
     document = client().get("/openapi.json").json()
     paths = document["paths"]
     asked = (
-        "/v1/embeddings /v1/rerank /v2/rerank /rerank /v1/score /v1/applicability /v1/cluster "
-        "/v1/explain /v1/search"
+        "/ /embed /rerank /similarity /v1/embeddings /v1/rerank /v2/embed /v2/rerank /v1/score "
+        "/v1/applicability /v1/cluster /v1/dedupe /v1/explain /v1/search"
     ).split()
-    assert set(paths) == {*asked, "/health", "/ready", "/metrics", "/v1/models"}
+    others = {"/health", "/ready", "/metrics", "/v1/models", "/v1/models/{name}"}
+    assert set(paths) == {*asked, *others}
     for path in asked:
         content = paths[path]["post"]["requestBody"]["content"]["application/json"]
         schema = document["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]]
-        assert "examples" in str(schema["properties"])
+        assert "condition" in str(schema["properties"])
+        assert paths[path]["post"]["parameters"][0]["name"] == "X-Condsim-Condition"
         statuses = set(paths[path]["post"]["responses"])
-        assert {"200", "400", "401", "413", "429"} <= statuses
-        assert "422" not in statuses
+        assert {"200", "400", "401", "413", "422", "429"} <= statuses
+    assert "HTTPValidationError" not in str(document)
 
 
 def test_key_is_needed_everywhere_but_for_probes(client):
@@ -284,6 +387,7 @@ def test_key_is_needed_everywhere_but_for_probes(client):
             ask.post("/v1/score", json=body, headers=headers),
             ask.get("/metrics", headers=headers),
             ask.get("/v1/models", headers=headers),
+            ask.post("/", json={"inputs": "a"}, headers=headers),
         ):
             assert response.status_code == 401
             assert response.headers["www-authenticate"] == "Bearer"

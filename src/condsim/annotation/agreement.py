@@ -30,13 +30,9 @@ ONE_VERDICT_SHARE = 0.9
 
 @dataclass(frozen=True)
 class Kappa:
-    """Fleiss' kappa, which needs the same number of ratings of every row.
+    """Fleiss' kappa of the rows that have the most common number of ratings, ``raters``.
 
-    Attributes:
-        value: At most 1 (all agree), 0 is chance; NaN without two ratings or two labels.
-        raters: Ratings of each row that counts: the most common number of two or more.
-        rows: Rows that count.
-        left_out: Rows with another number of ratings.
+    ``value`` is at most 1 (all agree), 0 is chance; NaN without two ratings or two labels.
     """
 
     value: float
@@ -47,14 +43,13 @@ class Kappa:
 
 @dataclass(frozen=True)
 class HumanAgreement:
-    """Agreement between people.
+    """Agreement between people; NaN where it is undefined.
 
     Attributes:
         ratings_per_row: (number of ratings, rows that have it).
-        kappa: Fleiss' kappa of the labels 1 to 5; ``kappa_verdicts`` has "does not apply" as a
-            sixth label.
-        alpha: Krippendorff's alpha of the labels 1 to 5, ordinal; NaN if undefined.
-        alpha_rows: Rows with two labels or more.
+        kappa: Of the labels 1 to 5; ``kappa_verdicts`` has "does not apply" as a sixth label.
+        alpha: Krippendorff's alpha of the labels 1 to 5, ordinal, over the ``alpha_rows`` with two
+            labels or more; ``alpha_applies``: of whether the condition applies.
         exact: Share of pairs of labels of one row that are equal; ``within_one``: that differ by
             at most 1.
     """
@@ -71,6 +66,91 @@ class HumanAgreement:
     alpha_applies: float
     exact: float
     within_one: float
+
+
+@dataclass(frozen=True)
+class RatingTimes:
+    """Median and percentiles of the known times of ratings in seconds, and their sum in hours."""
+
+    known: int
+    median: float
+    tenth: float
+    ninetieth: float
+    hours: float
+
+
+@dataclass(frozen=True)
+class AnnotatorQuality:
+    """One annotator among the others; shares are in [0, 1], NaN if nothing is compared.
+
+    Attributes:
+        compared: Ratings of rows on which one verdict of the others has the most votes.
+        agrees: Share of those that are that verdict; ``within_one``: at most one label from it.
+        offset: Mean of the label minus the median label of the others.
+        seconds: Median time of a rating.
+        remarks: Reasons to look at the ratings; empty is good.
+    """
+
+    annotator: str
+    ratings: int
+    does_not_apply: float
+    compared: int
+    agrees: float
+    within_one: float
+    offset: float
+    seconds: float
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RaterAgreement:
+    """Ratings against the median of people on the same rows; shares are in [0, 1].
+
+    If at least half of the people say that the condition does not apply, so does their verdict.
+    ``alpha`` and ``exact`` count the rows where the median is a whole label.
+
+    Attributes:
+        rater: A model, "MODEL, not shown" for people who did not see its rating, or "one person".
+        compared: Rows with a label from both.
+        spearman: x100.
+        offset: Mean of the rater's label minus that of people.
+        applies: Share of all rows on which both agree whether the condition applies.
+        shown: Ratings by people who saw the model's first.
+    """
+
+    rater: str
+    rows: int
+    compared: int
+    spearman: float
+    alpha: float
+    exact: float
+    within_one: float
+    offset: float
+    applies: float
+    shown: int = 0
+
+
+@dataclass(frozen=True)
+class RatingReport:
+    """Agreement and quality of ratings; one person is compared on the rows of models, if any."""
+
+    agreement: HumanAgreement
+    times: RatingTimes
+    annotators: tuple[AnnotatorQuality, ...]
+    models: tuple[RaterAgreement, ...]
+    one_person: RaterAgreement | None
+
+
+def report_ratings(rows: Sequence[RatedRow]) -> RatingReport:
+    """Report on the ratings of rows."""
+    models = model_agreement(rows)
+    return RatingReport(
+        agreement=measure_agreement(rows),
+        times=time_per_rating(rating for row in rows for rating in row.people),
+        annotators=annotator_quality(rows),
+        models=models,
+        one_person=one_person_agreement([row for row in rows if row.models or not models]),
+    )
 
 
 def measure_agreement(rows: Sequence[RatedRow]) -> HumanAgreement:
@@ -91,59 +171,12 @@ def measure_agreement(rows: Sequence[RatedRow]) -> HumanAgreement:
         ratings_per_row=tuple(sorted(Counter(verdicts.sum(axis=1).tolist()).items())),
         kappa=fleiss_kappa(labels),
         kappa_verdicts=fleiss_kappa(verdicts),
-        alpha=krippendorff_alpha(labels, distance="ordinal"),
+        alpha=krippendorff_alpha(labels),
         alpha_rows=int((labels.sum(axis=1) >= 2).sum()),
         alpha_applies=krippendorff_alpha(applies, distance="nominal"),
         exact=exact,
         within_one=within_one,
     )
-
-
-def fleiss_kappa(counts: ArrayLike) -> Kappa:
-    """Compute Fleiss' kappa over the rows with the most common number of ratings.
-
-    Fleiss, "Measuring nominal scale agreement among many raters", 1971. Of equally common numbers
-    the larger is taken.
-
-    Args:
-        counts: How often each row was given each label, whole numbers ``(n, labels)``.
-    """
-    table = np.asarray(counts, dtype=np.int64)
-    ratings = table.sum(axis=1)
-    frequencies = Counter(ratings[ratings >= 2].tolist())
-    if not frequencies:
-        return Kappa(math.nan, raters=0, rows=0, left_out=len(table))
-    raters, rows = max(frequencies.items(), key=lambda item: (item[1], item[0]))
-    counted = table[ratings == raters]
-    value = math.nan
-    # With a single label, chance agreement is certain and kappa is undefined.
-    if counted.any(axis=0).sum() >= 2:
-        library = require("statsmodels.stats.inter_rater", extra="build")
-        value = float(library.fleiss_kappa(counted))
-    return Kappa(value, raters=int(raters), rows=rows, left_out=len(table) - rows)
-
-
-def krippendorff_alpha(
-    counts: ArrayLike, *, distance: Literal["nominal", "ordinal"] = "ordinal"
-) -> float:
-    """Compute Krippendorff's alpha; rows may have any number of ratings.
-
-    Krippendorff, "Computing Krippendorff's alpha-reliability", 2011. Rows with fewer than two
-    ratings are left out.
-
-    Args:
-        counts: How often each row was given each label, whole numbers ``(n, labels)``, the labels
-            in their order for the ordinal distance.
-
-    Returns:
-        At most 1 (all agree); 0 is chance, NaN if undefined.
-    """
-    table = np.asarray(counts, dtype=np.int64)
-    table = table[table.sum(axis=1) >= 2]
-    if table.any(axis=0).sum() < 2:
-        return math.nan
-    library = require("krippendorff", extra="build")
-    return float(library.alpha(value_counts=table, level_of_measurement=distance))
 
 
 def _pairwise_shares(labels: IntArray) -> tuple[float, float]:
@@ -157,71 +190,72 @@ def _pairwise_shares(labels: IntArray) -> tuple[float, float]:
     return equal / pairs, (equal + near) / pairs
 
 
-@dataclass(frozen=True)
-class RaterAgreement:
-    """Ratings against the median of people on the same rows; shares are in [0, 1].
+def fleiss_kappa(counts: ArrayLike) -> Kappa:
+    """Compute Fleiss' kappa (1971) from the counts of each label by row, ``(n, labels)``.
 
-    If at least half of the people say that the condition does not apply, so does their verdict.
-    ``alpha`` and ``exact`` count the rows where the median is a whole label.
-
-    Attributes:
-        rater: A model, "MODEL, not shown" for people who did not see its rating, or "one person".
-        compared: Rows with a label from both.
-        spearman: x100; NaN if one side is constant.
-        offset: Mean of the rater's label minus that of people.
-        applies: Share of all rows on which both agree whether the condition applies.
-        shown: Ratings by people who saw the model's first.
+    It needs the same number of ratings of every row. Of equally common numbers the larger is taken.
     """
+    table = np.asarray(counts, dtype=np.int64)
+    ratings = table.sum(axis=1)
+    frequencies = Counter(ratings[ratings >= 2].tolist())
+    if not frequencies:
+        return Kappa(math.nan, raters=0, rows=0, left_out=len(table))
+    raters, rows = max(frequencies.items(), key=lambda item: (item[1], item[0]))
+    counted = table[ratings == raters]
+    value = math.nan
+    # With a single label, chance agreement is certain and kappa is undefined.
+    if counted.any(axis=0).sum() >= 2:
+        library = require("statsmodels.stats.inter_rater", extra="build")
+        value = float(library.fleiss_kappa(counted))
+    return Kappa(value, raters=raters, rows=rows, left_out=len(table) - rows)
 
-    rater: str
-    rows: int
-    compared: int
-    spearman: float
-    alpha: float
-    exact: float
-    within_one: float
-    offset: float
-    applies: float
-    shown: int = 0
 
+def krippendorff_alpha(
+    counts: ArrayLike, *, distance: Literal["nominal", "ordinal"] = "ordinal"
+) -> float:
+    """Compute Krippendorff's alpha (2011) from the counts of each label by row, ``(n, labels)``.
 
-# Labels of a rater, each with the ratings it is compared with.
-_Comparisons = Sequence[tuple[int, Sequence[Rating]]]
+    The labels must be in their order for the ordinal distance. At most 1 (all agree); 0 is chance.
+    """
+    table = np.asarray(counts, dtype=np.int64)
+    table = table[table.sum(axis=1) >= 2]
+    if table.any(axis=0).sum() < 2:
+        return math.nan
+    library = require("krippendorff", extra="build")
+    return float(library.alpha(value_counts=table, level_of_measurement=distance))
 
 
 def model_agreement(rows: Sequence[RatedRow]) -> tuple[RaterAgreement, ...]:
     """Measure each model against all people, and against those who did not see its ratings."""
     by_model: dict[str, list[tuple[int, Sequence[Rating]]]] = defaultdict(list)
     for row in rows:
-        if row.people:
-            for rating in row.models:
-                by_model[rating.origin].append((rating.label, row.people))
+        for rating in row.models if row.people else ():
+            by_model[rating.origin].append((rating.label, row.people))
     results = []
     for name, rated in sorted(by_model.items()):
-        unseen: list[tuple[int, Sequence[Rating]]] = []
-        shown_ratings = 0
-        for label, people in rated:
-            free = [rating for rating in people if rating.prefilled_by != name]
-            shown_ratings += len(people) - len(free)
-            if free:
-                unseen.append((label, free))
-        results.append(_compare_rater(name, rated, shown_ratings))
-        if shown_ratings and unseen:
+        unseen = [
+            (label, [rating for rating in people if rating.prefilled_by != name])
+            for label, people in rated
+        ]
+        shown = sum(len(people) for _, people in rated) - sum(len(people) for _, people in unseen)
+        results.append(replace(_compare_rater(name, rated), shown=shown))
+        unseen = [(label, people) for label, people in unseen if people]
+        if shown and unseen:
             results.append(_compare_rater(f"{name}, not shown", unseen))
     return tuple(results)
 
 
-def one_person_agreement(
-    rows: Sequence[RatedRow], *, rated_by_models: bool
-) -> RaterAgreement | None:
-    """Measure every person against the others, on the rows of models or on all rows."""
+def one_person_agreement(rows: Sequence[RatedRow]) -> RaterAgreement | None:
+    """Measure every person against the others; None if no row has two."""
     comparisons = []
     for row in rows:
-        if len(row.people) >= 2 and (row.models or not rated_by_models):
-            for rating in row.people:
-                peers = [peer for peer in row.people if peer is not rating]
-                comparisons.append((rating.label, peers))
+        for rating in row.people if len(row.people) >= 2 else ():
+            comparisons.append((rating.label, _peers(row, rating)))
     return _compare_rater("one person", comparisons) if comparisons else None
+
+
+def _peers(row: RatedRow, rating: Rating) -> list[Rating]:
+    return [peer for peer in row.people if peer is not rating]
 
 
 def _median_verdict(votes: Sequence[Rating]) -> float:
@@ -230,12 +264,13 @@ def _median_verdict(votes: Sequence[Rating]) -> float:
     return median(labels) if 2 * len(labels) > len(votes) else DOES_NOT_APPLY
 
 
-def _compare_rater(name: str, rated: _Comparisons, shown_ratings: int = 0) -> RaterAgreement:
+def _compare_rater(name: str, rated: Sequence[tuple[int, Sequence[Rating]]]) -> RaterAgreement:
+    """Compare labels of a rater, each with the ratings of people."""
     verdicts = [(label, _median_verdict(people)) for label, people in rated]
     rater, people = np.array(verdicts, dtype=np.float64).T
-    applies = (rater != DOES_NOT_APPLY) & (people != DOES_NOT_APPLY)
-    neither = (rater == DOES_NOT_APPLY) & (people == DOES_NOT_APPLY)
-    rater, people = rater[applies], people[applies]
+    rater_applies, people_applies = rater != DOES_NOT_APPLY, people != DOES_NOT_APPLY
+    both_apply = rater_applies & people_applies
+    rater, people = rater[both_apply], people[both_apply]
     offsets = rater - people
     is_label = people == np.round(people)
     labels = np.stack([rater, people])[:, is_label]
@@ -248,44 +283,8 @@ def _compare_rater(name: str, rated: _Comparisons, shown_ratings: int = 0) -> Ra
         exact=_mean_or_nan(offsets[is_label] == 0),
         within_one=_mean_or_nan(np.abs(offsets) <= 1),
         offset=_mean_or_nan(offsets),
-        applies=_mean_or_nan(applies | neither),
-        shown=shown_ratings,
+        applies=_mean_or_nan(rater_applies == people_applies),
     )
-
-
-@dataclass(frozen=True)
-class RatingTimes:
-    """Median and percentiles of the known times of ratings in seconds, and their sum in hours."""
-
-    known: int
-    median: float
-    tenth: float
-    ninetieth: float
-    hours: float
-
-
-@dataclass(frozen=True)
-class AnnotatorQuality:
-    """One annotator among the others; shares are in [0, 1], NaN if nothing is compared.
-
-    Attributes:
-        compared: Ratings of rows on which one verdict of the others has the most votes.
-        agrees: Share of those that are that verdict.
-        within_one: Share of those that are at most one label from it.
-        offset: Mean of the label minus the median label of the others.
-        seconds: Median time of a rating.
-        remarks: Reasons to look at the ratings; empty is good.
-    """
-
-    annotator: str
-    ratings: int
-    does_not_apply: float
-    compared: int
-    agrees: float
-    within_one: float
-    offset: float
-    seconds: float
-    remarks: tuple[str, ...] = ()
 
 
 def time_per_rating(ratings: Iterable[Rating]) -> RatingTimes:
@@ -297,29 +296,35 @@ def time_per_rating(ratings: Iterable[Rating]) -> RatingTimes:
     return RatingTimes(len(seconds), middle, tenth, ninetieth, sum(seconds) / 3600)
 
 
-# Ratings of one person, each with the labels of the others.
-_PersonRatings = list[tuple[Rating, list[int]]]
-
-
 def annotator_quality(rows: Sequence[RatedRow]) -> tuple[AnnotatorQuality, ...]:
     """Measure each person against the majority of the others who rated the same rows."""
-    by_person: dict[str, _PersonRatings] = defaultdict(list)
+    by_person: dict[str, list[tuple[Rating, list[int]]]] = defaultdict(list)
     for row in rows:
         for rating in row.people:
-            peers = [vote.label for vote in row.people if vote is not rating]
+            peers = [peer.label for peer in _peers(row, rating)]
             by_person[rating.annotator].append((rating, peers))
-    qualities = [_person_quality(name, ratings) for name, ratings in sorted(by_person.items())]
+    qualities = [_person_quality(ratings) for _, ratings in sorted(by_person.items())]
     typical = [quality.agrees for quality in qualities if quality.compared >= MIN_RATINGS]
     agreement = _median_or_nan(typical)
     seconds = _median_or_nan([quality.seconds for quality in qualities])
     results = []
     for quality in qualities:
-        remarks = _remarks(quality, by_person[quality.annotator], agreement, seconds)
-        results.append(replace(quality, remarks=remarks))
+        verdicts = Counter(rating.label for rating, _ in by_person[quality.annotator])
+        is_low = quality.agrees < LOW_AGREEMENT_SHARE * agreement
+        remarks = {
+            "low agreement": quality.compared >= MIN_RATINGS and is_low,
+            "fast": quality.seconds < FAST_SHARE * seconds,
+            "one verdict": max(verdicts.values()) >= ONE_VERDICT_SHARE * quality.ratings,
+        }
+        if quality.ratings >= MIN_RATINGS:
+            applying = (remark for remark, applies in remarks.items() if applies)
+            quality = replace(quality, remarks=tuple(applying))
+        results.append(quality)
     return tuple(results)
 
 
-def _person_quality(name: str, ratings: _PersonRatings) -> AnnotatorQuality:
+def _person_quality(ratings: Sequence[tuple[Rating, list[int]]]) -> AnnotatorQuality:
+    """Measure the ratings of one person, each with the labels of the others."""
     agreed: list[bool] = []
     near: list[bool] = []
     offsets: list[float] = []
@@ -332,63 +337,22 @@ def _person_quality(name: str, ratings: _PersonRatings) -> AnnotatorQuality:
         labels = [label for label in peers if label != DOES_NOT_APPLY]
         if labels and rating.label != DOES_NOT_APPLY:
             offsets.append(rating.label - median(labels))
-    seconds = [rating.seconds for rating, _ in ratings if rating.seconds is not None]
     return AnnotatorQuality(
-        annotator=name,
+        annotator=ratings[0][0].annotator,
         ratings=len(ratings),
-        does_not_apply=_mean_or_nan(rating.label == DOES_NOT_APPLY for rating, _ in ratings),
+        does_not_apply=fmean(rating.label == DOES_NOT_APPLY for rating, _ in ratings),
         compared=len(agreed),
         agrees=_mean_or_nan(agreed),
         within_one=_mean_or_nan(near),
         offset=_mean_or_nan(offsets),
-        seconds=_median_or_nan(seconds),
+        seconds=time_per_rating(rating for rating, _ in ratings).median,
     )
 
 
-def _remarks(
-    quality: AnnotatorQuality, ratings: _PersonRatings, agreement: float, seconds: float
-) -> tuple[str, ...]:
-    if quality.ratings < MIN_RATINGS:
-        return ()
-    remarks = []
-    if quality.compared >= MIN_RATINGS and quality.agrees < LOW_AGREEMENT_SHARE * agreement:
-        remarks.append("low agreement")
-    if quality.seconds < FAST_SHARE * seconds:
-        remarks.append("fast")
-    largest = max(Counter(rating.label for rating, _ in ratings).values())
-    if largest >= ONE_VERDICT_SHARE * quality.ratings:
-        remarks.append("one verdict")
-    return tuple(remarks)
-
-
-def _mean_or_nan(values: Iterable[float]) -> float:
-    numbers = list(values)
-    return fmean(numbers) if numbers else math.nan
+def _mean_or_nan(values: Sequence[float] | np.ndarray) -> float:
+    return fmean(values) if len(values) else math.nan
 
 
 def _median_or_nan(values: Iterable[float]) -> float:
     numbers = [value for value in values if not math.isnan(value)]
     return float(median(numbers)) if numbers else math.nan
-
-
-@dataclass(frozen=True)
-class RatingReport:
-    """Agreement and quality of ratings; see `one_person_agreement` for ``one_person``."""
-
-    agreement: HumanAgreement
-    times: RatingTimes
-    annotators: tuple[AnnotatorQuality, ...]
-    models: tuple[RaterAgreement, ...]
-    one_person: RaterAgreement | None
-
-
-def report_ratings(rows: Sequence[RatedRow]) -> RatingReport:
-    """Report on the ratings of rows; one person is compared on the rows of models, if any."""
-    models = model_agreement(rows)
-    return RatingReport(
-        agreement=measure_agreement(rows),
-        times=time_per_rating(rating for row in rows for rating in row.people),
-        annotators=annotator_quality(rows),
-        models=models,
-        one_person=one_person_agreement(rows, rated_by_models=bool(models)),
-    )

@@ -10,22 +10,21 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from condsim.annotation.items import Collection
+from condsim.annotation.items import Collection, Embeddings
 from condsim.cache import sole_process
 from condsim.config import Settings
 from condsim.console import Progress
 from condsim.data.files import iter_rows, stem_of
-from condsim.errors import require, unknown_name
+from condsim.errors import require
 from condsim.io import replacing, sha256_of
 from condsim.rows.near_pairs import EXACT_UP_TO, ItemPairs, nearest_pairs
 from condsim.rows.pairs import (
@@ -35,7 +34,6 @@ from condsim.rows.pairs import (
     PairFilter,
     TextFacts,
     pair_id_of,
-    read_stop_words,
     text_facts,
 )
 from condsim.rows.records import (
@@ -45,29 +43,17 @@ from condsim.rows.records import (
     write_manifest,
     write_rows,
 )
-from condsim.types import FloatArray
 
 _ROWS_PER_GROUP = 100_000
 # A few seconds' work.
 _PAIRS_PER_PART = 500_000
-_MANIFEST_FORMAT = 1
+_PAPER_FILTERS = FilterSettings(min_text_cosine=0.4, min_length_ratio=0.7)
 
-
-def _paper_filters(max_iou: float, min_length: int) -> FilterSettings:
-    return FilterSettings(
-        max_iou=max_iou, min_text_cosine=0.4, min_length_ratio=0.7, min_length=min_length
-    )
-
-
-PRESETS = {"coco": (64, _paper_filters(0.12, 50)), "flickr30k": (128, _paper_filters(0.2, 48))}
+PRESETS = {
+    "coco": (64, _PAPER_FILTERS.replaced(max_iou=0.12, min_length=50)),
+    "flickr30k": (128, _PAPER_FILTERS.replaced(max_iou=0.2, min_length=48)),
+}
 """Neighbors of an item and filters, Table 6; "d_text" is read as a similarity (READING.md)."""
-
-
-def preset(name: str) -> tuple[int, FilterSettings]:
-    """Return the neighbors of an item and the filters for ``coco`` or ``flickr30k``."""
-    if name not in PRESETS:
-        raise unknown_name("preset", name, PRESETS)
-    return PRESETS[name]
 
 
 class CandidateSettings(Settings):
@@ -99,172 +85,126 @@ class CandidateReport:
 
 def make_candidates(
     collection: Collection,
-    vectors: FloatArray,
+    embeddings: Embeddings,
     path: Path,
-    *,
     settings: CandidateSettings,
+    stop_words: frozenset[str],
+    *,
     cache: Path,
     progress: Progress,
-    caption_vectors: FloatArray | None = None,
-    stop_words: frozenset[str] | None = None,
-    provenance: Mapping[str, Any] | None = None,
 ) -> CandidateReport:
-    """Write the candidates of one collection, and a manifest next to them.
+    """Write the candidates of one collection to a Parquet file, and a manifest next to it.
 
     Args:
-        vectors: Vectors of the items, of length 1, ``(n, width)``.
-        path: A ``.parquet`` file.
+        stop_words: Words left out of the bags of words.
         cache: Folder for intermediate results.
-        caption_vectors: Vectors of the captions, of length 1, ``(m, width)``; None for no cosine.
-        stop_words: Words left out of the bags of words; English ones if None.
-        provenance: Plain values to add to the manifest, such as the encoders.
     """
-    stop_words = read_stop_words() if stop_words is None else stop_words
-    manifest = _run_manifest(collection, vectors, caption_vectors, settings, stop_words, provenance)
-    key = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:12]
+    manifest = {
+        "kind": "candidates",
+        "source": collection.source,
+        "source_revision": collection.revision,
+        "stop_words": hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:12],
+        "settings": settings.model_dump(),
+        **embeddings.provenance,
+    }
+    # The parts of an interrupted run are used again if all that decides them is the same.
+    key = hashlib.sha256(json.dumps([manifest, collection.item_ids, collection.captions]).encode())
+    for vectors in (embeddings.items, embeddings.captions):
+        key.update(b"" if vectors is None else np.ascontiguousarray(vectors).data)
     with sole_process(cache):
-        report = _finished_report(path, key)
-        if report is not None:
-            return report
         pairs = nearest_pairs(
-            vectors, settings.k, cache=cache, progress=progress, exact_up_to=settings.exact_up_to
+            embeddings.items,
+            settings.k,
+            cache=cache,
+            progress=progress,
+            exact_up_to=settings.exact_up_to,
         )
         facts = text_facts(collection.captions, stop_words=stop_words)
-        maker = PartMaker(collection, pairs, facts, caption_vectors, settings.filters)
-        parts = _write_parts(maker, cache / f"parts-{key}", progress)
+        folder = cache / f"parts-{key.hexdigest()[:12]}"
+        folder.mkdir(exist_ok=True)
+        parts = []
+        for start, stop in pairwise(_part_bounds(collection, pairs)):
+            progress("candidates", start, len(pairs))
+            parts.append(folder / f"{start:012d}.parquet")
+            # The manifest is written last.
+            if not manifest_of(parts[-1]).is_file():
+                counts = FilterCounts()
+                rows = _passing(
+                    collection, pairs, start, stop, facts, embeddings, settings.filters, counts
+                )
+                write_rows(rows, parts[-1], kind=Candidate)
+                write_manifest(parts[-1], counts.to_dict())
+        progress("candidates", len(pairs), len(pairs))
         # The manifest describes the file that is replaced.
         manifest_of(path).unlink(missing_ok=True)
         repeated, written = _join_parts(parts, path, sample=settings.sample, seed=settings.seed)
+        total = FilterCounts()
+        for part in parts:
+            total.add(FilterCounts(**(read_manifest(part) or {})))
         report = CandidateReport(
             items=len(collection),
             captions=len(collection.captions),
             repeated_captions=collection.repeated,
             item_pairs=len(pairs),
-            counts=_sum_counts(parts),
+            counts=total,
             repeated=repeated,
             written=written,
         )
-        write_manifest(path, {**manifest, "key": key, "report": asdict(report)})
+        write_manifest(path, {**manifest, "report": asdict(report)})
         for folder in cache.glob("parts-*"):
             shutil.rmtree(folder)
     return report
 
 
-def _run_manifest(
-    collection: Collection,
-    vectors: FloatArray,
-    caption_vectors: FloatArray | None,
-    settings: CandidateSettings,
-    stop_words: frozenset[str],
-    provenance: Mapping[str, Any] | None,
-) -> dict[str, Any]:
-    """Return all inputs and settings, which identify a run."""
-    return {
-        "format": _MANIFEST_FORMAT,
-        "kind": "candidates",
-        "source": collection.source,
-        "source_revision": collection.revision,
-        "content": collection.fingerprint(),
-        "vectors": _digest(vectors),
-        "caption_vectors": None if caption_vectors is None else _digest(caption_vectors),
-        "stop_words": hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:12],
-        "settings": settings.model_dump(),
-        **(provenance or {}),
-    }
-
-
-def _finished_report(path: Path, key: str) -> CandidateReport | None:
-    """Return the report of an earlier run with the same inputs and settings."""
-    manifest = read_manifest(path) if path.is_file() else None
-    if manifest is None or manifest.get("key") != key:
-        return None
-    report = dict(manifest["report"])
-    return CandidateReport(counts=FilterCounts(**report.pop("counts")), **report)
-
-
-def _digest(vectors: FloatArray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(vectors).data).hexdigest()[:12]
-
-
-@dataclass(frozen=True, eq=False)
-class PartMaker:
-    """Pairs of captions of near items, measured and filtered, in parts."""
-
-    collection: Collection
-    pairs: ItemPairs
-    facts: TextFacts
-    vectors: FloatArray | None
-    filters: FilterSettings
-
-    def write(self, path: Path, start: int, stop: int) -> None:
-        """Write the candidates of some item pairs, and the counts as manifest."""
-        counts = FilterCounts()
-        write_rows(self._passing(start, stop, counts), path, kind=Candidate)
-        write_manifest(path, counts.to_dict())
-
-    def _passing(self, start: int, stop: int, counts: FilterCounts) -> Iterator[Candidate]:
-        starts, source = self.collection.starts, self.collection.source
-        item_ids = self.collection.item_ids
-        items = self.pairs.items1[start:stop]
-        edges = [0, *(np.flatnonzero(np.diff(items)) + 1).tolist(), len(items)]
-        for first, last in pairwise(edges):
-            # Captions of one item against those of all its partners.
-            rows = slice(int(starts[items[first]]), int(starts[items[first] + 1]))
-            numbers = np.arange(start + first, start + last)
-            partners = self.pairs.items2[numbers]
-            captions = np.concatenate(
-                [np.arange(starts[item], starts[item + 1]) for item in partners]
-            )
-            item_pairs = np.repeat(numbers, starts[partners + 1] - starts[partners])
-            measures = self.facts.product(rows, captions, vectors=self.vectors)
-            cosine = measures.text_cosine
-            for row, column in np.argwhere(counts.keep(measures, self.filters)):
-                number, cell = item_pairs[column], (row, column)
-                sentence1 = self.collection.captions[rows.start + row]
-                sentence2 = self.collection.captions[captions[column]]
-                yield Candidate(
-                    pair_id=pair_id_of(source, sentence1, sentence2),
-                    source=source,
-                    item1=item_ids[self.pairs.items1[number]],
-                    item2=item_ids[self.pairs.items2[number]],
-                    sentence1=sentence1,
-                    sentence2=sentence2,
-                    similarity=float(self.pairs.similarity[number]),
-                    iou=float(measures.iou[cell]),
-                    text_cosine=None if cosine is None else float(cosine[cell]),
-                    length_ratio=float(measures.length_ratio[cell]),
-                    min_length=int(measures.min_length[cell]),
-                )
-
-
-def _write_parts(maker: PartMaker, folder: Path, progress: Progress) -> list[Path]:
-    """Write the parts that an earlier run did not; all pairs of an item are in one part."""
-    pairs = maker.pairs
-    sizes = np.diff(maker.collection.starts)
+def _part_bounds(collection: Collection, pairs: ItemPairs) -> list[int]:
+    """Cut the pairs of items into parts; all pairs of an item are in one part."""
+    sizes = np.diff(collection.starts)
     total = np.cumsum(sizes[pairs.items1] * sizes[pairs.items2])
-    ends = np.flatnonzero(np.append(np.diff(pairs.items1) > 0, True)) + 1
-    folder.mkdir(exist_ok=True)
-    parts: list[Path] = []
-    start = 0
-    for end in ends.tolist():
-        caption_pairs = total[end - 1] - (total[start - 1] if start else 0)
-        if caption_pairs < _PAIRS_PER_PART and end != len(pairs):
-            continue
-        progress("candidates", start, len(pairs))
-        parts.append(folder / f"{start:012d}.parquet")
-        # The manifest is written last.
-        if not manifest_of(parts[-1]).is_file():
-            maker.write(parts[-1], start, end)
-        start = end
-    progress("candidates", len(pairs), len(pairs))
-    return parts
+    ends = np.append(np.flatnonzero(np.diff(pairs.items1)) + 1, len(pairs))
+    steps = np.arange(_PAIRS_PER_PART, total[-1], _PAIRS_PER_PART)
+    cuts = ends[np.searchsorted(total[ends - 1], steps)]
+    bounds: list[int] = np.unique([0, *cuts, len(pairs)]).tolist()
+    return bounds
 
 
-def _sum_counts(parts: Sequence[Path]) -> FilterCounts:
-    counts = FilterCounts()
-    for part in parts:
-        counts.add(FilterCounts(**(read_manifest(part) or {})))
-    return counts
+def _passing(
+    collection: Collection,
+    pairs: ItemPairs,
+    start: int,
+    stop: int,
+    facts: TextFacts,
+    embeddings: Embeddings,
+    filters: FilterSettings,
+    counts: FilterCounts,
+) -> Iterator[Candidate]:
+    """Measure, count and filter the captions of one item against those of all its partners."""
+    starts, captions = collection.starts, collection.captions
+    items = pairs.items1[start:stop]
+    edges = [0, *(np.flatnonzero(np.diff(items)) + 1).tolist(), len(items)]
+    for first, last in pairwise(edges):
+        rows = slice(int(starts[items[first]]), int(starts[items[first] + 1]))
+        numbers = np.arange(start + first, start + last)
+        partners = pairs.items2[numbers]
+        columns = np.concatenate([np.arange(starts[item], starts[item + 1]) for item in partners])
+        item_pairs = np.repeat(numbers, starts[partners + 1] - starts[partners])
+        measures = facts.product(rows, columns, vectors=embeddings.captions)
+        cosine = measures.text_cosine
+        for cell in map(tuple, np.argwhere(counts.keep(measures, filters))):
+            number = item_pairs[cell[1]]
+            sentence1, sentence2 = captions[rows.start + cell[0]], captions[columns[cell[1]]]
+            yield Candidate(
+                pair_id=pair_id_of(collection.source, sentence1, sentence2),
+                source=collection.source,
+                item1=collection.item_ids[pairs.items1[number]],
+                item2=collection.item_ids[pairs.items2[number]],
+                sentence1=sentence1,
+                sentence2=sentence2,
+                similarity=float(pairs.similarity[number]),
+                iou=float(measures.iou[cell]),
+                text_cosine=None if cosine is None else float(cosine[cell]),
+                length_ratio=float(measures.length_ratio[cell]),
+                min_length=int(measures.min_length[cell]),
+            )
 
 
 def _join_parts(
@@ -277,19 +217,20 @@ def _join_parts(
     """
     parquet = require("pyarrow.parquet", extra="build")
     arrow = require("pyarrow", extra="build")
-    keys = np.concatenate(
-        [_pair_keys(parquet.read_table(part, columns=["pair_id"])) for part in parts]
-    )
+    part_keys = []
+    for part in parts:
+        ids = parquet.read_table(part, columns=["pair_id"]).column("pair_id").to_pylist()
+        part_keys.append(np.array([int(pair_id, 16) for pair_id in ids], np.uint64))
+    keys = np.concatenate(part_keys)
     unique, indices = np.unique(keys, return_index=True)
     if sample is not None and sample < len(indices):
         indices = np.random.default_rng(seed).choice(indices, sample, replace=False)
     chosen = np.zeros(len(keys), dtype=bool)
     chosen[indices] = True
     start = 0
-    schema = parquet_schema(Candidate)
     with (
         replacing(path) as partial,
-        parquet.ParquetWriter(partial, schema, compression="zstd") as writer,
+        parquet.ParquetWriter(partial, parquet_schema(Candidate), compression="zstd") as writer,
     ):
         for part in parts:
             table = parquet.read_table(part)
@@ -299,20 +240,10 @@ def _join_parts(
     return len(keys) - len(unique), len(indices)
 
 
-def _pair_keys(table: Any) -> NDArray[np.uint64]:  # noqa: ANN401
-    """Convert the ids of pairs to numbers."""
-    digits = "".join(table.column("pair_id").to_pylist())
-    return np.frombuffer(bytes.fromhex(digits), dtype=">u8").astype(np.uint64)
-
-
 def read_pairs(path: Path) -> Iterator[Candidate]:
     """Read sentence pairs: candidates, or any file with two columns of sentences.
 
     The columns ``source, item1, item2, similarity`` are used if present.
-
-    Raises:
-        InputError: If the file cannot be read or a cell breaks a rule.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
     """
     optional = ("source", "item1", "item2", "similarity")
     for row in iter_rows(path, columns=("sentence1", "sentence2"), optional=optional):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import yaml
 
 from condsim.annotation.agreement import Kappa, RatingReport
-from condsim.annotation.labels import LABELS, Dropped, LabelRules, OrderCheck
+from condsim.annotation.labels import LABELS, LabelRules, OrderCheck
 from condsim.annotation.records import DatasetRow
 from condsim.annotation.splits import LeakageReport, SplitRules, Splitting
 from condsim.annotation.stages import page
@@ -26,33 +28,39 @@ from condsim.rows.records import columns_of
 from condsim.types import Task
 
 HISTOGRAM = "label-histogram.png"
-_SPLIT_FACTS = (
-    ("rows", "rows", ","),
-    ("sentence pairs", "sentence_pairs", ","),
-    ("pairs with a high and a low row", "high_low_pairs", ","),
-    ("unique sentences", "unique_sentences", ","),
-    ("distinct conditions", "distinct_conditions", ","),
-    ("words in a sentence, mean", "sentence_words.mean", ".1f"),
-    ("words in a condition, mean", "condition_words.mean", ".1f"),
-    ("high minus low label, mean", "mean_gap", ".2f"),
-)
 # The palette of Okabe and Ito.
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
 
 
 @dataclass(frozen=True)
-class Labelling:
-    """Origin of the labels; empty if they were in the input.
+class Target:
+    """Folder and description of a data set.
 
     Attributes:
-        order: Whether conditions turned out as intended.
-        dropped: Rows left out before the split.
+        name: Name on the card; that of the folder if None.
+        license: As the Hub names it, such as ``cc-by-4.0``; None if not stated.
+        sources: Licence of each source of sentences; empty if not stated.
     """
+
+    folder: Path
+    name: str | None = None
+    license: str | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    file_format: Literal["csv", "parquet"] = "csv"
+    overwrite: bool = False
+
+    @property
+    def title(self) -> str:
+        """Name on the card."""
+        return self.name or self.folder.resolve().name
+
+
+class Labelling(NamedTuple):
+    """Origin of the labels; empty if they were in the input."""
 
     rules: LabelRules | None = None
     order: OrderCheck | None = None
     ratings: RatingReport | None = None
-    dropped: tuple[Dropped, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,10 +68,7 @@ class DatasetFacts:
     """Content of the card and the manifest.
 
     Attributes:
-        license: As the Hub names it; None if not stated.
-        sources: Licence of each source; empty if not stated.
         made_from: Revisions of the input files.
-        revision: First 12 hexadecimal digits of the SHA-256 of the hashes of the split files.
         files: SHA-256 of each split file.
         statistics: Of each split (C-STS §3).
         rows_by_origin: People first.
@@ -71,161 +76,48 @@ class DatasetFacts:
         dropped: Rows left out by reason, the most frequent first.
     """
 
-    name: str
-    license: str | None
-    sources: Mapping[str, str]
-    made_from: Mapping[str, str]
-    revision: str
-    files: Mapping[str, str]
-    statistics: Mapping[str, TaskStatistics]
-    rows_by_origin: Mapping[str, int]
-    pairs_by_source: Mapping[str, int]
-    dropped: Mapping[str, int]
+    target: Target
+    made_from: dict[str, str]
+    files: dict[str, str]
+    statistics: dict[str, TaskStatistics]
+    rows_by_origin: dict[str, int]
+    pairs_by_source: dict[str, int]
+    dropped: dict[str, int]
     labelling: Labelling
     split_rules: SplitRules
     splitting: Splitting
     leakage: LeakageReport
 
-    def summary(self) -> str:
-        """Summarize the data set in a few lines."""
-        counts = ", ".join(f"{name} {facts.rows:,}" for name, facts in self.statistics.items())
-        lines = [
-            f"revision {self.revision}; rows: {counts}",
-            f"left out: {_join_counts(self.dropped) or 'none'}",
-        ]
-        order, ratings = self.labelling.order, self.labelling.ratings
-        if order and order.pairs:
-            lines.append(
-                f"of {order.pairs:,} pairs the high condition is rated above the low one in "
-                f"{order.as_intended:,}, alike in {order.ties:,}, below in {order.reversed:,}"
-            )
-        if ratings:
-            agreement = ratings.agreement
-            lines.append(
-                f"agreement: Fleiss' kappa {cell_text(agreement.kappa.value, '.3f')}, "
-                f"Krippendorff's alpha (ordinal) {cell_text(agreement.alpha, '.3f')}"
-            )
-        lines += [f"warning: {text}" for text in self.leakage.warnings]
-        return "\n".join(lines)
+    @property
+    def revision(self) -> str:
+        """First 12 hexadecimal digits of the SHA-256 of the hashes of the split files."""
+        return hashlib.sha256(" ".join(self.files.values()).encode()).hexdigest()[:12]
 
 
-def data_card(facts: DatasetFacts) -> str:
-    """Fill in ``pages/dataset-card.md``; the card quotes no row and names no annotator."""
-    shared_table, blind_table = leakage_tables(facts.leakage)
-    warnings = facts.leakage.warnings
-    verdict = "Nothing was found that gives labels away."
-    if warnings:
-        noun = "warning" if len(warnings) == 1 else "warnings"
-        verdict = f"Mind the {len(warnings)} {noun} below."
-    revisions = [(f"`{name}`", f"`{sha[:12]}`") for name, sha in facts.files.items()]
-    revisions += [(f"made from `{name}`", f"`{sha}`") for name, sha in facts.made_from.items()]
-    card = page("dataset-card.md").format(
-        front=_front_matter(facts),
-        name=facts.name,
-        revision=facts.revision,
-        verdict=verdict,
-        split_table=_split_table(facts),
-        sources=_source_table(facts),
-        making=_making_list(facts),
-        agreement=_agreement_section(facts),
-        warnings="".join(f"**Warning.** {text}\n\n" for text in warnings),
-        shared=_markdown(shared_table),
-        blind=_markdown(blind_table),
-        revisions=_markdown(PlainTable("", ("file", "SHA-256, first 12"), revisions)),
-    )
-    return card + "\n"
-
-
-def _front_matter(facts: DatasetFacts) -> str:
-    """Return the YAML that ``datasets`` and the Hub read."""
-    files = zip(facts.statistics, facts.files, strict=True)
-    splits = [{"split": split, "path": file} for split, file in files]
-    types = {name: "string" for name in columns_of(DatasetRow)} | {"label": "float32"}
-    features = [{"name": name, "dtype": dtype} for name, dtype in types.items()]
-    front = {
-        **({"license": facts.license} if facts.license else {}),
-        "language": ["en"],
-        "pretty_name": facts.name,
-        "task_categories": ["sentence-similarity"],
-        "tags": ["condsim", "conditional-similarity", "c-sts"],
-        "configs": [{"config_name": "default", "data_files": splits}],
-        "dataset_info": {"features": features},
+def fill_page(name: str, facts: DatasetFacts) -> str:
+    """Fill in a page about a data set, the card or the summary; it names no annotator."""
+    library = require("jinja2", extra="build")
+    environment = library.Environment(undefined=library.StrictUndefined, autoescape=False)
+    environment.filters |= {
+        "cell": cell_text,
+        "counts": lambda counts: ", ".join(f"{name} {count:,}" for name, count in counts.items()),
+        "escaped": lambda text: text.replace("|", "\\|"),
     }
-    return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---"
-
-
-def _split_table(facts: DatasetFacts) -> str:
-    statistics = facts.statistics.values()
-    rows = [
-        (head, *(cell_text(attrgetter(name)(split), form) for split in statistics))
-        for head, name, form in _SPLIT_FACTS
-    ]
-    for label in sorted({label for split in statistics for label, _ in split.label_histogram}):
-        shares = [dict(split.label_histogram).get(label, 0) / split.rows for split in statistics]
-        rows.append((f"label {label:g}", *(f"{share:.1%}" for share in shares)))
-    return _markdown(PlainTable("", ("", *facts.statistics), rows))
-
-
-def _source_table(facts: DatasetFacts) -> str:
-    licences, pairs = facts.sources, facts.pairs_by_source
-    names = list(dict.fromkeys([*licences, *pairs]))
-    if not names:
-        return "Not stated. State the origin of the sentences before you publish this."
-    rows = [
-        (name, f"{pairs[name]:,}" if name in pairs else "-", licences.get(name) or "not stated")
-        for name in names
-    ]
-    return _markdown(PlainTable("", ("source", "sentence pairs", "licence"), rows))
-
-
-def _making_list(facts: DatasetFacts) -> str:
-    rules, order, splits = facts.labelling.rules, facts.labelling.order, facts.split_rules
-    lines = [_label_rules(rules) if rules else "The labels were given."]
-    if order and order.pairs:
-        lines.append(
-            f"Of {order.pairs:,} pairs with both conditions rated, the one written for high "
-            f"similarity got the higher label in {order.as_intended / order.pairs:.1%}, the "
-            f"same in {order.ties / order.pairs:.1%} and the lower in "
-            f"{order.reversed / order.pairs:.1%}."
-        )
-    unit = "no sentence" if splits.group == "sentence" else "no sentence pair"
-    cut = f"; {facts.splitting.cut} were cut." if facts.splitting.cut else "."
-    lines += [
-        f"Splits {':'.join(f'{ratio:g}' for ratio in splits.ratios)}, seed {splits.seed}, such "
-        f"that {unit} is in two (letter case and punctuation ignored): "
-        f"{facts.splitting.groups:,} groups, the largest of {facts.splitting.largest:,} rows{cut}",
-        f"Rows by origin: {_join_counts(facts.rows_by_origin)}.",
-        f"Rows left out, listed in `dropped.csv`: {_join_counts(facts.dropped) or 'none'}.",
-    ]
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def _label_rules(rules: LabelRules) -> str:
-    statistic = "median" if rules.how == "median" else "most frequent one"
-    raters = "people and models" if rules.count_models else "people"
-    return (
-        f"The label is the {statistic} of the ratings by {raters}, of which each row has at least "
-        f"{rules.min_ratings}; a row is left out if {rules.invalid_share:.0%} of them or more say "
-        "that the condition does not apply."
+    ratings = facts.labelling.ratings
+    histograms = chain(*(split.label_histogram for split in facts.statistics.values()))
+    shared, blind = leakage_tables(facts.leakage)
+    text: str = environment.from_string(page(name)).render(
+        facts=facts,
+        files=list(zip(facts.statistics, facts.files, strict=True)),
+        columns=columns_of(DatasetRow),
+        labels=sorted({label for label, _ in histograms}),
+        sources=list(dict.fromkeys([*facts.target.sources, *facts.pairs_by_source])),
+        agreement=agreement_table(ratings) if ratings else None,
+        models=model_table(ratings) if ratings and ratings.models else None,
+        shared=shared,
+        blind=blind,
     )
-
-
-def _agreement_section(facts: DatasetFacts) -> str:
-    report = facts.labelling.ratings
-    if report is None:
-        return ""
-    sections = ["## Agreement", _markdown(agreement_table(report))]
-    if report.models:
-        sections += [
-            "Models that rated, against the median of the people, and one person against the "
-            "others:",
-            _markdown(model_table(report)),
-        ]
-    return "\n\n".join(sections) + "\n\n"
-
-
-def _join_counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    return text
 
 
 class PlainTable(NamedTuple):
@@ -236,80 +128,59 @@ class PlainTable(NamedTuple):
     rows: Sequence[tuple[str, ...]]
     caption: str | None = None
 
-
-def _markdown(table: PlainTable) -> str:
-    return "\n".join(markdown_table(table.head, table.rows))
+    def markdown(self) -> str:
+        """Format as a pipe table."""
+        return "\n".join(markdown_table(self.head, self.rows))
 
 
 def rating_tables(report: RatingReport) -> list[PlainTable]:
     """Lay out agreement, annotators and, if models have rated, their agreement with people."""
-    annotators = _result_table(
-        "Annotators",
-        report.annotators,
-        ("annotator", "annotator", ""),
-        ("ratings", "ratings", ","),
-        ("agrees", "agrees", ".1%"),
-        ("within 1", "within_one", ".1%"),
-        ("offset", "offset", ".2f"),
-        ("n/a", "does_not_apply", ".1%"),
-        ("seconds", "seconds", ".1f"),
-        ("remarks", "remarks", ""),
-        caption="Against the majority of the others; n/a: the condition does not apply.",
-    )
-    tables = [agreement_table(report), annotators]
+    tables = [agreement_table(report), _result_table("annotators", report.annotators)]
     return [*tables, model_table(report)] if report.models else tables
+
+
+def model_table(report: RatingReport) -> PlainTable:
+    """Lay out the agreement of models with people, and of one person with the others."""
+    one_person = [report.one_person] if report.one_person else []
+    return _result_table("models", [*report.models, *one_person])
 
 
 def leakage_tables(report: LeakageReport) -> tuple[PlainTable, PlainTable]:
     """Lay out the texts that splits share, and the results of blind baselines."""
-    shared_texts = _result_table(
-        "Texts in two splits",
-        report.shared,
-        ("in both", "first second", ""),
-        ("pairs", "pairs", ","),
-        ("sentences", "sentences", ","),
-        ("of rows", "sentence_rows", ".1%"),
-        ("conditions", "conditions", ","),
-        ("of rows", "condition_rows", ".1%"),
-        caption="of rows: rows of the second split that have a text of the first.",
-    )
-    blind = _result_table(
-        "Blind baselines",
-        report.baselines,
-        ("", "baseline split", ""),
-        ("rows", "rows", ","),
-        ("Spearman", "spearman", ""),
-        ("pair accuracy", "pair_accuracy", ""),
-    )
-    return shared_texts, blind
+    return _result_table("shared", report.shared), _result_table("blind", report.baselines)
+
+
+def _result_table(name: str, results: Sequence[object]) -> PlainTable:
+    """Lay out results, one in each row, as ``pages/tables.yaml`` says."""
+    layout = yaml.safe_load(page("tables.yaml"))[name]
+    heads, names, forms = zip(*layout["columns"], strict=True)
+    getters = [attrgetter(*name.split()) for name in names]
+    rows = []
+    for result in results:
+        values = [getter(result) for getter in getters]
+        rows.append(tuple(map(cell_text, values, forms)))
+    return PlainTable(layout["title"], heads, rows, layout["caption"])
 
 
 def agreement_table(report: RatingReport) -> PlainTable:
     """Lay out the agreement of people, and the times of ratings."""
     agreement, times = report.agreement, report.times
-    kappa, kappa_verdicts = agreement.kappa, agreement.kappa_verdicts
     per_row = [f"{rows:,} with {ratings}" for ratings, rows in agreement.ratings_per_row]
     seconds = hours = "-"
     if times.known:
         seconds = f"{times.median:.1f} ({times.tenth:.1f} to {times.ninetieth:.1f})"
         hours = f"{times.hours:.1f}"
+    kappa, kappa_verdicts = agreement.kappa, agreement.kappa_verdicts
+    alpha_head = f"Krippendorff's alpha, ordinal ({agreement.alpha_rows:,} rows)"
     values: tuple[tuple[str, object, str], ...] = (
         ("rows rated by people", agreement.rows, ","),
         ("ratings", agreement.ratings, ","),
         ("annotators", agreement.annotators, ","),
         ("rows by number of ratings", ", ".join(per_row), ""),
         ("ratings that the condition does not apply", agreement.does_not_apply, ","),
-        (f"Fleiss' kappa of the labels{_kappa_rows(kappa)}", kappa.value, ".3f"),
-        (
-            f'Fleiss\' kappa with "does not apply"{_kappa_rows(kappa_verdicts)}',
-            kappa_verdicts.value,
-            ".3f",
-        ),
-        (
-            f"Krippendorff's alpha, ordinal ({agreement.alpha_rows:,} rows)",
-            agreement.alpha,
-            ".3f",
-        ),
+        (_kappa_head("of the labels", kappa), kappa.value, ".3f"),
+        (_kappa_head('with "does not apply"', kappa_verdicts), kappa_verdicts.value, ".3f"),
+        (alpha_head, agreement.alpha, ".3f"),
         ("Krippendorff's alpha of whether it applies", agreement.alpha_applies, ".3f"),
         ("two labels of a row are equal", agreement.exact, ".1%"),
         ("two labels of a row differ by 1 at most", agreement.within_one, ".1%"),
@@ -320,43 +191,10 @@ def agreement_table(report: RatingReport) -> PlainTable:
     return PlainTable("Agreement between people", ("", "value"), rows)
 
 
-def _kappa_rows(kappa: Kappa) -> str:
-    if not kappa.rows:
-        return ""
+def _kappa_head(subject: str, kappa: Kappa) -> str:
     left_out = f", {kappa.left_out:,} others left out" if kappa.left_out else ""
-    return f" ({kappa.rows:,} rows with {kappa.raters} each{left_out})"
-
-
-def model_table(report: RatingReport) -> PlainTable:
-    """Lay out the agreement of models with people, and of one person with the others."""
-    return _result_table(
-        "Models and people",
-        [*report.models, *([report.one_person] if report.one_person else [])],
-        ("", "rater", ""),
-        ("rows", "compared", ","),
-        ("Spearman", "spearman", ".1f"),
-        ("alpha", "alpha", ".3f"),
-        ("equal", "exact", ".1%"),
-        ("within 1", "within_one", ".1%"),
-        ("offset", "offset", ".2f"),
-        ("applies alike", "applies", ".1%"),
-        ("shown first", "shown", ","),
-        caption="Against the median of the people, of the other people for one person.",
-    )
-
-
-def _result_table(
-    title: str,
-    results: Sequence[object],
-    *columns: tuple[str, str, str],
-    caption: str | None = None,
-) -> PlainTable:
-    """Lay out results, one in each row; a column has a head, attributes and a format."""
-    rows = [
-        tuple(cell_text(attrgetter(*names.split())(result), form) for _, names, form in columns)
-        for result in results
-    ]
-    return PlainTable(title, tuple(head for head, _, _ in columns), rows, caption)
+    rows = f" ({kappa.rows:,} rows with {kappa.raters} each{left_out})" if kappa.rows else ""
+    return f"Fleiss' kappa {subject}{rows}"
 
 
 def cell_text(value: object, form: str) -> str:

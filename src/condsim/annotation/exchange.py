@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from secrets import token_hex
 from typing import NamedTuple
 
-from condsim.annotation.label_studio import ITEM, LabelStudioServer, Prediction, RemoteTask
+from condsim.annotation.label_studio import ITEM, LabelStudioServer, RemoteTask
 from condsim.annotation.outcome import UNKNOWN, stage_outcome
 from condsim.annotation.stages import DEFAULT_ANNOTATORS, NO_HINTS, Item, Stage, hints_of
 from condsim.annotation.store import Annotation, AnnotationStore, Project
@@ -17,6 +18,21 @@ _PREDICTIONS_PER_REQUEST = 500
 
 MTURK = "mturk"
 """Server and source of annotations from Mechanical Turk."""
+
+
+class PushOptions(NamedTuple):
+    """Title of a new project, and answers for each item; defaults depend on the stage.
+
+    ``anyone``: answers of people outside the pool count; ``again``: make a new project.
+    """
+
+    title: str | None = None
+    annotators: int | None = None
+    anyone: bool = False
+    again: bool = False
+
+
+DEFAULT_OPTIONS = PushOptions()
 
 
 class PushReport(NamedTuple):
@@ -35,87 +51,47 @@ def push_items(
     server: LabelStudioServer,
     stage: Stage,
     items: Iterable[Item],
-    *,
-    title: str | None = None,
-    annotators: int | None = None,
-    anyone: bool = False,
-    again: bool = False,
+    options: PushOptions = DEFAULT_OPTIONS,
 ) -> PushReport:
-    """Push items to the project of a stage; tasks that are there stay.
-
-    Args:
-        items: See `items_to_annotate`.
-        title: Title of a new project; the folder's name and the stage if None.
-        annotators: Answers for each item; that of the project or the stage if None.
-        anyone: Whether answers of people outside the pool count.
-        again: Whether to create a new project for the unfinished items.
-    """
+    """Push items, see `items_to_annotate`, to the project of a stage; tasks that are there stay."""
     items = list(items)
     with sole_process(store.path.parent / "push"):
-        check_push(store, stage, items, annotators=annotators, anyone=anyone, again=again)
+        check_push(store, stage, items, options)
         earlier = store.project(stage)
-        is_new = earlier is None or again
+        is_new = earlier is None or options.again
         if is_new:
-            answers = annotators or (earlier.annotators if earlier else DEFAULT_ANNOTATORS[stage])
-            project = _create_project(store, server, stage, title, answers, anyone=anyone)
+            default = earlier.annotators if earlier else DEFAULT_ANNOTATORS[stage]
+            answers = options.annotators or default
+            title = (options.title or f"{store.path.resolve().parent.name}: {stage}")[:50]
+            number = server.create_project(stage, title=title, annotators=answers)
+            everyone = options.anyone or stage == "qualification"
+            # A server that was reinstalled gives the same number again.
+            source = f"{server.url}#{number}#{token_hex(4)}"
+            project = Project(server.url, number, source, answers, everyone)
+            unsent = [replace(proposal, sent=False) for proposal in store.proposals(stage)]
+            store.write(stage, [project, *unsent])
         else:
-            project = project_on(store, server, stage)
-        with store.changes():
-            fresh = store.add_items(stage, items)
-        added = _add_missing_tasks(store, server, stage, project.project)
-        predictions = _send_proposals(store, server, stage, project.project)
-    return PushReport(
-        project.project,
-        is_new,
-        items=len(store.items(stage)),
-        added=added,
-        repeated=len(items) - fresh,
-        predictions=predictions,
-    )
-
-
-def _create_project(
-    store: AnnotationStore,
-    server: LabelStudioServer,
-    stage: Stage,
-    title: str | None,
-    annotators: int,
-    *,
-    anyone: bool,
-) -> Project:
-    title = (title or f"{store.path.resolve().parent.name}: {stage}")[:50]
-    number = server.create_project(stage, title=title, annotators=annotators)
-    source = f"{server.url}#{number}"
-    # A server that was reinstalled gives the same number again.
-    while source in store.sources():
-        source += "'"
-    everyone = anyone or stage == "qualification"
-    project = Project(server.url, number, source, annotators, everyone)
-    with store.changes():
-        store.set_project(stage, project)
-        store.set_tasks(stage, [(item, None) for item in store.items(stage)])
-    return project
+            number = project_on(store, server, stage).project
+        fresh = store.add_items(stage, items)
+        added = _add_missing_tasks(store, server, stage, number)
+        predictions = _send_proposals(store, server, stage, number)
+    total = len(store.items(stage))
+    return PushReport(number, is_new, total, added, len(items) - fresh, predictions)
 
 
 def check_push(
-    store: AnnotationStore,
-    stage: Stage,
-    items: Sequence[Item],
-    *,
-    annotators: int | None,
-    anyone: bool,
-    again: bool = False,
+    store: AnnotationStore, stage: Stage, items: Sequence[Item], options: PushOptions
 ) -> None:
     """Reject items that no answer could count for."""
-    project = store.project(stage)
+    project, annotators = store.project(stage), options.annotators
     if not items and not store.items(stage):
         raise InputError(f"There is nothing to annotate: the input of {stage!r} has no rows.")
-    if project is not None and not again and annotators not in (None, project.annotators):
+    if project is not None and not options.again and annotators not in (None, project.annotators):
         raise InputError(
             f"The stage {stage!r} was pushed for {project.annotators} annotators an item, not "
             f"{annotators}. Omit the number, or push with --again."
         )
-    if stage == "qualification" or anyone or (project is not None and project.anyone):
+    if stage == "qualification" or options.anyone or (project is not None and project.anyone):
         return
     if not any(member.accepted for member in store.pool().values()):
         raise InputError(
@@ -156,30 +132,24 @@ def _add_missing_tasks(
     ]
     server.add_tasks(project, missing)
     tasks = {task.item: task.task for task in server.tasks(project)}
-    with store.changes():
-        store.set_tasks(stage, [(item, tasks.get(item)) for item in items])
+    store.write(stage, [replace(item, task=tasks.get(item.item_id)) for item in items.values()])
     return len(missing)
 
 
 def _send_proposals(
     store: AnnotationStore, server: LabelStudioServer, stage: Stage, project: int
 ) -> int:
-    items = store.items(stage)
+    tasks = {item.item_id: item.task for item in store.items(stage).values()}
     unsent = []
     for proposal in store.proposals(stage):
-        task = items[proposal.item].task if proposal.item in items else None
+        task = tasks.get(proposal.item)
         if not proposal.sent and task is not None:
-            unsent.append((proposal, task))
+            unsent.append((task, proposal))
     for start in range(0, len(unsent), _PREDICTIONS_PER_REQUEST):
         batch = unsent[start : start + _PREDICTIONS_PER_REQUEST]
-        server.add_predictions(
-            project,
-            stage,
-            [Prediction(task, proposal.model, proposal.answer) for proposal, task in batch],
-        )
+        server.add_predictions(project, stage, batch)
         # Marking each batch prevents sending it again after an interruption.
-        with store.changes():
-            store.put_proposals(stage, [proposal._replace(sent=True) for proposal, _ in batch])
+        store.write(stage, [replace(proposal, sent=True) for _, proposal in batch])
     return len(unsent)
 
 
@@ -196,65 +166,55 @@ class PullReport(NamedTuple):
 def store_annotations(
     store: AnnotationStore,
     stage: Stage,
-    source: str,
     annotations: Mapping[str, Annotation],
+    before: Mapping[str, Annotation],
     *,
-    removed: Sequence[str],
+    removed: Iterable[str],
     foreign: int,
 ) -> PullReport:
-    """Store what a source has, by the ids of the annotations; call it inside `changes`."""
-    before = {row.annotation: row for row in store.annotations(stage, source=source)}
+    """Store what a source has by the ids of the annotations, before and now, in one step."""
     differing = [row for key, row in annotations.items() if before.get(key) != row]
-    store.put_annotations(stage, differing)
-    store.set_removed(stage, source, removed)
+    gone = [replace(before[key], removed=True) for key in removed]
+    store.write(stage, [*differing, *gone])
     new = len(annotations.keys() - before.keys())
-    changed = len(differing) - new
-    return PullReport(len(annotations), new, changed, len(removed), foreign)
+    return PullReport(len(annotations), new, len(differing) - new, len(gone), foreign)
 
 
 def pull_annotations(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> PullReport:
     """Fetch the annotations of a stage into the store, all of them or, on an error, none."""
     project = project_on(store, server, stage)
-    items = store.items(stage)
+    source, items = project.source, store.items(stage)
     tasks = server.tasks(project.project)
-    own_tasks = [task for task in tasks if task.item in items]
-    names = _account_names(own_tasks, server.accounts(), server.url)
-    with store.changes():
-        before = {row.annotation: row for row in store.annotations(stage, source=project.source)}
-        annotations: dict[str, Annotation] = {}
-        for task in own_tasks:
-            for answer in task.answers:
-                # An account that was deleted keeps the name that it had.
-                name = names.get(answer.account) if answer.account is not None else None
-                if name is None:
-                    name = before[answer.key].annotator if answer.key in before else UNKNOWN
-                annotations[answer.key] = Annotation(
-                    project.source, answer.key, str(task.item), name, *answer[2:]
-                )
-        own_items = {task.item for task in own_tasks}
-        removed = [
-            key for key, row in before.items() if key not in annotations and row.item in own_items
-        ]
-        foreign = sum(len(task.answers) for task in tasks if task.item not in items)
-        return store_annotations(
-            store, stage, project.source, annotations, removed=removed, foreign=foreign
-        )
+    own_tasks = {task.item: task for task in tasks if task.item in items}
+    names = _account_names(own_tasks.values(), server.accounts(), server.url)
+    before = {row.annotation: row for row in store.annotations(stage, source=source)}
+    annotations: dict[str, Annotation] = {}
+    for task in own_tasks.values():
+        for row in task.answers:
+            # An account that was deleted keeps the name that it had.
+            earlier = before[row.annotation].annotator if row.annotation in before else UNKNOWN
+            name = names.get(row.annotator, earlier)
+            annotations[row.annotation] = replace(row, source=source, annotator=name)
+    removed = [key for key in before.keys() - annotations.keys() if before[key].item in own_tasks]
+    foreign = sum(len(task.answers) for task in tasks if task.item not in items)
+    return store_annotations(store, stage, annotations, before, removed=removed, foreign=foreign)
 
 
-def _account_names(tasks: list[RemoteTask], accounts: dict[int, str], url: str) -> dict[int, str]:
+def _account_names(
+    tasks: Iterable[RemoteTask], accounts: Mapping[str, str], url: str
+) -> dict[str, str]:
     """Return the names of the accounts that gave answers; they must differ."""
-    active = {answer.account for task in tasks for answer in task.answers}
-    by_name: dict[str, list[int]] = defaultdict(list)
+    active = {answer.annotator for task in tasks for answer in task.answers}
+    by_name: dict[str, str] = {}
     for account in sorted(accounts.keys() & active):
-        by_name[accounts[account]].append(account)
-    for name, numbers in by_name.items():
-        if len(numbers) > 1:
+        name = accounts[account]
+        twin = by_name.setdefault(name, account)
+        if twin != account:
             raise InputError(
-                f"Accounts {' and '.join(map(str, numbers))} on {url} both have the name {name!r}. "
-                "Give one of them another e-mail address in Label Studio and pull again; nothing "
-                "was changed."
+                f"Accounts {twin} and {account} on {url} both have the name {name!r}. Give one of "
+                "them another e-mail address in Label Studio and pull again; nothing was changed."
             )
-    return {numbers[0]: name for name, numbers in by_name.items()}
+    return {account: name for name, account in by_name.items()}
 
 
 def show_hints(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> int:
@@ -270,58 +230,19 @@ def show_hints(store: AnnotationStore, server: LabelStudioServer, stage: Stage) 
         for annotation in counted[item_id]:
             for text in (annotation.answer.high or "", annotation.answer.low or ""):
                 lines += [f"“{text}”: {hint.text}" for hint in hints_of(text, *sentences)]
-        texts = dict(item.shown) | {"hints": "\n".join(lines) or NO_HINTS}
-        if item.task is None or texts == item.shown:
-            continue
-        server.change_task(item.task, {ITEM: item_id, **texts})
-        with store.changes():
-            store.set_shown(stage, item_id, texts)
-        changed += 1
+        texts = {**item.shown, "hints": "\n".join(lines) or NO_HINTS}
+        if item.task is not None and texts != item.shown:
+            server.change_task(item.task, {ITEM: item_id, **texts})
+            store.write(stage, [replace(item, shown=texts)])
+            changed += 1
     return changed
 
 
-class StageStatus(NamedTuple):
-    """Progress of a stage.
-
-    Attributes:
-        target: Answers for each item; 0 for no limit.
-        done: Items with that many.
-        counted: Answers that count.
-        set_aside: Answers that do not count: (reason, number).
-        proposals: (model, items it has answered).
-        waiting: Annotations on the server that were not pulled; None if it was not asked.
-    """
-
-    items: int
-    target: int
-    done: int
-    counted: int
-    people: int
-    set_aside: tuple[tuple[str, int], ...]
-    proposals: tuple[tuple[str, int], ...]
-    waiting: int | None
-
-
-def stage_status(
-    store: AnnotationStore, stage: Stage, server: LabelStudioServer | None
-) -> StageStatus:
-    """Measure the progress of a stage; the server, if given, counts annotations not pulled."""
-    outcome = stage_outcome(store, stage)
-    counted = [row for rows in outcome.counted.values() for row in rows]
-    waiting, project = None, store.project(stage)
-    if server is not None and project is not None and project.server != MTURK:
-        project = project_on(store, server, stage)
-        pulled = store.annotations(stage, source=project.source)
-        finished = sum(not row.cancelled for row in pulled)
-        waiting = max(0, server.count_annotations(project.project) - finished)
-    models = Counter(proposal.model for proposal in store.proposals(stage))
-    return StageStatus(
-        items=len(outcome.counted),
-        target=outcome.target,
-        done=outcome.done,
-        counted=len(counted),
-        people=len({row.annotator for row in counted}),
-        set_aside=outcome.set_aside,
-        proposals=tuple(sorted(models.items())),
-        waiting=waiting,
-    )
+def count_waiting(store: AnnotationStore, server: LabelStudioServer, stage: Stage) -> int | None:
+    """Count the annotations on the server that were not pulled; None without a project there."""
+    project = store.project(stage)
+    if project is None or project.server == MTURK:
+        return None
+    pulled = store.annotations(stage, source=project_on(store, server, stage).source)
+    finished = sum(not row.cancelled for row in pulled)
+    return max(0, server.count_annotations(project.project) - finished)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from condsim.cache import cached_rows, sole_process
 from condsim.console import Progress
 from condsim.data.files import iter_rows, stem_of
-from condsim.data.row import Row, short_repr
+from condsim.data.row import short_repr
 from condsim.errors import InputError, ModelError, require
 from condsim.io import sha256_of
 from condsim.model.settings import revision_of
@@ -54,16 +55,9 @@ class Collection:
     def __len__(self) -> int:
         return len(self.item_ids)
 
-    def fingerprint(self) -> str:
-        """Hash the items and captions, the same for every file format."""
-        digest = hashlib.sha256()
-        for item, (start, stop) in zip(self.item_ids, pairwise(self.starts), strict=True):
-            digest.update("\0".join([item, *self.captions[start:stop], "\n"]).encode())
-        return digest.hexdigest()[:16]
-
 
 def read_items(
-    path: Path | str,
+    path: Path,
     *,
     item_column: str | None = "item_id",
     caption_column: str = "caption",
@@ -76,10 +70,9 @@ def read_items(
             by the first row that has it, such as ``row-1``.
         source: Name of the collection; the file's stem by default.
     """
-    path = Path(path)
     columns = [caption_column] if item_column is None else [item_column, caption_column]
     # Dictionaries without values are ordered sets.
-    captions: dict[str, dict[str, None]] = {}
+    captions: dict[str, dict[str, None]] = defaultdict(dict)
     item_of_text: dict[str, str] = {}
     rows = 0
     for rows, row in enumerate(iter_rows(path, columns=columns), start=1):
@@ -88,8 +81,13 @@ def read_items(
             item = item_of_text.setdefault(text, f"row-{rows}")
         else:
             item = item_name(row, item_column)
-            text = _caption_of(row, caption_column, item)
-        captions.setdefault(item, {})[text] = None
+            if row.cells[caption_column] in (None, ""):
+                raise InputError(
+                    f"{row.place(caption_column)}: the caption of the item {short_repr(item)} is "
+                    "empty."
+                )
+            text = row.text(caption_column)
+        captions[item][text] = None
     if len(captions) < 2:
         raise InputError(
             f"{path}: pairs need at least two items with different texts, got {len(captions)}. "
@@ -106,34 +104,27 @@ def read_items(
     )
 
 
-def _caption_of(row: Row, column: str, item: str) -> str:
-    if row.cells[column] in (None, ""):
-        raise InputError(
-            f"{row.place(column)}: the caption of the item {short_repr(item)} is empty."
-        )
-    return row.text(column)
-
-
 def find_images(collection: Collection, folder: Path) -> list[Path]:
     """Find the image of each item: the file with its name, with or without the suffix."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder of images.")
-    by_name: dict[str, list[Path]] = {}
+    by_name: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() in _IMAGE_SUFFIXES:
-            by_name.setdefault(path.name, []).append(path)
-            by_name.setdefault(path.stem, []).append(path)
+            by_name[path.name].append(path)
+            by_name[path.stem].append(path)
     missing = [item for item in collection.item_ids if item not in by_name]
     if missing:
         raise InputError(
             f"{folder}: {len(missing)} of {len(collection)} items have no image, the first is "
             f"{missing[0]!r}. An image has the name of its item and a suffix such as .jpg."
         )
-    for item in collection.item_ids:
-        if len(by_name[item]) > 1:
-            names = " and ".join(path.name for path in by_name[item][:2])
+    paths = [by_name[item] for item in collection.item_ids]
+    for item, images in zip(collection.item_ids, paths, strict=True):
+        if len(images) > 1:
+            names = " and ".join(path.name for path in images)
             raise InputError(f"{folder}: the item {item!r} has two images, {names}.")
-    return [by_name[item][0] for item in collection.item_ids]
+    return [path for path, *_ in paths]
 
 
 def image_vectors(
@@ -150,7 +141,12 @@ def image_vectors(
 
     def embed(start: int, stop: int) -> FloatArray:
         with ExitStack() as stack:
-            images = [_open_image(pillow, path, stack) for path in paths[start:stop]]
+            images = []
+            for path in paths[start:stop]:
+                try:
+                    images.append(stack.enter_context(pillow.open(path)).convert("RGB"))
+                except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError) as error:
+                    raise InputError(f"{path}: cannot be read as an image ({error}).") from None
             vectors = encoder.encode(images, show_progress_bar=False)
         return unit_length(np.asarray(vectors), what=f"The images {start} to {stop - 1}")
 
@@ -182,18 +178,11 @@ def _load_image_encoder(model: str, device: str | None) -> Any:  # noqa: ANN401
     return encoder
 
 
-def _open_image(pillow: Any, path: Path, stack: ExitStack) -> Any:  # noqa: ANN401
-    try:
-        return stack.enter_context(pillow.open(path)).convert("RGB")
-    except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError) as error:
-        raise InputError(f"{path}: cannot be read as an image ({error}).") from None
-
-
 def read_item_vectors(path: Path, collection: Collection) -> FloatArray:
     """Read the embeddings of the items, ``(n, width)``, from a ``.npy`` file."""
     try:
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{path}: cannot be read as .npy ({error}).") from None
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
         raise InputError(

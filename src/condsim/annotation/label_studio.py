@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from condsim.annotation.stages import (
-    FIELDS,
-    Stage,
-    TaskAnswer,
-    guidelines,
-    labelling_config,
-    rating_of,
-    text_of,
-)
+from condsim.annotation import stages
+from condsim.annotation.stages import Stage, TaskAnswer
+from condsim.annotation.store import Annotation, Proposal
 from condsim.errors import BackendError, InputError, require
 from condsim.io import Closing
 from condsim.prompting.backend import Address
@@ -37,53 +32,29 @@ _TASKS_PER_REQUEST = 500
 _TIMEOUT_S = 600.0
 
 
-class RemoteAnswer(NamedTuple):
-    """An annotation on the server; ``account`` is None if the account was deleted.
-
-    The key stays the same after an edit, and ``prefilled_by`` is the model whose prediction was on
-    the page, changed or not.
-    """
-
-    key: str
-    account: int | None
-    answer: TaskAnswer
-    seconds: float | None
-    created: str
-    updated: str
-    prefilled_by: str
-    cancelled: bool
-
-
 class RemoteTask(NamedTuple):
-    """A task on the server; ``item`` is None if condsim did not push it."""
+    """A task on the server; ``item`` is None if condsim did not push it.
+
+    The annotator of an answer is the number of the account, or empty if that was deleted.
+    """
 
     task: int
     item: str | None
-    answers: tuple[RemoteAnswer, ...]
-
-
-class Prediction(NamedTuple):
-    """The answer of a model that annotators of a task start from."""
-
-    task: int
-    model: str
-    answer: TaskAnswer
+    answers: tuple[Annotation, ...]
 
 
 def result_of(stage: Stage, answer: TaskAnswer) -> list[dict[str, object]]:
     """Convert an answer to the regions of a prediction or an annotation."""
     regions: list[dict[str, object]] = []
-    for name in FIELDS[stage]:
+    for name in stages.FIELDS[stage]:
         value = getattr(answer, name)
-        if value is None:
-            continue
-        region: dict[str, object] = {"from_name": name}
-        if name == "rating":
+        if value is not None and name == "rating":
             rated = "condition" if stage == "verification" else "test_condition"
-            region |= {"to_name": rated, "type": "choices", "value": {"choices": [str(value)]}}
-        else:
-            region |= {"to_name": "sentence1", "type": "textarea", "value": {"text": [value]}}
-        regions.append(region)
+            region = {"to_name": rated, "type": "choices", "value": {"choices": [str(value)]}}
+            regions.append({"from_name": name, **region})
+        elif value is not None:
+            region = {"to_name": "sentence1", "type": "textarea", "value": {"text": [value]}}
+            regions.append({"from_name": name, **region})
     return regions
 
 
@@ -92,41 +63,41 @@ def answer_of(regions: Sequence[Mapping[str, Any]]) -> TaskAnswer:
     values = {region.get("from_name"): region.get("value") or {} for region in regions}
     choices = values.get("rating", {}).get("choices") or []
     return TaskAnswer(
-        high=text_of(values.get("high", {}).get("text")),
-        low=text_of(values.get("low", {}).get("text")),
-        rating=rating_of(choices[0]) if len(choices) == 1 else None,
+        high=stages.text_of(values.get("high", {}).get("text")),
+        low=stages.text_of(values.get("low", {}).get("text")),
+        rating=stages.rating_of(choices[0]) if len(choices) == 1 else None,
     )
 
 
-def _exported_task(task: Mapping[str, Any]) -> RemoteTask:
-    models = {}
+def _read_task(task: Mapping[str, Any]) -> RemoteTask:
+    """Read a task of an export."""
+    models: dict[int, str] = {}
     for prediction in task.get("predictions") or []:
         if isinstance(prediction, dict):
             models[prediction["id"]] = str(prediction.get("model_version") or "")
     item = (task.get("data") or {}).get(ITEM)
-    answers = [_exported_answer(row, models) for row in task.get("annotations") or []]
+    answers = []
+    for row in task.get("annotations") or []:
+        account, seconds = row.get("completed_by"), row.get("lead_time")
+        if isinstance(account, dict):
+            account = account.get("id")
+        # `prediction` was on the page, whether or not the annotation started from it.
+        parent = row.get("parent_prediction")
+        model = models.get(parent or 0) or (row.get("prediction") or {}).get("model_version")
+        annotation = Annotation(
+            source="",
+            annotation=str(row.get("unique_id") or row["id"]),
+            item=str(item),
+            annotator="" if account is None else str(account),
+            answer=answer_of(row.get("result") or []),
+            seconds=None if seconds is None else float(seconds),
+            created=str(row["created_at"]),
+            updated=str(row["updated_at"]),
+            prefilled_by=model or ("a model" if parent else ""),
+            cancelled=bool(row.get("was_cancelled")),
+        )
+        answers.append(annotation)
     return RemoteTask(int(task["id"]), None if item is None else str(item), tuple(answers))
-
-
-def _exported_answer(row: Mapping[str, Any], models: Mapping[int, str]) -> RemoteAnswer:
-    account = row.get("completed_by")
-    if isinstance(account, dict):
-        account = account.get("id")
-    seconds = row.get("lead_time")
-    # `prediction` was on the page, whether or not the annotation started from it.
-    prediction = row.get("prediction") or {}
-    parent = row.get("parent_prediction")
-    model = models.get(parent or 0) or prediction.get("model_version") or ""
-    return RemoteAnswer(
-        key=str(row.get("unique_id") or row["id"]),
-        account=account,
-        answer=answer_of(row.get("result") or []),
-        seconds=None if seconds is None else float(seconds),
-        created=str(row["created_at"]),
-        updated=str(row["updated_at"]),
-        prefilled_by=model or ("a model" if parent else ""),
-        cancelled=bool(row.get("was_cancelled")),
-    )
 
 
 def open_server(url: str) -> LabelStudioServer:
@@ -136,16 +107,14 @@ def open_server(url: str) -> LabelStudioServer:
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
         raise InputError(
             "The server must be an http:// or https:// URL without user name and password, such as "
-            f"'http://localhost:8080'. Put the token into the environment variable {TOKEN}."
+            "'http://localhost:8080'."
         )
     token = os.environ.get(TOKEN, "").strip()
-    if not token:
+    if not re.fullmatch("[!-~]+", token):
         raise InputError(
-            f"No token for {url}: create a personal access token under Account & Settings in Label "
-            f"Studio and set {TOKEN} in the environment."
+            f"The environment variable {TOKEN} must hold a personal access token, ASCII without "
+            "spaces. Create one in Label Studio under Account & Settings."
         )
-    if not all("!" <= letter <= "~" for letter in token):
-        raise InputError(f"{TOKEN} must be ASCII without spaces.")
     return LabelStudioServer(url, token)
 
 
@@ -176,8 +145,8 @@ class LabelStudioServer(Closing):
         with self._one_line_errors():
             project = self._client.projects.create(
                 title=title,
-                label_config=labelling_config(stage),
-                expert_instruction=guidelines(stage),
+                label_config=stages.labelling_config(stage),
+                expert_instruction=stages.guidelines(stage),
                 show_instruction=True,
                 show_skip_button=True,
                 # Otherwise "Submit" stays grey until Enter is pressed in a text field. The page
@@ -200,7 +169,7 @@ class LabelStudioServer(Closing):
                 id=project, export_type="JSON", download_all_tasks=True
             )
             try:
-                return [_exported_task(task) for task in json.loads(b"".join(chunks))]
+                return [_read_task(task) for task in json.loads(b"".join(chunks))]
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise BackendError(
                     f"{self.url} gave an export of project {project} that condsim cannot read "
@@ -210,32 +179,32 @@ class LabelStudioServer(Closing):
     def add_tasks(self, project: int, tasks: Sequence[Mapping[str, str]]) -> None:
         """Add tasks, 500 in a request."""
         for start in range(0, len(tasks), _TASKS_PER_REQUEST):
-            batch = [{"data": dict(task)} for task in tasks[start : start + _TASKS_PER_REQUEST]]
+            batch = tasks[start : start + _TASKS_PER_REQUEST]
+            request = [{"data": dict(task)} for task in batch]
             with self._one_line_errors(project):
-                self._client.projects.import_tasks(id=project, request=batch)
+                self._client.projects.import_tasks(id=project, request=request)
 
-    def accounts(self) -> dict[int, str]:
+    def accounts(self) -> dict[str, str]:
         """Fetch the names of the accounts by number."""
         with self._one_line_errors():
             users = self._client.users.list()
-        names = {}
-        for user in users:
-            names[user.id] = (user.email or user.username or f"account-{user.id}").casefold()
-        return names
+        return {
+            str(user.id): (user.email or user.username or f"account-{user.id}").casefold()
+            for user in users
+        }
 
     def add_predictions(
-        self, project: int, stage: Stage, predictions: Sequence[Prediction]
+        self, project: int, stage: Stage, proposals: Sequence[tuple[int, Proposal]]
     ) -> None:
-        """Add predictions in one request and show those of the last one's model to annotators."""
+        """Add proposals to tasks in one request, and show those of the last one's model."""
         batch = [
-            {"task": task, "model_version": model, "result": result_of(stage, answer)}
-            for task, model, answer in predictions
+            {"task": task, "model_version": row.model, "result": result_of(stage, row.answer)}
+            for task, row in proposals
         ]
+        settings = {"model_version": proposals[-1][1].model, "show_collab_predictions": True}
         with self._one_line_errors(project):
             self._client.projects.import_predictions(id=project, request=batch)
-            self._client.projects.update(
-                id=project, model_version=predictions[-1].model, show_collab_predictions=True
-            )
+            self._client.projects.update(id=project, **settings)
 
     def change_task(self, task: int, variables: Mapping[str, str]) -> None:
         """Replace the variables of a task."""
@@ -257,29 +226,25 @@ class LabelStudioServer(Closing):
                 f"No Label Studio answers at {self.url} ({type(error).__name__}). Start it, or "
                 "give its address with --server."
             ) from None
-        except api_error as error:
-            raise self._refusal(error, project) from None
         except json.JSONDecodeError:
             raise BackendError(
                 f"The server at {self.url} is not Label Studio: its answer is not JSON."
             ) from None
-
-    def _refusal(self, error: Any, project: int | None) -> Exception:  # noqa: ANN401
-        status = error.status_code
-        if status in (401, 403):
-            return InputError(
-                f"{self.url} refuses the token in {TOKEN} (status {status}). Create a personal "
-                "access token under Account & Settings in Label Studio; legacy tokens are off "
-                "unless an administrator allows them."
-            )
-        if status == 404 and project is not None:
-            return InputError(
-                f"Project {project} is not on {self.url}: it was deleted, or this is another "
-                "server. Pulled annotations are safe; 'condsim build push' with --again makes a "
-                "new project for the unfinished items."
-            )
-        body = self._address.clean(json.dumps(error.body, default=str))
-        return BackendError(f"{self.url} refused a request (status {status}): {body}")
+        except api_error as error:
+            status = error.status_code
+            if status in (401, 403):
+                raise InputError(
+                    f"{self.url} refuses the token in {TOKEN} (status {status}). Create a personal "
+                    "access token under Account & Settings; legacy tokens are off by default."
+                ) from None
+            if status == 404 and project is not None:
+                raise InputError(
+                    f"Project {project} is not on {self.url}: it was deleted, or this is another "
+                    "server. 'condsim build push --again' makes a new project for the unfinished "
+                    "items; pulled annotations are safe."
+                ) from None
+            body = self._address.clean(json.dumps(error.body, default=str))
+            raise BackendError(f"{self.url} refused a request (status {status}): {body}") from None
 
 
 def _import_quietly(module: str, name: str) -> Any:  # noqa: ANN401

@@ -8,35 +8,32 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median, multimode
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from condsim.annotation.records import HUMAN, Condition, DatasetRow, Intended, Rating, row_id_of
+from condsim.annotation.records import HUMAN, Condition, DatasetRow, Dropped, Rating, row_id_of
 from condsim.config import Settings
 from condsim.errors import InputError
-from condsim.rows.records import DOES_NOT_APPLY, TableRow
+from condsim.rows.records import DOES_NOT_APPLY
 from condsim.types import IntArray
 
 LABELS = (1, 2, 3, 4, 5)
 VERDICTS = (DOES_NOT_APPLY, *LABELS)
 
 
-@dataclass(frozen=True, slots=True)
-class RatedRow:
-    """A pair under a condition, with its ratings; not ``intended`` if written for both."""
+class RatedRow(NamedTuple):
+    """Ratings of a pair under a condition, by the name of the annotator; not all need be there."""
 
-    row_id: str
-    pair_id: str
-    sentence1: str
-    sentence2: str
-    condition: str
-    intended: Intended | None
     people: tuple[Rating, ...]
     models: tuple[Rating, ...]
+
+    @property
+    def first(self) -> Rating:
+        """A rating, for the texts and ids."""
+        return (self.people or self.models)[0]
 
 
 def collect_votes(ratings: Iterable[Rating]) -> tuple[RatedRow, ...]:
@@ -51,32 +48,22 @@ def collect_votes(ratings: Iterable[Rating]) -> tuple[RatedRow, ...]:
                 "annotators, or remove the outdated rating."
             )
         votes[rating.annotator] = rating
+        first = next(iter(votes.values()))
+        for column in ("pair_id", "sentence1", "sentence2", "condition"):
+            if getattr(rating, column) != getattr(first, column):
+                raise InputError(
+                    f"Ratings: those of the row {rating.row_id} by {first.annotator!r} and "
+                    f"{rating.annotator!r} differ in {column!r}; ratings of a row must have the "
+                    "same texts."
+                )
     if not rows:
         raise InputError("Ratings: at least one row is needed.")
-    return tuple(
-        _rated_row(row_id, [votes[name] for name in sorted(votes)])
-        for row_id, votes in sorted(rows.items())
-    )
-
-
-def _rated_row(row_id: str, votes: list[Rating]) -> RatedRow:
-    first = votes[0]
-    for vote in votes:
-        for column in ("pair_id", "sentence1", "sentence2", "condition"):
-            if getattr(vote, column) != getattr(first, column):
-                raise InputError(
-                    f"Ratings: those of the row {row_id} by {first.annotator!r} and "
-                    f"{vote.annotator!r} differ in {column!r}; ratings of a row must have the same "
-                    "texts."
-                )
-    intentions = {vote.intended for vote in votes}
-    return RatedRow(
-        row_id,
-        *(first.pair_id, first.sentence1, first.sentence2, first.condition),
-        intended=first.intended if len(intentions) == 1 else None,
-        people=tuple(vote for vote in votes if vote.origin == HUMAN),
-        models=tuple(vote for vote in votes if vote.origin != HUMAN),
-    )
+    rated = []
+    for _, votes in sorted(rows.items()):
+        ordered = [votes[name] for name in sorted(votes)]
+        people = tuple(vote for vote in ordered if vote.origin == HUMAN)
+        rated.append(RatedRow(people, tuple(vote for vote in ordered if vote.origin != HUMAN)))
+    return tuple(rated)
 
 
 def vote_counts(votes: Sequence[Sequence[Rating]]) -> IntArray:
@@ -98,16 +85,14 @@ class LabelRules(Settings):
     """Rules by which ratings become labels.
 
     Attributes:
-        how: ``median``: an even number of labels may give one in between, such as 2.5;
-            ``majority``: the label with more votes than any other; a tie drops the row.
+        how: A median may be between two labels; without a ``majority`` the row is dropped.
         min_ratings: Rows with fewer ratings are dropped.
         invalid_share: A row is dropped if at least this share of its ratings says that the
             condition does not apply.
         order: Pairs whose C-High condition is not rated above their C-Low one: ``report`` counts
             them, ``drop-reversed`` drops pairs rated the other way round, ``drop-unordered`` ties
-            as well. The label is what people rated in any case.
-        keep_lone: Whether to keep a row whose pair has lost its other row. The released C-STS has
-            every pair twice.
+            as well.
+        keep_lone: Whether to keep a row whose pair has lost its other row.
         count_models: Whether ratings by models count as votes.
     """
 
@@ -121,34 +106,7 @@ class LabelRules(Settings):
     count_models: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DecidedRow:
-    """A row with its label; origins are "human" and models that took part, sorted."""
-
-    row: RatedRow
-    label: float
-    origins: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped(TableRow):
-    """A row that is not in the data set, with one of a few reasons and, as detail, its ratings."""
-
-    pair_id: str
-    sentence1: str
-    sentence2: str
-    condition: str
-    reason: str
-    detail: str = ""
-
-    @classmethod
-    def of(cls, row: RatedRow | Condition | DatasetRow, reason: str, detail: str) -> Dropped:
-        """Drop a row."""
-        return cls(row.pair_id, row.sentence1, row.sentence2, row.condition, reason, detail)
-
-
-@dataclass(frozen=True)
-class OrderCheck:
+class OrderCheck(NamedTuple):
     """Numbers of pairs with both rows labeled, by the order of the labels."""
 
     as_intended: int
@@ -158,90 +116,98 @@ class OrderCheck:
     @property
     def pairs(self) -> int:
         """Number of all pairs."""
-        return self.as_intended + self.ties + self.reversed
+        return sum(self)
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """Labeled rows by pair, dropped rows, and the order before any pair was dropped for it."""
 
-    labelled: list[DecidedRow]
+    labelled: list[DatasetRow]
     dropped: list[Dropped]
     order: OrderCheck
 
 
-def decide_labels(rows: Sequence[RatedRow], rules: LabelRules) -> Decision:
-    """Give each row its label, or the reason why it has none."""
-    labelled: dict[str, list[DecidedRow]] = defaultdict(list)
+class _Labelled(NamedTuple):
+    rating: Rating
+    label: float
+    origins: set[str]
+
+
+def decide_labels(
+    rows: Sequence[RatedRow], rules: LabelRules, *, conditions: Iterable[Condition] = ()
+) -> Decision:
+    """Give each row its label, or the reason why it has none.
+
+    Args:
+        conditions: All conditions: models that proposed one are origins of its row, and those that
+            were never rated are dropped.
+    """
+    by_pair: dict[str, list[_Labelled]] = defaultdict(list)
     dropped: list[Dropped] = []
     for row in rows:
-        outcome = _decide_row(row, rules)
-        if isinstance(outcome, Dropped):
-            dropped.append(outcome)
+        decided = _decide_row(row, rules)
+        if isinstance(decided, Dropped):
+            dropped.append(decided)
         else:
-            labelled[row.pair_id].append(outcome)
-    remaining: list[DecidedRow] = []
+            by_pair[decided.rating.pair_id].append(decided)
+    remaining: list[_Labelled] = []
     signs: Counter[int] = Counter()
-    for _, pair_rows in sorted(labelled.items()):
-        gap = _high_low_gap(pair_rows)
+    for _, pair in sorted(by_pair.items()):
+        labels = {row.rating.intended: row.label for row in pair}
+        gap = labels["high"] - labels["low"] if len(pair) == len(labels) == 2 else None
         if gap is not None:
             signs[(gap > 0) - (gap < 0)] += 1
-        fault = _pair_fault(pair_rows, gap, rules)
+        fault = _pair_fault(pair, gap, rules)
         if fault is None:
-            remaining += pair_rows
+            remaining += pair
         else:
-            dropped += [Dropped.of(decided.row, *fault) for decided in pair_rows]
-    return Decision(remaining, dropped, OrderCheck(signs[1], ties=signs[0], reversed=signs[-1]))
+            dropped += [Dropped.of(row.rating, *fault) for row in pair]
+    authors: dict[str, set[str]] = defaultdict(set)
+    rated = {row.first.row_id for row in rows}
+    for condition in conditions:
+        row_id = row_id_of(condition.pair_id, condition.condition)
+        authors[row_id] |= {condition.origin, condition.prefilled_by}
+        if row_id not in rated:
+            dropped.append(Dropped.of(condition, "not rated", condition.intended))
+    labelled = []
+    for rating, label, origins in remaining:
+        models = (origins | authors[rating.row_id]) - {HUMAN, ""}
+        texts = (rating.sentence1, rating.sentence2, rating.condition)
+        origin = ", ".join(sorted(models)) or HUMAN
+        labelled.append(DatasetRow(*texts, label, rating.pair_id, origin))
+    return Decision(labelled, dropped, OrderCheck(signs[1], signs[0], signs[-1]))
 
 
-def unrated_conditions(conditions: Iterable[Condition], rows: Sequence[RatedRow]) -> list[Dropped]:
-    """List the conditions that were written and never rated, in their order."""
-    rated = {row.row_id for row in rows}
-    return [
-        Dropped.of(condition, "not rated", condition.intended)
-        for condition in conditions
-        if row_id_of(condition.pair_id, condition.condition) not in rated
-    ]
-
-
-def _decide_row(row: RatedRow, rules: LabelRules) -> DecidedRow | Dropped:
+def _decide_row(row: RatedRow, rules: LabelRules) -> _Labelled | Dropped:
     votes = (*row.people, *row.models) if rules.count_models else row.people
     verdicts = [vote.label for vote in votes]
     if len(verdicts) < rules.min_ratings:
-        return Dropped.of(row, "too few ratings", f"{len(verdicts)} of {rules.min_ratings}")
+        return Dropped.of(row.first, "too few ratings", f"{len(verdicts)} of {rules.min_ratings}")
     detail = "ratings " + " ".join(map(str, sorted(verdicts)))
-    if row.intended is None:
-        return Dropped.of(row, "one condition is both high and low", detail)
+    if len({vote.intended for vote in (*row.people, *row.models)}) > 1:
+        return Dropped.of(row.first, "one condition is both high and low", detail)
     if verdicts.count(DOES_NOT_APPLY) / len(verdicts) >= rules.invalid_share:
-        return Dropped.of(row, "the condition does not apply", detail)
+        return Dropped.of(row.first, "the condition does not apply", detail)
     labels = [verdict for verdict in verdicts if verdict != DOES_NOT_APPLY]
     label = plurality(labels) if rules.how == "majority" else median(labels)
     if label is None:
-        return Dropped.of(row, "no majority", detail)
+        return Dropped.of(row.first, "no majority", detail)
     origins: set[str] = set()
     for vote in votes:
         if vote.label != DOES_NOT_APPLY:
             origins |= {vote.origin, vote.prefilled_by, vote.condition_origin}
-    return DecidedRow(row, float(label), tuple(sorted(origins - {""})))
-
-
-def _high_low_gap(rows: list[DecidedRow]) -> float | None:
-    """Return the C-High label minus the C-Low label; None without exactly one of each."""
-    labels: dict[Intended | None, float] = {decided.row.intended: decided.label for decided in rows}
-    if len(rows) != 2 or len(labels) != 2:
-        return None
-    return labels["high"] - labels["low"]
+    return _Labelled(row.first, float(label), origins)
 
 
 def _pair_fault(
-    rows: list[DecidedRow], gap: float | None, rules: LabelRules
+    pair: list[_Labelled], gap: float | None, rules: LabelRules
 ) -> tuple[str, str] | None:
     """Return why a pair is dropped, and the detail; None if it is not."""
-    if len(rows) == 1 and not rules.keep_lone:
-        return "the other row of the pair was dropped", f"label {rows[0].label:g}"
+    if len(pair) == 1 and not rules.keep_lone:
+        return "the other row of the pair was dropped", f"label {pair[0].label:g}"
     if gap is None or gap > 0 or rules.order == "report":
         return None
-    labels = ", ".join(f"C-{decided.row.intended} {decided.label:g}" for decided in rows)
+    labels = ", ".join(f"C-{row.rating.intended} {row.label:g}" for row in pair)
     if gap < 0:
         return "the high condition is rated lower than the low one", labels
     if rules.order == "drop-unordered":

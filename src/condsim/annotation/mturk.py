@@ -4,63 +4,51 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from email.utils import mktime_tz, parsedate_tz
 from html import escape
 from pathlib import Path
 
-from condsim.annotation.exchange import MTURK, PullReport, check_push, store_annotations
+from condsim.annotation import stages
+from condsim.annotation.exchange import (
+    DEFAULT_OPTIONS,
+    MTURK,
+    PullReport,
+    PushOptions,
+    check_push,
+    store_annotations,
+)
 from condsim.annotation.label_studio import ITEM
 from condsim.annotation.outcome import stage_outcome
-from condsim.annotation.stages import (
-    DEFAULT_ANNOTATORS,
-    HINT_RULES,
-    VERDICTS,
-    Item,
-    Stage,
-    TaskAnswer,
-    fields_of,
-    guidelines,
-    page,
-    rating_of,
-    text_of,
-)
+from condsim.annotation.stages import Item, Stage, TaskAnswer
 from condsim.annotation.store import Annotation, AnnotationStore, Project
 from condsim.data.files import iter_rows
-from condsim.data.row import Cell, Row, short_repr
+from condsim.data.row import Cell, Row
 from condsim.errors import InputError
 from condsim.io import replacing, write_text
 
-# Variables of a Label Studio page that a form does not need.
-_HIDDEN_VARIABLES = ("hints",)
 _KEY_COLUMNS = ("AssignmentId", "WorkerId", f"Input.{ITEM}")
 _OTHER_COLUMNS = (
-    "Answer.high",
-    "Answer.low",
-    "Answer.rating",
-    *(f"Answer.rating.{verdict.label}" for verdict in VERDICTS),
-    "AcceptTime",
-    "SubmitTime",
-    "WorkTimeInSeconds",
-    "AssignmentStatus",
+    *("Answer.high", "Answer.low", "Answer.rating"),
+    *(f"Answer.rating.{verdict.label}" for verdict in stages.VERDICTS),
+    *("SubmitTime", "WorkTimeInSeconds", "AssignmentStatus"),
 )
 
 
 def mturk_form(stage: Stage) -> str:
     """Return the page of a stage."""
     choices = "\n".join(
-        f'<label><input type="radio" name="rating" value="{verdict.label}" required> '
-        f"<b>{f'{verdict.label}: ' if verdict.label > 0 else ''}{escape(verdict.name)}.</b> "
-        f"{escape(verdict.meaning)}</label>"
-        for verdict in VERDICTS
+        f'<label><input type="radio" name="rating" value="{label}" required> '
+        f"<b>{f'{label}: ' if label > 0 else ''}{escape(name)}.</b> {escape(meaning)}</label>"
+        for label, name, meaning in stages.VERDICTS
     )
-    form = page("mturk.html").replace("{guidelines}", guidelines(stage))
-    form = form.replace("{fields}", fields_of(stage, "html", choices))
+    form = stages.page("mturk.html").replace("{guidelines}", stages.guidelines(stage))
+    form = form.replace("{fields}", stages.fields_of(stage, "html", choices))
     if stage != "verification":
-        rules = json.dumps([asdict(rule) for rule in HINT_RULES])
-        form += "\n" + page("mturk-hints.html").replace("{rules}", rules)
+        rules = json.dumps([rule._asdict() for rule in stages.HINT_RULES])
+        form += "\n" + stages.page("mturk-hints.html").replace("{rules}", rules)
     return form + "\n"
 
 
@@ -69,42 +57,36 @@ def export_mturk(
     stage: Stage,
     items: Iterable[Item],
     folder: Path,
-    *,
-    annotators: int | None = None,
-    anyone: bool = False,
+    options: PushOptions = DEFAULT_OPTIONS,
 ) -> tuple[Path, Path, int]:
-    """Write the unfinished items as a CSV file, and the form that shows them.
-
-    The items are added to the store first; the options are those of `push_items`.
+    """Add items to the store, and write the unfinished ones and the form that shows them.
 
     Returns:
         The CSV file, the HTML file and the number of items written.
     """
     items = list(items)
-    check_push(store, stage, items, annotators=annotators, anyone=anyone)
-    with store.changes():
-        if store.project(stage) is None:
-            everyone = anyone or stage == "qualification"
-            answers = annotators or DEFAULT_ANNOTATORS[stage]
-            store.set_project(stage, Project(MTURK, 0, MTURK, answers, everyone))
-        store.add_items(stage, items)
-    outcome = stage_outcome(store, stage)
-    stored = store.items(stage)
+    check_push(store, stage, items, options)
+    if store.project(stage) is None:
+        everyone = options.anyone or stage == "qualification"
+        answers = options.annotators or stages.DEFAULT_ANNOTATORS[stage]
+        store.write(stage, [Project(MTURK, 0, MTURK, answers, everyone)])
+    store.add_items(stage, items)
+    outcome, stored = stage_outcome(store, stage), store.items(stage)
     open_items = [item for item_id, item in stored.items() if not outcome.has_enough(item_id)]
-    names = [name for name in next(iter(stored.values())).shown if name not in _HIDDEN_VARIABLES]
+    # Hints are shown by a script of the form.
+    names = [name for name in next(iter(stored.values())).shown if name != "hints"]
     table, form = folder / f"mturk-{stage}.csv", folder / f"mturk-{stage}.html"
-    with replacing(table) as partial, partial.open("w", encoding="ascii", newline="") as stream:
+    # Mechanical Turk takes ASCII only.
+    with (
+        replacing(table) as partial,
+        partial.open("w", encoding="ascii", newline="", errors="xmlcharrefreplace") as stream,
+    ):
         writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
         writer.writerow([ITEM, *names])
         for item in open_items:
-            writer.writerow([item.item_id, *(_as_html(item.shown[name]) for name in names)])
+            writer.writerow([item.item_id, *(escape(item.shown[name]) for name in names)])
     write_text(form, mturk_form(stage))
     return table, form, len(open_items)
-
-
-def _as_html(text: str) -> str:
-    """Escape a text for a page; Mechanical Turk takes ASCII only."""
-    return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> PullReport:
@@ -132,12 +114,10 @@ def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> PullReport
                 f"{row.place('AssignmentId')}: {annotation.annotation!r} appears twice with "
                 "different answers."
             )
-    with store.changes():
-        # Assignments may be rejected after an earlier import.
-        before = {row.annotation for row in store.annotations(stage, source=MTURK)}
-        return store_annotations(
-            store, stage, MTURK, annotations, removed=sorted(before & rejected), foreign=foreign
-        )
+    before = {row.annotation: row for row in store.annotations(stage, source=MTURK)}
+    # Assignments may be rejected after an earlier import.
+    removed = before.keys() & rejected
+    return store_annotations(store, stage, annotations, before, removed=removed, foreign=foreign)
 
 
 def _read_annotation(row: Row) -> Annotation:
@@ -146,42 +126,35 @@ def _read_annotation(row: Row) -> Annotation:
         if cells[column] in (None, ""):
             raise InputError(f"{row.place(column)}: must not be empty.")
     submitted = _iso_time(str(cells["SubmitTime"] or ""))
+    try:
+        seconds = float(cells["WorkTimeInSeconds"] or "nan")
+    except ValueError:
+        raise InputError(f"{row.place('WorkTimeInSeconds')}: must be a number.") from None
     return Annotation(
         source=MTURK,
         annotation=str(cells["AssignmentId"]),
         item=str(cells[f"Input.{ITEM}"]),
         annotator=str(cells["WorkerId"]).casefold(),
         answer=TaskAnswer(
-            high=text_of(cells["Answer.high"]),
-            low=text_of(cells["Answer.low"]),
+            high=stages.text_of(cells["Answer.high"]),
+            low=stages.text_of(cells["Answer.low"]),
             rating=_read_rating(cells),
         ),
-        seconds=_read_seconds(row),
+        seconds=seconds if math.isfinite(seconds) else None,
         created=submitted,
         updated=submitted,
     )
 
 
-def _read_seconds(row: Row) -> float | None:
-    cell = row.cells["WorkTimeInSeconds"]
-    if cell in (None, ""):
-        return None
-    try:
-        return float(str(cell))
-    except ValueError:
-        raise InputError(
-            f"{row.place('WorkTimeInSeconds')}: must be a number, got {short_repr(cell)}."
-        ) from None
-
-
 def _read_rating(cells: Mapping[str, Cell]) -> int | None:
     """Read a rating from one column, or from one column for each choice, one of them true."""
     if cells["Answer.rating"] not in (None, ""):
-        return rating_of(cells["Answer.rating"])
-    choices = []
-    for verdict in VERDICTS:
-        if str(cells[f"Answer.rating.{verdict.label}"] or "").casefold() == "true":
-            choices.append(verdict.label)
+        return stages.rating_of(cells["Answer.rating"])
+    choices = [
+        verdict.label
+        for verdict in stages.VERDICTS
+        if str(cells[f"Answer.rating.{verdict.label}"]).casefold() == "true"
+    ]
     return choices[0] if len(choices) == 1 else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, cast
@@ -35,7 +35,7 @@ class StageOutcome(NamedTuple):
 
     target: int
     counted: dict[str, list[Annotation]]
-    set_aside: tuple[tuple[str, int], ...]
+    set_aside: dict[str, int]
 
     @property
     def done(self) -> int:
@@ -57,12 +57,20 @@ def stage_outcome(store: AnnotationStore, stage: Stage) -> StageOutcome:
     project = store.project(stage)
     target = 0 if stage == "qualification" or project is None else project.annotators
     items, pool = store.items(stage), store.pool()
-    everyone = project is not None and project.anyone
+    open_to_all = stage == "qualification" or (project is not None and project.anyone)
     by_item: dict[str, dict[str, Annotation]] = defaultdict(dict)
     reasons: Counter[str] = Counter()
     for row in store.annotations(stage):
         author = str(items[row.item].facts.get("author", "")) if row.item in items else ""
-        reason = _fault_of(stage, row, pool, everyone=everyone, author=author)
+        member = pool.get(row.annotator)
+        if stage != "qualification" and member is not None and not member.accepted:
+            standing = "the annotator was rejected"
+        else:
+            standing = "" if open_to_all or member else "the annotator is not in the pool"
+        # Names of accounts are stored in lower case.
+        if not standing and row.annotator == author.casefold():
+            standing = "the annotator wrote the condition"
+        reason = _fault_of(stage, row) or standing
         if reason:
             reasons[reason] += 1
             continue
@@ -76,139 +84,108 @@ def stage_outcome(store: AnnotationStore, stage: Stage) -> StageOutcome:
     for item in items:
         usable = sorted(by_item[item].values(), key=lambda row: row.created)
         counted[item] = usable[:target] if target else usable
-        surplus = len(usable) - len(counted[item])
-        if surplus:
-            reasons[f"beyond the {target} wanted"] += surplus
-    return StageOutcome(target, counted, tuple(reasons.most_common()))
+        reasons[f"beyond the {target} wanted"] += len(usable) - len(counted[item])
+    return StageOutcome(target, counted, dict((+reasons).most_common()))
 
 
-def _fault_of(
-    stage: Stage, row: Annotation, pool: dict[str, PoolMember], *, everyone: bool, author: str
-) -> str:
-    """Return why an annotation does not count by itself; empty if it may."""
-    member = pool.get(row.annotator)
+def _fault_of(stage: Stage, row: Annotation) -> str:
+    """Return why an annotation is not complete; empty if it is."""
     missing = row.answer.missing(stage)
     if row.cancelled:
         return "skipped by the annotator"
     if row.annotator == UNKNOWN:
         return "the account is gone"
-    if missing:
-        if row.answer == TaskAnswer() and missing != ("rating",):
-            return "no answer at all"
-        return "no " + " and no ".join(_FIELD_NAMES[name] for name in missing)
-    if stage != "qualification" and not (member.accepted if member else everyone):
-        return "the annotator was rejected" if member else "the annotator is not in the pool"
-    # Names of accounts are stored in lower case.
-    if row.annotator == author.casefold():
-        return "the annotator wrote the condition"
-    return ""
-
-
-class WrittenFile(NamedTuple):
-    """A file of rows, and the annotations that do not count: (reason, number)."""
-
-    path: Path
-    rows: int
-    set_aside: tuple[tuple[str, int], ...]
+    if row.answer == TaskAnswer() and missing != ("rating",):
+        return "no answer at all"
+    return " and ".join(f"no {_FIELD_NAMES[name]}" for name in missing)
 
 
 def write_stage(
     store: AnnotationStore, stage: Stage, output: Path | None = None
-) -> WrittenFile | None:
-    """Write the conditions or ratings that count, and a manifest; None for a qualification."""
+) -> tuple[Path, int] | None:
+    """Write the conditions or ratings that count, and a manifest; return the file and its rows."""
     if stage == "qualification":
         return None
     if stage == "conditions":
         path = output or store.path.with_name("conditions.parquet")
-        rows = write_rows(conditions_of(store), path, kind=WrittenCondition)
+        rows = write_rows(conditions_of(store), path, kind=Condition)
     else:
         path = output or store.path.with_name("ratings.parquet")
         rows = write_rows(ratings_of(store), path, kind=Rating)
     outcome, project = stage_outcome(store, stage), store.project(stage)
     models = Counter(proposal.model for proposal in store.proposals(stage))
-    write_manifest(
-        path,
-        {
-            "stage": stage,
-            "rows": rows,
-            "items": len(outcome.counted),
-            "done": outcome.done,
-            "annotators_per_item": outcome.target,
-            "pool_only": project is not None and not project.anyone,
-            "pool": sum(member.accepted for member in store.pool().values()),
-            "set_aside": dict(outcome.set_aside),
-            "proposals_by_model": dict(sorted(models.items())),
-        },
-    )
-    return WrittenFile(path, rows, outcome.set_aside)
+    content = {
+        "stage": stage,
+        "rows": rows,
+        "items": len(outcome.counted),
+        "done": outcome.done,
+        "annotators_per_item": outcome.target,
+        "pool_only": project is not None and not project.anyone,
+        "pool": sum(member.accepted for member in store.pool().values()),
+        "set_aside": outcome.set_aside,
+        "proposals_by_model": dict(sorted(models.items())),
+    }
+    write_manifest(path, content)
+    return path, rows
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenCondition(Condition):
-    """A condition with its hints, separated by " | "."""
-
-    hints: str = ""
-
-
-def conditions_of(store: AnnotationStore) -> Iterator[WrittenCondition]:
+def conditions_of(store: AnnotationStore) -> Iterator[Condition]:
     """Yield the conditions that count."""
     items = store.items("conditions")
     proposals = {(row.item, row.model): row.answer for row in store.proposals("conditions")}
     for item, rows in stage_outcome(store, "conditions").counted.items():
+        shown = items[item].shown
+        sentences = (shown["sentence1"], shown["sentence2"])
         for row in rows:
             proposed = proposals.get((item, row.prefilled_by), TaskAnswer())
-            yield _condition_row(items[item], row, "high", row.answer.high, proposed.high)
-            yield _condition_row(items[item], row, "low", row.answer.low, proposed.low)
-
-
-def _condition_row(
-    item: Item, row: Annotation, intended: Intended, text: str | None, proposed: str | None
-) -> WrittenCondition:
-    sentence1, sentence2 = item.shown["sentence1"], item.shown["sentence2"]
-    hints = hints_of(text or "", sentence1, sentence2)
-    return WrittenCondition(
-        pair_id=str(item.facts["pair_id"]),
-        sentence1=sentence1,
-        sentence2=sentence2,
-        condition=text or "",
-        intended=intended,
-        annotator=row.annotator,
-        seconds=row.seconds,
-        origin=row.prefilled_by if proposed == text else HUMAN,
-        prefilled_by=row.prefilled_by,
-        hints=" | ".join(f"{hint.rule}: {hint.text}" for hint in hints),
-    )
+            texts: dict[Intended, tuple[str | None, str | None]] = {
+                "high": (row.answer.high, proposed.high),
+                "low": (row.answer.low, proposed.low),
+            }
+            for intended, (text, proposed_text) in texts.items():
+                hints = hints_of(text or "", *sentences)
+                yield Condition(
+                    str(items[item].facts["pair_id"]),
+                    *sentences,
+                    condition=text or "",
+                    intended=intended,
+                    annotator=row.annotator,
+                    seconds=row.seconds,
+                    origin=row.prefilled_by if proposed_text == text else HUMAN,
+                    prefilled_by=row.prefilled_by,
+                    hints=" | ".join(f"{hint.rule}: {hint.text}" for hint in hints),
+                )
 
 
 def ratings_of(store: AnnotationStore) -> Iterator[Rating]:
     """Yield the ratings that count, and those of models."""
     items = store.items("verification")
-    by_models: dict[str, list[Annotation]] = defaultdict(list)
-    for item, model, answer, _ in store.proposals("verification"):
-        if answer.rating is not None:
-            by_models[item].append(Annotation("", "", item, model, answer, None, "", ""))
+    proposals = defaultdict(list)
+    for proposal in store.proposals("verification"):
+        proposals[proposal.item].append(proposal)
     for item, rows in stage_outcome(store, "verification").counted.items():
         for row in rows:
-            yield _rating_row(items[item], row, HUMAN)
-        for row in by_models[item]:
-            yield _rating_row(items[item], row, row.annotator)
+            rating = _rating_of(items[item], row.annotator, row.answer)
+            yield replace(
+                rating, seconds=row.seconds, updated_at=row.updated, prefilled_by=row.prefilled_by
+            )
+        for proposal in proposals[item]:
+            rating = _rating_of(items[item], proposal.model, proposal.answer)
+            yield replace(rating, origin=proposal.model)
 
 
-def _rating_row(item: Item, row: Annotation, origin: str) -> Rating:
+def _rating_of(item: Item, annotator: str, answer: TaskAnswer) -> Rating:
+    shown, facts = item.shown, item.facts
     return Rating(
         row_id=item.item_id,
-        pair_id=str(item.facts["pair_id"]),
-        sentence1=item.shown["sentence1"],
-        sentence2=item.shown["sentence2"],
-        condition=item.shown["condition"],
-        intended=cast(Intended, item.facts["intended"]),
-        annotator=row.annotator,
-        label=cast(int, row.answer.rating),
-        seconds=row.seconds,
-        origin=origin,
-        updated_at=row.updated,
-        prefilled_by=row.prefilled_by,
-        condition_origin=str(item.facts.get("proposed_by") or HUMAN),
+        pair_id=str(facts["pair_id"]),
+        sentence1=shown["sentence1"],
+        sentence2=shown["sentence2"],
+        condition=shown["condition"],
+        intended=cast(Intended, facts["intended"]),
+        annotator=annotator,
+        label=cast(int, answer.rating),
+        condition_origin=str(facts.get("proposed_by") or HUMAN),
     )
 
 
@@ -231,7 +208,7 @@ def score_test(
     store: AnnotationStore, *, min_conditions: float = 0.8, min_ratings: float = 0.8
 ) -> tuple[QualificationResult, ...]:
     """Score all who took the test and write the pool; decisions by hand stay."""
-    items = store.items("qualification")
+    items, pool = store.items("qualification"), store.pool()
     if not items:
         raise InputError(
             "There is no test to score. Run 'condsim build push qualification' first, or accept "
@@ -241,47 +218,37 @@ def score_test(
     for rows in stage_outcome(store, "qualification").counted.values():
         for row in rows:
             by_annotator[row.annotator].append(row)
-    results = []
-    for annotator, rows in sorted(by_annotator.items()):
-        conditions = fmean(_condition_score(items[row.item], row) for row in rows)
-        ratings = fmean(_rating_score(items[row.item], row) for row in rows)
+    results, members = [], []
+    for name, rows in sorted(by_annotator.items()):
+        conditions = fmean(_condition_score(items[row.item], row.answer) for row in rows)
+        ratings = fmean(_rating_score(items[row.item], row.answer) for row in rows)
         passed = conditions >= min_conditions and ratings >= min_ratings
-        results.append(
-            QualificationResult(
-                *(annotator, len(rows), len(items), conditions, ratings),
-                accepted=passed if len(rows) == len(items) else None,
-            )
-        )
-    with store.changes():
-        store.put_pool(
-            [
-                PoolMember(
-                    row.annotator, row.accepted, "test", row.condition_score, row.rating_score
-                )
-                for row in results
-                if row.accepted is not None
-            ]
-        )
+        accepted = passed if len(rows) == len(items) else None
+        counts = (len(rows), len(items))
+        results.append(QualificationResult(name, *counts, conditions, ratings, accepted))
+        if accepted is not None and not (name in pool and pool[name].decided_by == "hand"):
+            members.append(PoolMember(name, accepted, "test", conditions, ratings))
+    store.write("qualification", members)
     return tuple(results)
 
 
-def _condition_score(item: Item, row: Annotation) -> float:
+def _condition_score(item: Item, answer: TaskAnswer) -> float:
     """Return the share of the two conditions that are acceptable."""
-    high, low = row.answer.high or "", row.answer.low or ""
-    if high.casefold() == low.casefold():
+    texts = (answer.high or "", answer.low or "")
+    if texts[0].casefold() == texts[1].casefold():
         return 0.0
     good = 0
-    for text in (high, low):
+    for text in texts:
         hints = hints_of(text, item.shown["sentence1"], item.shown["sentence2"])
         good += all(hint.rule == _PREFERENCE_RULE for hint in hints)
     return good / 2
 
 
-def _rating_score(item: Item, row: Annotation) -> float:
-    label, rating = item.facts["label"], row.answer.rating
+def _rating_score(item: Item, answer: TaskAnswer) -> float:
+    label, rating = int(item.facts["label"]), answer.rating
     if DOES_NOT_APPLY in (label, rating):
         return float(label == rating)
-    return float(rating is not None and abs(rating - int(label)) <= 1)
+    return float(rating is not None and abs(rating - label) <= 1)
 
 
 def decide_by_hand(
@@ -297,9 +264,7 @@ def decide_by_hand(
     pool = store.pool()
     members = []
     for name in sorted(accepted | rejected):
-        earlier = pool.get(name)
-        scores = (earlier.condition_score, earlier.rating_score) if earlier else (None, None)
-        members.append(PoolMember(name, name in accepted, "hand", *scores))
-    with store.changes():
-        store.put_pool(members)
+        member = pool.get(name, PoolMember(name, accepted=False, decided_by="hand"))
+        members.append(replace(member, accepted=name in accepted, decided_by="hand"))
+    store.write("qualification", members)
     return tuple(members)

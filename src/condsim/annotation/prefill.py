@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from condsim.errors import InputError
 from condsim.loading import load_scorer
 from condsim.prompting.ask import Asker
 from condsim.prompting.scorer import PromptScorer, open_asker
-from condsim.types import Scorer
+from condsim.types import FloatArray, Scorer
 
 _TOKENS_PER_PROPOSAL = 80
 _ITEMS_PER_BATCH = 512
@@ -31,50 +31,50 @@ Low: the condition under which they differ"""
 _PROPOSED_LINE = re.compile(r"^\W*(?:c-)?(high|low)\W*:\W*(.*?)\W*$", re.IGNORECASE | re.MULTILINE)
 
 
-class PrefillReport(NamedTuple):
-    """Name of the model, items it has answered now, and answers that could not be read."""
-
-    model: str
-    done: int
-    unread: int
-
-
 def prefill_stage(
-    store: AnnotationStore,
-    stage: Literal["conditions", "verification"],
-    model: str,
-    *,
-    name: str | None = None,
-) -> PrefillReport:
+    store: AnnotationStore, stage: Literal["conditions", "verification"], model: str
+) -> tuple[str, int, int]:
     """Let a model rate rows, or propose conditions; items that it has answered are skipped.
 
     A score in [0, 1] becomes the nearest of 1 to 5. Answers of a prompted model that are not a
-    number on the scale give no rating.
-    Conditions need the YAML file of a prompted model.
+    number on the scale give no rating. Conditions need the YAML file of a prompted model.
+
+    Returns:
+        Name of the model, items it has answered now, and answers that could not be read.
     """
     if stage == "verification":
         scorer: Scorer = load_scorer(model)
-        name = name or scorer.name
-        return PrefillReport(name, rate_rows(store, scorer, model=name), 0)
-    asker, own_name = open_asker(Path(model), new_tokens=_TOKENS_PER_PROPOSAL)
-    name = name or own_name
-    return PrefillReport(name, *propose_conditions(store, asker, model=name))
+        return scorer.name, rate_rows(store, scorer, model=scorer.name), 0
+    asker, name = open_asker(Path(model), new_tokens=_TOKENS_PER_PROPOSAL)
+    return name, *propose_conditions(store, asker, model=name)
 
 
 def rate_rows(store: AnnotationStore, scorer: Scorer, *, model: str) -> int:
     """Rate the rows of the verification stage; return the number of new ratings."""
-    items = iter(_unanswered_items(store, "verification", model))
+    items = _unanswered_items(store, "verification", model)
     rated = 0
-    while batch := list(islice(items, _ITEMS_PER_BATCH)):
+    for start in range(0, len(items), _ITEMS_PER_BATCH):
+        batch = items[start : start + _ITEMS_PER_BATCH]
+        scores = _unit_scores(scorer, batch)
         proposals = [
-            Proposal(item.item_id, model, TaskAnswer(rating=rating))
-            for item, rating in zip(batch, _model_ratings(scorer, batch), strict=True)
-            if rating is not None
+            Proposal(item.item_id, model, TaskAnswer(rating=1 + int(4 * score + 0.5)))
+            for item, score in zip(batch, scores.tolist(), strict=True)
+            if math.isfinite(score)
         ]
-        with store.changes():
-            store.put_proposals("verification", proposals)
+        store.write("verification", proposals)
         rated += len(proposals)
     return rated
+
+
+def _unit_scores(scorer: Scorer, items: Sequence[Item]) -> FloatArray:
+    """Score rows from 0 to 1; NaN where an answer is not on the scale."""
+    sentences1, sentences2, conditions = (
+        [item.shown[name] for item in items] for name in ("sentence1", "sentence2", "condition")
+    )
+    if isinstance(scorer, PromptScorer):
+        predictions = scorer.predict(sentences1, sentences2, conditions)
+        return np.where(predictions.in_range, predictions.unit, np.nan)
+    return np.clip(scorer.score(sentences1, sentences2, conditions), 0, 1)
 
 
 def propose_conditions(store: AnnotationStore, asker: Asker, *, model: str) -> tuple[int, int]:
@@ -89,8 +89,7 @@ def propose_conditions(store: AnnotationStore, asker: Asker, *, model: str) -> t
     for row, answer in asker.answers(prompts.__getitem__, len(items)):
         proposal = read_proposal(answer.text)
         if proposal is not None:
-            with store.changes():
-                store.put_proposals("conditions", [Proposal(items[row].item_id, model, proposal)])
+            store.write("conditions", [Proposal(items[row].item_id, model, proposal)])
             proposed += 1
     return proposed, len(items) - proposed
 
@@ -114,17 +113,3 @@ def _unanswered_items(store: AnnotationStore, stage: Stage, model: str) -> list[
         )
     answered = {row.item for row in store.proposals(stage) if row.model == model}
     return [item for item_id, item in items.items() if item_id not in answered]
-
-
-def _model_ratings(scorer: Scorer, items: Sequence[Item]) -> Iterator[int | None]:
-    sentences1, sentences2, conditions = (
-        [item.shown[name] for item in items] for name in ("sentence1", "sentence2", "condition")
-    )
-    if isinstance(scorer, PromptScorer):
-        predictions = scorer.predict(sentences1, sentences2, conditions)
-        scores, usable = predictions.unit, predictions.in_range
-    else:
-        scores = np.clip(scorer.score(sentences1, sentences2, conditions), 0, 1)
-        usable = np.isfinite(scores)
-    for score, is_usable in zip(scores.tolist(), usable.tolist(), strict=True):
-        yield 1 + int(4 * score + 0.5) if is_usable else None

@@ -22,10 +22,10 @@ class Condition(TableRow):
 
     Attributes:
         intended: Whether the sentences should be alike ("high") or different ("low") under it.
-        annotator: The author.
         seconds: Writing time; None if unknown.
         origin: `HUMAN`, or the model whose proposal the annotator did not change.
         prefilled_by: The model whose proposal the annotator saw; empty for none.
+        hints: Rules that it may break, separated by " | ".
     """
 
     pair_id: str
@@ -37,6 +37,7 @@ class Condition(TableRow):
     seconds: float | None = None
     origin: str = HUMAN
     prefilled_by: str = ""
+    hints: str = ""
 
     def __post_init__(self) -> None:
         _check_intended(self.intended)
@@ -80,9 +81,7 @@ class Rating(TableRow):
 class DatasetRow(TableRow):
     """A row of the finished data set; the first four columns are those of the C-STS release.
 
-    Attributes:
-        label: Similarity from 1 to 5.
-        origin: `HUMAN`, or the models that took part in the row.
+    ``origin`` is `HUMAN`, or the models that took part in the row; ``label`` is from 1 to 5.
     """
 
     sentence1: str
@@ -91,7 +90,24 @@ class DatasetRow(TableRow):
     label: float
     pair_id: str
     origin: str
-    split: str
+    split: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped(TableRow):
+    """A row that is not in the data set, with one of a few reasons and, as detail, its ratings."""
+
+    pair_id: str
+    sentence1: str
+    sentence2: str
+    condition: str
+    reason: str
+    detail: str = ""
+
+    @classmethod
+    def of(cls, row: Rating | Condition | DatasetRow, reason: str, detail: str = "") -> Dropped:
+        """Drop a row."""
+        return cls(row.pair_id, row.sentence1, row.sentence2, row.condition, reason, detail)
 
 
 def row_id_of(pair_id: str, condition: str) -> str:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from statistics import fmean
 from typing import Annotated, Literal, NamedTuple
 
@@ -49,44 +49,43 @@ def sentence_key(sentence: str) -> str:
 
 def pair_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
     """Group rows by their sentence pair in either order, as C-STS does, ``(n,)``."""
-    ends = np.sort(_sentence_numbers(pairs)[1], axis=1)
+    ends = np.sort(_sentence_numbers(pairs), axis=1)
     return np.unique(ends, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def sentence_groups(pairs: Sequence[tuple[str, str]]) -> IntArray:
     """Group rows so that no sentence, as `sentence_key` has it, is in two groups, ``(n,)``."""
-    sparse = require("scipy.sparse", extra="build")
-    graph = require("scipy.sparse.csgraph", extra="build")
-    sentences, ends = _sentence_numbers(pairs)
-    size = len(sentences)
-    links = sparse.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(size, size))
-    _, component = graph.connected_components(links, directed=False)
-    # Groups are numbered by the lowest of their sentences.
-    _, lowest, rank = np.unique(component, return_index=True, return_inverse=True)
-    return np.unique(lowest[rank[ends[:, 0]]], return_inverse=True)[1].astype(np.int64)
+    networkx = require("networkx", extra="build")
+    ends = _sentence_numbers(pairs)
+    return _numbered(networkx.connected_components(networkx.Graph(ends.tolist())))[ends[:, 0]]
 
 
 def communities(pairs: Sequence[tuple[str, str]], *, seed: int) -> IntArray:
     """Return the community of both sentences of each row by Louvain's method (2008), ``(n, 2)``."""
     networkx = require("networkx", extra="build")
-    sentences, ends = _sentence_numbers(pairs)
+    ends = _sentence_numbers(pairs)
     graph = networkx.Graph()
-    graph.add_nodes_from(range(len(sentences)))
+    graph.add_nodes_from(range(int(ends.max()) + 1))
     edges, rows = np.unique(np.sort(ends, axis=1), axis=0, return_counts=True)
     weighted = np.column_stack([edges, rows])[edges[:, 0] != edges[:, 1]]
     graph.add_weighted_edges_from(weighted.tolist())
-    community = np.zeros(len(sentences), np.int64)
-    parts = networkx.community.louvain_communities(graph, seed=seed)
-    for number, members in enumerate(sorted(parts, key=min)):
-        community[list(members)] = number
-    return np.asarray(community[ends])
+    return _numbered(networkx.community.louvain_communities(graph, seed=seed))[ends]
 
 
-def _sentence_numbers(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], IntArray]:
-    """Return all sentence keys, sorted, and the indices of each row's two, ``(n, 2)``."""
+def _numbered(parts: Iterable[set[int]]) -> IntArray:
+    """Return the part of each sentence; parts are numbered by the lowest of their sentences."""
+    members = sorted(parts, key=min)
+    number = np.zeros(sum(map(len, members)), np.int64)
+    for index, sentences in enumerate(members):
+        number[list(sentences)] = index
+    return number
+
+
+def _sentence_numbers(pairs: Sequence[tuple[str, str]]) -> IntArray:
+    """Number the sentences by the order of their keys, ``(n, 2)``."""
     keys = [sentence_key(sentence) for pair in pairs for sentence in pair]
     index = {key: number for number, key in enumerate(sorted(set(keys)))}
-    return list(index), np.array([index[key] for key in keys], np.int64).reshape(-1, 2)
+    return np.array([index[key] for key in keys], np.int64).reshape(-1, 2)
 
 
 class SplitRules(Settings):
@@ -109,25 +108,16 @@ class SplitRules(Settings):
     oversize: Literal["keep", "cut"] = "keep"
 
 
-@dataclass(frozen=True, eq=False)
-class Splitting:
-    """The split of each row.
+class Splitting(NamedTuple):
+    """Index of each row's split in `SPLITS`, ``(n,)``; -1 if its sentences are in two.
 
-    Attributes:
-        split: Index in `SPLITS`, ``(n,)``; -1 if the sentences of the row are in two.
-        groups: Number of groups before any was cut.
-        largest: Rows of the largest of them.
-        cut: Groups that were cut.
+    Also the number of groups, the rows of the largest, and how many were cut.
     """
 
     split: IntArray
     groups: int
     largest: int
     cut: int
-
-    def rows(self, split: int) -> int:
-        """Count the rows of a split."""
-        return int((self.split == split).sum())
 
 
 def split_rows(pairs: Sequence[tuple[str, str]], rules: SplitRules) -> Splitting:
@@ -138,14 +128,20 @@ def split_rows(pairs: Sequence[tuple[str, str]], rules: SplitRules) -> Splitting
     than 2 % of all rows causes a warning (logger ``condsim``).
     """
     groups = pair_groups(pairs) if rules.group == "pair" else sentence_groups(pairs)
-    sizes = np.bincount(groups, minlength=1)
+    sizes = np.bincount(groups)
     targets = np.array(rules.ratios) / sum(rules.ratios) * len(pairs)
     may_cut = rules.oversize == "cut" and rules.group == "sentence"
     oversized = np.flatnonzero((sizes > targets.min()) & may_cut)
-    if len(oversized):
-        split = _cut_and_place(pairs, groups, oversized, targets, seed=rules.seed)
-    else:
-        split = _place_groups(sizes, targets, seed=rules.seed)[groups]
+    part1, part2 = groups.copy(), groups.copy()
+    parts = len(sizes)
+    for group in oversized.tolist():
+        rows = np.flatnonzero(groups == group)
+        ends = communities([pairs[row] for row in rows.tolist()], seed=rules.seed)
+        part1[rows], part2[rows] = ends[:, 0] + parts, ends[:, 1] + parts
+        parts += int(ends.max()) + 1
+    # A row between two communities counts for its first; most such rows share one fate.
+    placed = _place_groups(np.bincount(part1, minlength=parts), targets, seed=rules.seed)
+    split = np.where(placed[part1] == placed[part2], placed[part1], -1)
     result = Splitting(split, groups=len(sizes), largest=int(sizes.max()), cut=len(oversized))
     _check_ratios(result, targets, rules)
     return result
@@ -154,67 +150,39 @@ def split_rows(pairs: Sequence[tuple[str, str]], rules: SplitRules) -> Splitting
 def _place_groups(sizes: IntArray, targets: Float64Array, *, seed: int) -> IntArray:
     """Return the split of each group, ``(groups,)``; targets are in rows, ``(3,)``."""
     shuffled = np.random.default_rng(seed).permutation(len(sizes))
-    order = shuffled[np.argsort(-sizes[shuffled], kind="stable")]
     filled = np.zeros(len(targets))
     split = np.zeros(len(sizes), np.int64)
-    for group in order.tolist():
+    for group in shuffled[np.argsort(-sizes[shuffled], kind="stable")].tolist():
         missing = targets - filled
-        has_room = missing >= sizes[group]
         # A split with room comes before any without.
-        need = missing / targets + 2.0 * has_room
+        need = missing / targets + 2.0 * (missing >= sizes[group])
         best = np.flatnonzero(need >= need.max() - 1e-12)
         split[group] = best[np.argmax(targets[best])]
         filled[split[group]] += sizes[group]
     return split
 
 
-def _cut_and_place(
-    pairs: Sequence[tuple[str, str]],
-    groups: IntArray,
-    oversized: IntArray,
-    targets: Float64Array,
-    *,
-    seed: int,
-) -> IntArray:
-    """Return the split of each row when some groups are placed by community, ``(n,)``."""
-    part1, part2 = groups.copy(), groups.copy()
-    parts = int(groups.max()) + 1
-    for group in oversized.tolist():
-        rows = np.flatnonzero(groups == group)
-        ends = communities([pairs[row] for row in rows.tolist()], seed=seed)
-        part1[rows], part2[rows] = ends[:, 0] + parts, ends[:, 1] + parts
-        parts += int(ends.max()) + 1
-    # A row between two communities counts for its first; most such rows share one fate.
-    split = _place_groups(np.bincount(part1, minlength=parts), targets, seed=seed)
-    return np.where(split[part1] == split[part2], split[part1], -1)
-
-
 def _check_ratios(splitting: Splitting, targets: Float64Array, rules: SplitRules) -> None:
-    placed = len(splitting.split) - splitting.rows(-1)
+    """Warn of splits that miss their ratio; reject empty ones."""
+    lost, *rows = np.bincount(splitting.split + 1, minlength=1 + len(SPLITS)).tolist()
     advice = "; give more sentence pairs"
     if splitting.cut:
-        advice = f", and cutting groups lost {splitting.rows(-1)} rows{advice}"
+        advice = f", and cutting groups lost {lost} rows{advice}"
     elif rules.group == "sentence" and rules.oversize == "keep" and splitting.largest > 2:
         advice = "; give --oversize cut, or --group pair, or more sentence pairs"
-    for number, name in enumerate(SPLITS):
-        rows = splitting.rows(number)
-        if not rows:
+    for name, count, target in zip(SPLITS, rows, targets / targets.sum(), strict=True):
+        if not count:
             raise InputError(
                 f"Splits: {name} would have no rows. {len(splitting.split)} rows are "
                 f"{splitting.groups} groups that must stay whole, the largest of "
                 f"{splitting.largest} rows{advice}."
             )
-        share, target = rows / placed, targets[number] / targets.sum()
-        if abs(share - target) > RATIO_TOLERANCE:
+        share, ratio = 100 * count / sum(rows), 100 * target
+        if abs(share - ratio) > 100 * RATIO_TOLERANCE:
             _LOGGER.warning(
-                "%s has %.1f %% of the rows, not %.1f %%: the largest of %d groups that must stay "
-                "whole has %d rows%s",
-                name,
-                100 * share,
-                100 * target,
-                splitting.groups,
-                splitting.largest,
-                advice,
+                f"{name} has {share:.1f} % of the rows, not {ratio:.1f} %: the largest of "
+                f"{splitting.groups} groups that must stay whole has {splitting.largest} rows"
+                f"{advice}"
             )
 
 
@@ -260,14 +228,6 @@ class LeakageReport:
     warnings: tuple[str, ...]
 
 
-class _SplitTexts(NamedTuple):
-    """Normalized texts of a split: distinct sentences, and sorted pairs and conditions by row."""
-
-    sentences: set[str]
-    pairs: list[tuple[str, str]]
-    conditions: list[str]
-
-
 def find_leakage(
     splits: Mapping[str, Task], *, resamples: int = 1000, seed: int = 0
 ) -> LeakageReport:
@@ -279,54 +239,54 @@ def find_leakage(
     """
     if len(splits) < 2:
         raise InputError(f"Leakage needs two splits or more; got {len(splits)}.")
-    texts = {name: _split_texts(task) for name, task in splits.items()}
-    shared = tuple(
-        _shared_texts(first, texts[first], second, texts[second])
-        for first, second in combinations(texts, 2)
-    )
-    train, *evaluated = splits
+    texts = {name: _normalized(task) for name, task in splits.items()}
+    shared = [_shared_texts(*first, *second) for first, second in combinations(texts.items(), 2)]
+    train, *evaluated = splits.values()
     baselines: list[BaselineScore] = []
-    for name in evaluated:
-        if int(splits[name].valid.sum()) >= FEWEST_ROWS:
-            baselines += _blind_baselines(splits[train], name, splits[name], resamples, seed)
+    for task in evaluated:
+        if int(task.valid.sum()) >= FEWEST_ROWS:
+            baselines += _blind_baselines(train, task, resamples, seed)
     statistics = {name: describe(task, top=0) for name, task in splits.items()}
     return LeakageReport(
-        shared,
+        tuple(shared),
         tuple(baselines),
         first_is_higher={name: facts.first_is_higher_share for name, facts in statistics.items()},
         warnings=tuple(_warnings(shared, baselines, statistics)),
     )
 
 
-def _split_texts(task: Task) -> _SplitTexts:
-    sentences1, sentences2, conditions = (
-        [sentence_key(text) for text in column]
-        for column in (task.sentences1, task.sentences2, task.conditions or ())
-    )
-    pairs = [(min(pair), max(pair)) for pair in zip(sentences1, sentences2, strict=True)]
-    return _SplitTexts({*sentences1, *sentences2}, pairs, conditions)
+class _Texts(NamedTuple):
+    """Normalized texts of the rows of a split, each pair of sentences in alphabetical order."""
+
+    pairs: list[tuple[str, str]]
+    conditions: list[str]
 
 
-def _shared_texts(name1: str, texts1: _SplitTexts, name2: str, texts2: _SplitTexts) -> SharedTexts:
-    conditions = set(texts1.conditions)
-    triplets1, triplets2 = (
-        set(zip(texts.pairs, texts.conditions, strict=True)) for texts in (texts1, texts2)
-    )
+def _normalized(task: Task) -> _Texts:
+    pairs = []
+    for sentences in zip(task.sentences1, task.sentences2, strict=True):
+        first, second = sorted(map(sentence_key, sentences))
+        pairs.append((first, second))
+    return _Texts(pairs, [sentence_key(condition) for condition in task.conditions or ()])
+
+
+def _shared_texts(name1: str, texts1: _Texts, name2: str, texts2: _Texts) -> SharedTexts:
+    sentences1, sentences2 = set(chain(*texts1.pairs)), set(chain(*texts2.pairs))
+    conditions1 = set(texts1.conditions)
+    triplets1, triplets2 = set(zip(*texts1, strict=True)), set(zip(*texts2, strict=True))
     return SharedTexts(
         first=name1,
         second=name2,
-        sentences=len(texts1.sentences & texts2.sentences),
-        pairs=len(set(texts1.pairs) & set(texts2.pairs)),
+        sentences=len(sentences1 & sentences2),
+        pairs=len({*texts1.pairs} & {*texts2.pairs}),
         triplets=len(triplets1 & triplets2),
-        conditions=len(conditions & set(texts2.conditions)),
-        sentence_rows=fmean(not texts1.sentences.isdisjoint(pair) for pair in texts2.pairs),
-        condition_rows=fmean(condition in conditions for condition in texts2.conditions),
+        conditions=len(conditions1 & {*texts2.conditions}),
+        sentence_rows=fmean(not sentences1.isdisjoint(pair) for pair in texts2.pairs),
+        condition_rows=fmean(condition in conditions1 for condition in texts2.conditions),
     )
 
 
-def _blind_baselines(
-    train: Task, name: str, task: Task, resamples: int, seed: int
-) -> Iterator[BaselineScore]:
+def _blind_baselines(train: Task, task: Task, resamples: int, seed: int) -> Iterator[BaselineScore]:
     report = evaluate(
         SentencesOnlyScorer().fit_task(train),
         task,
@@ -335,10 +295,8 @@ def _blind_baselines(
         seed=seed,
     )
     for result in (report.baselines[0], report.model):
-        metrics = result.metrics
-        yield BaselineScore(
-            *(result.name, name, report.valid_rows, metrics["spearman"], metrics["pair_accuracy"])
-        )
+        metrics = (result.metrics["spearman"], result.metrics["pair_accuracy"])
+        yield BaselineScore(result.name, task.name, report.valid_rows, *metrics)
 
 
 def _warnings(

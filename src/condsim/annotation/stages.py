@@ -16,68 +16,7 @@ import yaml
 from condsim.annotation.records import HUMAN, Condition, check_label, row_id_of
 from condsim.data.files import stem_of
 from condsim.rows.pairs import pair_id_of
-from condsim.rows.records import DOES_NOT_APPLY, TableRow, read_rows
-
-_FOLDER = Path(__file__).parent
-
-NO_HINTS = "None so far. Hints never block: edit what you agree with."
-"""Text of a page without hints."""
-
-
-@dataclass(frozen=True)
-class HintRule:
-    """A pattern of doubtful conditions; see ``pages/hints.yaml``."""
-
-    rule: int
-    text: str
-    pattern: str
-    needed: str | None = None
-
-
-def page(name: str) -> str:
-    """Read a page of this package."""
-    return (_FOLDER / "pages" / name).read_text(encoding="utf-8").strip()
-
-
-def _read_hint_rules() -> tuple[HintRule, ...]:
-    content = yaml.safe_load(page("hints.yaml"))
-    # Lists of words are folded over lines, which YAML joins by spaces.
-    words = {name: text.replace("| ", "|") for name, text in content["words"].items()}
-
-    def expand(pattern: str) -> str:
-        while match := re.search(r"<(\w+)>", pattern):
-            pattern = pattern.replace(match[0], words[match[1]])
-        return pattern
-
-    rules = []
-    for entry in content["rules"]:
-        patterns = {key: expand(entry[key]) for key in ("pattern", "needed") if key in entry}
-        rules.append(HintRule(entry["rule"], entry["text"], **patterns))
-    return tuple(rules)
-
-
-HINT_RULES = _read_hint_rules()
-"""The rules in the order in which hints are given."""
-
-
-def hints_of(condition: str, sentence1: str, sentence2: str) -> tuple[HintRule, ...]:
-    """Find the rules that a condition may break.
-
-    Example:
-        >>> [hint.rule for hint in hints_of("The activity.", "A man skis.", "A dog runs.")]
-        [5]
-    """
-    text = " ".join(condition.split())
-    hints: dict[int, HintRule] = {}
-    for rule in HINT_RULES:
-        if rule.rule in hints or not re.search(rule.pattern, text, re.IGNORECASE):
-            continue
-        if rule.needed is None or not all(
-            re.search(rule.needed, sentence, re.IGNORECASE) for sentence in (sentence1, sentence2)
-        ):
-            hints[rule.rule] = rule
-    return tuple(hints.values())
-
+from condsim.rows.records import TableRow, read_rows
 
 Stage: TypeAlias = Literal["qualification", "conditions", "verification"]
 """C-STS §2.2.2."""
@@ -91,12 +30,61 @@ FIELDS: Mapping[Stage, tuple[str, ...]] = {
 }
 """Fields that an annotator fills in, by stage."""
 
-DEFAULT_ANNOTATORS: Mapping[Stage, int] = {
-    "qualification": 1000,
-    "conditions": 1,
-    "verification": 3,
-}
+DEFAULT_ANNOTATORS = {"qualification": 1000, "conditions": 1, "verification": 3}
 """Answers for each item; everybody answers every item of a qualification."""
+
+NO_HINTS = "None so far. Hints never block: edit what you agree with."
+"""Text of a page without hints."""
+
+_FOLDER = Path(__file__).parent
+
+
+def page(name: str) -> str:
+    """Read a page of this package."""
+    return (_FOLDER / "pages" / name).read_text(encoding="utf-8").strip()
+
+
+class HintRule(NamedTuple):
+    """A pattern of doubtful conditions; see ``pages/hints.yaml``."""
+
+    rule: int
+    text: str
+    pattern: str
+    needed: str | None = None
+
+
+def _read_hint_rules() -> Iterator[HintRule]:
+    content = yaml.safe_load(page("hints.yaml"))
+    # Lists of words are folded over lines, which YAML joins by spaces.
+    words = {name: text.replace("| ", "|") for name, text in content["words"].items()}
+    for entry in content["rules"]:
+        for key in entry.keys() & {"pattern", "needed"}:
+            while match := re.search(r"<(\w+)>", entry[key]):
+                entry[key] = entry[key].replace(match[0], words[match[1]])
+        yield HintRule(**entry)
+
+
+HINT_RULES = tuple(_read_hint_rules())
+"""The rules in the order in which hints are given."""
+
+
+def hints_of(condition: str, sentence1: str, sentence2: str) -> tuple[HintRule, ...]:
+    """Find the rules that a condition may break.
+
+    Example:
+        >>> [hint.rule for hint in hints_of("The activity.", "A man skis.", "A dog runs.")]
+        [5]
+    """
+    text = " ".join(condition.split())
+    hints: dict[int, HintRule] = {}
+    for hint in HINT_RULES:
+        if hint.rule in hints or not re.search(hint.pattern, text, re.IGNORECASE):
+            continue
+        if hint.needed is None or not all(
+            re.search(hint.needed, sentence, re.IGNORECASE) for sentence in (sentence1, sentence2)
+        ):
+            hints[hint.rule] = hint
+    return tuple(hints.values())
 
 
 class Verdict(NamedTuple):
@@ -107,34 +95,7 @@ class Verdict(NamedTuple):
     meaning: str
 
 
-VERDICTS = (
-    Verdict(1, "Nothing in common", "As for the condition, the two have nothing in common."),
-    Verdict(2, "Different, but related", "They differ, yet in things of the same kind."),
-    Verdict(3, "Partly the same", "About the same, but something that matters differs or is open."),
-    Verdict(4, "Nearly the same", "The same but for details that do not matter here."),
-    Verdict(5, "The same", "As for the condition, both say exactly the same."),
-    Verdict(
-        DOES_NOT_APPLY,
-        "The condition does not apply",
-        "For at least one of the sentences the question makes no sense or has no answer.",
-    ),
-)
-"""The Likert scale of C-STS (Figures 6 and 8) in our own words, and the way out."""
-
-_VERDICT_LABELS = frozenset(verdict.label for verdict in VERDICTS)
-
-
-@dataclass(frozen=True)
-class Item:
-    """One task for annotators: texts that they see, by variable of the page, and hidden facts.
-
-    ``task`` is its number on the server; None if it is not known to be there.
-    """
-
-    item_id: str
-    shown: Mapping[str, str]
-    facts: Mapping[str, str | int] = field(default_factory=dict)
-    task: int | None = None
+VERDICTS = tuple(Verdict(**entry) for entry in yaml.safe_load(page("scale.yaml")))
 
 
 class TaskAnswer(NamedTuple):
@@ -162,25 +123,19 @@ def rating_of(value: object) -> int | None:
         rating = float(str(value).strip())
     except ValueError:
         return None
-    return int(rating) if rating in _VERDICT_LABELS else None
+    return int(rating) if rating in {verdict.label for verdict in VERDICTS} else None
 
 
 def labelling_config(stage: Stage) -> str:
     """Return the labeling page of a stage in Label Studio."""
-    choices = "\n".join(
-        f'  <Choice alias="{verdict.label}" hotkey="{max(verdict.label, 0)}" value='
-        + quoteattr(f"{_number_prefix(verdict, '  ')}{verdict.name}. {verdict.meaning}")
-        + "/>"
-        for verdict in VERDICTS
-    )
-    fields = fields_of(stage, "xml", choices)
+    choices = []
+    for label, name, meaning in VERDICTS:
+        text = quoteattr(f"{label}  {name}. {meaning}" if label > 0 else f"{name}. {meaning}")
+        choices.append(f'  <Choice alias="{label}" hotkey="{max(label, 0)}" value={text}/>')
+    fields = fields_of(stage, "xml", "\n".join(choices))
     if stage == "conditions":
         fields += "\n" + page("label-studio-hints.xml")
     return page("label-studio.xml").replace("{fields}", fields)
-
-
-def _number_prefix(verdict: Verdict, separator: str) -> str:
-    return f"{verdict.label}{separator}" if verdict.label > 0 else ""
 
 
 def fields_of(stage: Stage, markup: Literal["xml", "html"], choices: str) -> str:
@@ -207,6 +162,19 @@ def guidelines(stage: Stage) -> str:
         if label > 0
     )
     return text.replace("{scale}", scale)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One task for annotators: texts that they see, by variable of the page, and hidden facts.
+
+    ``task`` is its number on the server; None if it is not known to be there.
+    """
+
+    item_id: str
+    shown: Mapping[str, str]
+    facts: Mapping[str, str | int] = field(default_factory=dict)
+    task: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,37 +211,26 @@ def items_to_annotate(
             stands in for both files of a qualification.
     """
     if stage == "qualification":
-        return qualification_items(data, pairs)
-    if data is None:
-        return iter(())
-    if stage == "conditions":
-        return condition_items(data)
-    return verification_items(read_rows(data, Condition))
-
-
-def qualification_items(known: Path | None = None, pairs: Path | None = None) -> Iterator[Item]:
-    """Read the items of a test: a triplet, and a pair to write conditions for."""
-    triplets = list(read_rows(known or _FOLDER / "own_test" / "known.csv", KnownTriplet))
-    writing = list(read_rows(pairs or _FOLDER / "own_test" / "pairs.csv", SentencePair))
-    for pair, triplet in zip(cycle(writing), triplets, strict=False):
-        texts = {
-            "sentence1": pair.sentence1,
-            "sentence2": pair.sentence2,
-            "test_sentence1": triplet.sentence1,
-            "test_sentence2": triplet.sentence2,
-            "test_condition": triplet.condition,
-        }
-        key = hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()[:16]
-        yield Item(f"test-{key}", texts, {"label": triplet.label})
-
-
-def condition_items(path: Path) -> Iterator[Item]:
-    """Read the pairs to write conditions for."""
-    for pair in read_rows(path, SentencePair):
-        pair_id = pair.pair_id or pair_id_of(stem_of(path), pair.sentence1, pair.sentence2)
-        # A page of Label Studio needs all its variables from the start, "hints" too.
-        texts = {"sentence1": pair.sentence1, "sentence2": pair.sentence2, "hints": NO_HINTS}
-        yield Item(pair_id, texts, {"pair_id": pair_id})
+        triplets = list(read_rows(data or _FOLDER / "own_test" / "known.csv", KnownTriplet))
+        writing = list(read_rows(pairs or _FOLDER / "own_test" / "pairs.csv", SentencePair))
+        for pair, triplet in zip(cycle(writing), triplets, strict=False):
+            texts = {
+                "sentence1": pair.sentence1,
+                "sentence2": pair.sentence2,
+                "test_sentence1": triplet.sentence1,
+                "test_sentence2": triplet.sentence2,
+                "test_condition": triplet.condition,
+            }
+            key = hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()[:16]
+            yield Item(f"test-{key}", texts, {"label": triplet.label})
+    elif data is not None and stage == "conditions":
+        for pair in read_rows(data, SentencePair):
+            pair_id = pair.pair_id or pair_id_of(stem_of(data), pair.sentence1, pair.sentence2)
+            # A page of Label Studio needs all its variables from the start, "hints" too.
+            texts = {"sentence1": pair.sentence1, "sentence2": pair.sentence2, "hints": NO_HINTS}
+            yield Item(pair_id, texts, {"pair_id": pair_id})
+    elif data is not None:
+        yield from verification_items(read_rows(data, Condition))
 
 
 def verification_items(conditions: Iterable[Condition]) -> Iterator[Item]:

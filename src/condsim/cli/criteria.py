@@ -13,7 +13,6 @@ from condsim.cli.process import check_outputs, long_work
 
 if TYPE_CHECKING:
     from condsim.rows.criteria.build import CriteriaReport
-    from condsim.rows.criteria.settings import CriteriaSettings
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -96,7 +95,10 @@ def criteria(
     `condsim build criteria tickets.csv --settings criteria.yaml --form pairs --output dev.csv`
     """
     check_outputs(json=json, output=output)
+    from condsim.config import read_mapping, validated
+    from condsim.io import check_not_input
     from condsim.rows.criteria.build import build_criteria
+    from condsim.rows.criteria.settings import CriteriaSettings
     from condsim.rows.records import plain_values
 
     options = {
@@ -109,11 +111,16 @@ def criteria(
         "balance": balance,
         "seed": seed,
     }
+    values: dict[str, Any] = {} if settings is None else read_mapping(settings, what="criteria")
+    # Options of the command line come before those of the file.
+    values = {**values, **{name: value for name, value in options.items() if value is not None}}
+    if settings is not None:
+        check_not_input(output, settings)
     with long_work(log=None) as progress:
         report = build_criteria(
             tables,
             output,
-            _read_settings(settings, output, options),
+            validated(CriteriaSettings, values, what="criteria", source=str(settings or "")),
             text=text,
             criteria=criteria or None,
             separator=separator,
@@ -123,21 +130,6 @@ def criteria(
     write_report(json, plain_values(report))
     _show(report)
     typer.echo(f"{output}: {report.rows:,} rows")
-
-
-def _read_settings(path: Path | None, output: Path, options: dict[str, Any]) -> CriteriaSettings:
-    """Read the settings file; options of the command line come first."""
-    from condsim.config import read_mapping, validated
-    from condsim.io import check_not_input
-    from condsim.rows.criteria.settings import CriteriaSettings
-
-    values = {name: value for name, value in options.items() if value is not None}
-    if path is None:
-        return CriteriaSettings(**values)
-    check_not_input(output, path)
-    what = CriteriaSettings.what
-    values = {**read_mapping(path, what=what), **values}
-    return validated(CriteriaSettings, values, what=what, source=str(path))
 
 
 def _show(report: CriteriaReport) -> None:

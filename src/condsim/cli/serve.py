@@ -45,9 +45,9 @@ def serve(
 ) -> None:
     """Serve a model over HTTP: scores, embeddings and reranking under a condition, and a page.
 
-    Accepts the requests of OpenAI (`/v1/embeddings`), Cohere, Jina (`/v1/rerank`) and
-    text-embeddings-inference (`/rerank`) clients, with an optional `condition`; `/` is a page to
-    try it. Requests of all callers are batched. SIGTERM and Ctrl-C finish the accepted requests.
+    Accepts the requests of OpenAI, Cohere, Jina and text-embeddings-inference clients, with an
+    optional `condition` or the header `X-Condsim-Condition`; `/` is a page to try it. Requests of
+    all callers are batched. SIGTERM and Ctrl-C finish the accepted requests.
 
     **Examples**
 

@@ -55,6 +55,11 @@ def threshold(
     if not 0 < precision < 1:
         raise InputError(f"--precision must be above 0 and below 1; got {precision}.")
     labels = read_labels(labelled, label, positive=positive)
+    if not labels.alike.any():
+        raise InputError(
+            f"{labelled}: no row is labelled alike. Give --positive the lowest label that counts "
+            "as alike, or label more."
+        )
     columns, batches = open_pairs(
         labelled,
         text1=text1,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import runpy
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from traceback import extract_tb
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -23,11 +24,13 @@ from condsim.cli.process import check_outputs, long_work
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
-    from condsim.console import Progress
     from condsim.model.explanation import Reader
-    from condsim.rows.weak.build import WeakReport
+    from condsim.rows.weak.registry import Registry
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+
+Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the draws.")]
 
 
 @app.command()
@@ -79,7 +82,7 @@ def weak(
             show_default="all-MiniLM-L6-v2",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    seed: Seed = 0,
     cache: Annotated[
         Path | None,
         typer.Option(
@@ -98,23 +101,21 @@ def weak(
     `condsim build weak --check train.csv`
     """
     check_outputs(json=json, output=output, absent_output=absent_output)
-    for path in functions or ():
-        load_functions(path)
+    registry = load_functions(functions)
     if check is not None:
         if captions or output:
             raise InputError(
                 "--check reads one labelled file and writes no rows; leave the others out."
             )
-        _check(check, json)
+        _check(check, registry, json)
         return
     if not captions:
         raise InputError("Files of sentences are needed, or --check FILE.")
     if output is None:
-        _cover(captions, caption_column, sample=sample, seed=seed, json=json)
+        _cover(captions, caption_column, registry, sample=sample, seed=seed, json=json)
         return
     from condsim.rows.records import plain_values
     from condsim.rows.weak.build import WeakSettings, build_weak
-    from condsim.rows.weak.registry import REGISTRY
 
     settings = WeakSettings(
         rows=rows,
@@ -129,7 +130,7 @@ def weak(
         report = build_weak(
             captions,
             output,
-            REGISTRY,
+            registry,
             functions=functions or (),
             settings=settings,
             cache=cache or output.with_suffix(".cache"),
@@ -142,7 +143,12 @@ def weak(
             device=device,
         )
     write_report(json, plain_values(report))
-    _show(report)
+    typer.echo(
+        f"{report.sentences:,} sentences ({report.excluded:,} left out by --exclude, "
+        f"{report.repeated:,} repeated), {report.pairs:,} pairs looked at"
+    )
+    typer.echo("labels: " + ", ".join(f"{name}: {n:,}" for name, n in report.labels.items()))
+    show_table(("family", "rows"), [(name, f"{n:,}") for name, n in report.families.items()])
     if report.rows < rows:
         typer.echo(
             f"Only {report.rows:,} of {rows:,} rows: give more sentences, a higher --k, or "
@@ -152,75 +158,71 @@ def weak(
     typer.echo(f"{output}: {report.rows:,} rows")
 
 
-def load_functions(path: Path) -> None:
-    """Run a Python file of labelling functions, which registers them."""
-    if not path.is_file():
-        raise InputError(f"--functions: {path} is not a file.")
+def load_functions(paths: Sequence[Path] | None) -> Registry:
+    """Run Python files of labelling functions, which registers them; return the registry."""
     from condsim.rows.weak.registry import REGISTRY
 
-    functions_before = len(REGISTRY)
-    try:
-        runpy.run_path(str(path))
-    except Exception as error:
-        line, reason = None, f"{type(error).__name__}: {error}"
-        for frame in extract_tb(error.__traceback__):
-            line = frame.lineno if frame.filename == str(path) else line
-        if isinstance(error, SyntaxError):
-            line, reason = error.lineno, error.msg
-        location = path if line is None else f"{path}, line {line}"
-        raise InputError(f"--functions: {location}: {reason}.") from error
-    if len(REGISTRY) == functions_before:
-        raise InputError(f"--functions: {path}: registers no labelling function.")
+    for path in paths or ():
+        if not path.is_file():
+            raise InputError(f"--functions: {path} is not a file.")
+        functions_before = len(REGISTRY)
+        try:
+            runpy.run_path(str(path))
+        except Exception as error:
+            line, reason = None, f"{type(error).__name__}: {error}"
+            for frame in extract_tb(error.__traceback__):
+                line = frame.lineno if frame.filename == str(path) else line
+            if isinstance(error, SyntaxError):
+                line, reason = error.lineno, error.msg
+            location = path if line is None else f"{path}, line {line}"
+            raise InputError(f"--functions: {location}: {reason}.") from error
+        if len(REGISTRY) == functions_before:
+            raise InputError(f"--functions: {path}: registers no labelling function.")
+    return REGISTRY
 
 
-def _check(path: Path, json: Path | None) -> None:
+def _check(path: Path, registry: Registry, json: Path | None) -> None:
     """Print the agreement of the functions with the labels of a file."""
     from condsim.data.csts import load_csts
     from condsim.rows.records import plain_values
     from condsim.rows.weak.agreement import function_agreement
-    from condsim.rows.weak.registry import REGISTRY
 
-    report = function_agreement(load_csts(path, require_labels=True), REGISTRY)
+    report = function_agreement(load_csts(path, require_labels=True), registry)
     write_report(json, plain_values(report))
     rows = []
     for group in (report.all, *report.families):
         numbers = f"{group.spearman:.1f}", f"{group.mean_absolute_error:.2f}"
         rows.append((group.name, f"{group.rows:,}", f"{group.read:,}", *numbers))
     show_table(("function", "rows", "read", "Spearman", "error"), rows)
+    missed = ", ".join(f"{condition} ({rows})" for condition, rows in report.not_understood)
     typer.echo(
         f"{report.understood:.1%} of {report.rows:,} labelled rows have a condition that a "
-        "function understands"
+        f"function understands\nnot understood, most frequent first: {missed or 'none'}"
     )
-    missed = ", ".join(f"{condition} ({rows})" for condition, rows in report.not_understood)
-    typer.echo(f"not understood, most frequent first: {missed or 'none'}")
 
 
 def _cover(
-    captions: list[Path], column: str, *, sample: int | None, seed: int, json: Path | None
+    captions: list[Path],
+    column: str,
+    registry: Registry,
+    *,
+    sample: int | None,
+    seed: int,
+    json: Path | None,
 ) -> None:
     """Print the share of sentences that each function reads."""
     from condsim.rows.records import plain_values
     from condsim.rows.weak.agreement import coverage
     from condsim.rows.weak.pool import read_pool
-    from condsim.rows.weak.registry import REGISTRY
 
     sentences = read_pool(captions, caption_column=column, sample=sample, seed=seed).sentences
-    shares = coverage(sentences, REGISTRY)
+    shares = coverage(sentences, registry)
     write_report(json, [plain_values(share) for share in shares])
     rows = [(s.name, s.family, f"{s.read:.1%}", f"{s.absent:.1%}") for s in shares[:60]]
     show_table(("function", "family", "read", "absent"), rows)
     typer.echo(
         f"{len(sentences):,} sentences, {len(shares):,} functions; give --output to pair them"
     )
-
-
-def _show(report: WeakReport) -> None:
-    typer.echo(
-        f"{report.sentences:,} sentences ({report.excluded:,} left out by --exclude, "
-        f"{report.repeated:,} repeated), {report.pairs:,} pairs looked at"
-    )
-    typer.echo("labels: " + ", ".join(f"{name}: {n:,}" for name, n in report.labels.items()))
-    show_table(("family", "rows"), [(name, f"{n:,}") for name, n in report.families.items()])
 
 
 @app.command("counter-edits")
@@ -231,7 +233,7 @@ def counter_edits(
     text_column: Annotated[str, typer.Option(help="Column of the text.")] = "text",
     exclude: Exclude = None,
     functions: Functions = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    seed: Seed = 0,
     json: JsonFile = None,
 ) -> None:
     """Pair each text with a copy in which one number, negation or opposite is changed.
@@ -246,15 +248,13 @@ def counter_edits(
     check_outputs(output=output, json=json)
     from condsim.rows.records import plain_values
     from condsim.rows.weak.counter_edits import build_counter_edits
-    from condsim.rows.weak.registry import REGISTRY
 
-    for path in functions or ():
-        load_functions(path)
+    registry = load_functions(functions)
     with long_work(log=None) as progress:
         report = build_counter_edits(
             texts,
             output,
-            REGISTRY,
+            registry,
             rows=rows,
             text_column=text_column,
             exclude=exclude or (),
@@ -287,7 +287,7 @@ def teach(
         float,
         typer.Option(min=0, max=1, help="Share of a row's own label, below 1, in the new one."),
     ] = 0.0,
-    device: Annotated[str | None, typer.Option(help="Where torch runs: cpu, cuda ...")] = None,
+    device: Device = None,
 ) -> None:
     """Label rows by models, so that a smaller model can learn from them (distillation).
 
@@ -327,9 +327,7 @@ def answers(
         ),
     ] = None,
     functions: Functions = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the choice of the sentence that is replaced.")
-    ] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Add rows in which a short answer to the condition replaces a sentence.
 
@@ -345,38 +343,23 @@ def answers(
     check_outputs(output=output)
     if model is not None and functions:
         raise InputError(f"--functions and --model {model} both answer; give one of them.")
-    from condsim.rows.teach import answer_file
+    from condsim.rows.teach import ANSWER_TOKENS, answer_file, function_answers, model_answers
 
+    load_functions(functions)
+    answer: Reader = function_answers
+    name = "functions"
     with long_work(log=None) as progress:
-        answer, name = _answerer(model, functions or [], progress)
+        if model is not None:
+            from condsim.prompting.scorer import open_asker
+
+            show = partial(progress, "answers")
+            asker, name = open_asker(model, new_tokens=ANSWER_TOKENS, progress=show)
+            answer = partial(model_answers, asker=asker, name=name)
         written = answer_file(
-            file,
-            output,
-            answer,
-            name=name,
-            progress=progress,
-            seed=seed,
-            functions=functions or (),
+            file, output, answer, name=name, progress=progress, seed=seed, functions=functions or ()
         )
     given, unlabelled = written.pop("given"), written.pop("unlabelled")
     typer.echo(
         f"{output}: {given:,} labelled rows ({unlabelled:,} unlabelled left out), "
         f"{written.total():,} added with answers of {name}"
     )
-
-
-def _answerer(model: Path | None, functions: list[Path], progress: Progress) -> tuple[Reader, str]:
-    from condsim.rows.teach import ANSWER_TOKENS, function_answers, model_answers
-
-    for path in functions:
-        load_functions(path)
-    if model is None:
-        return function_answers, "functions"
-    from condsim.prompting.scorer import open_asker
-
-    asker, name = open_asker(
-        model,
-        new_tokens=ANSWER_TOKENS,
-        progress=lambda done, total: progress("answers", done, total),
-    )
-    return partial(model_answers, asker=asker, name=name), name

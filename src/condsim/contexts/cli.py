@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,9 +15,7 @@ from condsim.cli.process import long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
-    from condsim.console import ProgressDisplay
     from condsim.contexts.harvest import Engine
-    from condsim.contexts.pipeline import Pipeline
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -71,9 +69,10 @@ def run(
 
     harvest_engine = _harvest_engine(engine, address=address, workers=workers, gpus=worker_gpus)
     with long_work(log=None) as progress, _full_disk_in_one_line(output):
-        pipeline = Pipeline(output, settings, until=until, progress=progress)
-        with pipeline.begun():
-            for line in _make_stages(pipeline, until, harvest_engine, progress):
+        with Pipeline(output, settings, until=until, progress=progress).begun() as pipeline:
+            for line in pipeline.run(harvest_engine):
+                # The trainer of the surrogate has its own display.
+                progress.close()
                 progress.say(line)
 
 
@@ -104,57 +103,6 @@ def weigh(
         fitted = open_pipeline(run, progress=progress).fit_weights(sentences=sentences)
     typer.echo(fitted.setting)
     typer.echo(fitted.summary(), err=True)
-
-
-def _make_stages(
-    pipeline: Pipeline, until: Stage, engine: Engine | None, progress: ProgressDisplay
-) -> Iterator[str]:
-    """Make the stages one by one, with a line about each."""
-    steps: dict[Stage, Callable[[], str]] = {
-        "corpus": lambda: pipeline.corpus.counts.summary(),
-        "index": lambda: f"index: {len(pipeline.index):,} chunks",
-        "coherence": lambda: (
-            pipeline.coherence.summary() if pipeline.coherence else _unused("coherence")
-        ),
-        "generators": lambda: (
-            pipeline.generators.summary() if pipeline.generators else _unused("generators")
-        ),
-        "origin": lambda: _open_origin(pipeline),
-        "harvest": lambda: pipeline.harvest(engine).summary(),
-        "surrogate": lambda: _train_surrogate(pipeline, progress),
-    }
-    for stage, step in steps.items():
-        if stage == "harvest" and (cost := pipeline.harvest_cost()) is not None:
-            yield f"harvest, to be done: {cost}"
-        line = step()
-        progress.close()
-        yield line
-        if stage == until:
-            return
-
-
-def _unused(stage: str) -> str:
-    return f"{stage}: not used, its weight is 0"
-
-
-def _open_origin(pipeline: Pipeline) -> str:
-    # Opening the origin model computes the sentence vectors.
-    _ = pipeline.origin.scorer
-    return f"origin: {pipeline.folder}, for condsim evaluate --model"
-
-
-def _train_surrogate(pipeline: Pipeline, progress: ProgressDisplay) -> str:
-    harvest = pipeline.harvest()
-    # The trainer has its own display.
-    progress.close()
-    finished = pipeline.surrogate(harvest)
-    if finished is None:
-        return "surrogate: another process trains it"
-    spearman = finished.report.model.metrics["spearman"].value
-    rows = finished.report.valid_rows
-    return (
-        f"surrogate: {finished.folder}; Spearman {spearman:.1f} with the origin on {rows} dev pairs"
-    )
 
 
 def _harvest_engine(

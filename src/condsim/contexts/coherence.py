@@ -58,11 +58,6 @@ class CoherenceModel(nn.Module):
         self.output = nn.Linear(self.width, 1) if settings.head == "mlp" else None
         nn.init.normal_(self.embeddings.weight, std=0.1)
 
-    @property
-    def device(self) -> torch.device:
-        """The device of the weights."""
-        return self.missing.device
-
     def encode(self, tokens: Sequence[IntArray]) -> Tensor:
         """Compute sentence vectors, ``(m, 2 * hidden)``, of groups of similar length."""
         most = self.settings.max_tokens
@@ -73,7 +68,7 @@ class CoherenceModel(nn.Module):
         states = [self._encode_group([cut[row] for row in group]) for group in groups]
         if not states:
             return self.missing.new_zeros(0, len(self.missing))
-        back = torch.from_numpy(np.argsort(order)).to(self.device)
+        back = torch.from_numpy(np.argsort(order)).to(self.missing.device)
         return F.dropout(torch.cat(states)[back], self.settings.dropout, self.training)
 
     def _encode_group(self, tokens: list[IntArray]) -> Tensor:
@@ -84,9 +79,9 @@ class CoherenceModel(nn.Module):
         for row, ids in enumerate(tokens):
             padded[0, row, : len(ids)] = ids
             padded[1, row, : len(ids)] = ids[::-1]
-        directions = torch.from_numpy(padded).to(self.device)
-        last = torch.from_numpy(lengths - 1).to(self.device)
-        rows = torch.arange(len(tokens), device=self.device)
+        directions = torch.from_numpy(padded).to(self.missing.device)
+        last = torch.from_numpy(lengths - 1).to(self.missing.device)
+        rows = torch.arange(len(tokens), device=self.missing.device)
         ends = []
         for lstm, inputs in zip((self.forwards, self.backwards), directions, strict=True):
             embedded = F.dropout(self.embeddings(inputs), self.settings.dropout, self.training)
@@ -95,10 +90,7 @@ class CoherenceModel(nn.Module):
         return torch.cat(ends, dim=-1).float()
 
     def projections(self, vectors: Tensor) -> Tensor:
-        """Project sentence vectors, ``(m, 2 * hidden)``, to ``(places, m + 1, width)``.
-
-        The last row is that of a missing neighbour.
-        """
+        """Project vectors and, last, that of no neighbour: ``(places, m + 1, width)``."""
         rows = torch.cat([vectors, self.missing[None].to(vectors.dtype)])
         return torch.matmul(rows, self.project)
 
@@ -120,8 +112,8 @@ class CoherenceModel(nn.Module):
 class CoherenceScorer:
     """Log p(y = 1 | s, context) of any sentence in any context of a corpus (Eq. 1).
 
-    The vectors of all sentences of the corpus, and the part of each context in the units of the
-    head, ``(n, width)``, are computed once and cached next to the model as float16.
+    The part of each context in the units of the head, ``(n, width)``, is computed once and cached
+    next to the model as float16.
     """
 
     def __init__(
@@ -140,15 +132,13 @@ class CoherenceScorer:
         model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
         restore_weights(model, folder / MODEL)
         model.to(best_device()).eval()
-        inputs = {"corpus": corpus.revision, "model": sha256_of(folder / MODEL)[:12]}
-        rows = partial(cached_rows, rows=len(corpus), inputs=inputs, progress=progress)
-
-        def encode(first: int, last: int) -> NDArray[np.float16]:
-            sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))
-            return _sentence_vectors(model, vocabulary, sentences).astype(np.float16)
-
-        vectors = rows(folder / "vectors.npy", encode)
-        contexts = rows(folder / "contexts.npy", partial(_context_units, model, vectors, corpus))
+        contexts = cached_rows(
+            folder / "contexts.npy",
+            partial(_context_units, model, vocabulary, corpus),
+            rows=len(corpus),
+            inputs={"corpus": corpus.revision, "model": sha256_of(folder / MODEL)[:12]},
+            progress=progress,
+        )
         return cls(model, vocabulary, contexts)
 
     def encode(self, sentences: Sequence[str]) -> FloatArray:
@@ -156,19 +146,17 @@ class CoherenceScorer:
         return _sentence_vectors(self._model, self._vocabulary, sentences)
 
     def log_probability(self, vectors: FloatArray, centres: IntArray) -> FloatArray:
-        """Score sentences, by their vectors, in contexts, named by their centres, ``(k,)``.
-
-        Returns:
-            Log p(y = 1) of each sentence in each context, ``(m, k)``; at most 0.
-        """
+        """Score m sentences, by their vectors, in k contexts, by their centres: ``(m, k)``."""
         model = self._model
         scores = np.empty((len(vectors), len(centres)), dtype=np.float32)
         with torch.inference_mode():
             inputs = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
-            projected = inputs.to(model.device) @ model.project[model.settings.left]  # (m, width)
+            projected = (
+                inputs.to(model.missing.device) @ model.project[model.settings.left]
+            )  # (m, width)
             for first in range(0, len(centres), _CONTEXTS_PER_BLOCK):
                 rows = self._contexts[centres[first : first + _CONTEXTS_PER_BLOCK]]
-                contexts = torch.from_numpy(rows).to(model.device).float()  # (block, width)
+                contexts = torch.from_numpy(rows).to(model.missing.device).float()  # (block, width)
                 for row, sentence in enumerate(projected):
                     values = F.logsigmoid(model.logits(contexts, sentence))
                     scores[row, first : first + len(rows)] = values.cpu().numpy()
@@ -182,7 +170,7 @@ def _sentence_vectors(
     autocast = uses_bfloat16(model.settings.precision)
     with (
         torch.inference_mode(),
-        torch.autocast(model.device.type, torch.bfloat16, enabled=autocast),
+        torch.autocast(model.missing.device.type, torch.bfloat16, enabled=autocast),
     ):
         for first in range(0, len(sentences), _SENTENCES_PER_BLOCK):
             tokens = vocabulary.encode(sentences[first : first + _SENTENCES_PER_BLOCK])
@@ -191,14 +179,14 @@ def _sentence_vectors(
 
 
 def _context_units(
-    model: CoherenceModel, vectors: NDArray[np.float16], corpus: Corpus, first: int, last: int
+    model: CoherenceModel, vocabulary: Vocabulary, corpus: Corpus, first: int, last: int
 ) -> NDArray[np.float16]:
     """Compute the part of the contexts around some sentences in the units, (n, width)."""
     left, right = model.settings.left, model.settings.right
     neighbours = corpus.neighbours(np.arange(first, last, dtype=np.int64), left=left, right=right)
-    low = max(0, first - left)
-    near = np.array(vectors[low : last + right])
+    low, high = max(0, first - left), min(last + right, len(corpus))
+    vectors = _sentence_vectors(model, vocabulary, corpus.sentences(range(low, high)))
+    near = torch.from_numpy(vectors.astype(np.float16)).to(model.missing.device).float()
+    rows = torch.from_numpy(np.where(neighbours < 0, -1, neighbours - low)).to(model.missing.device)
     with torch.inference_mode():
-        projections = model.projections(torch.from_numpy(near).to(model.device).float())
-        rows = torch.from_numpy(np.where(neighbours < 0, -1, neighbours - low)).to(model.device)
-        return model.context(projections, rows).cpu().numpy().astype(np.float16)
+        return model.context(model.projections(near), rows).cpu().numpy().astype(np.float16)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,12 +17,13 @@ from condsim.contexts.corpus import Corpus
 from condsim.contexts.recipe import REPORT, VOCABULARY, CoherenceSettings, Head
 from condsim.contexts.trainer import (
     StepProgress,
+    Training,
     TrainingSummary,
     best_device,
     finish_folder,
+    no_progress,
     prepare_folder,
     read_report,
-    train_model,
 )
 from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
 from condsim.types import BoolArray, IntArray
@@ -55,20 +58,9 @@ class Passages(NamedTuple):
         for document in np.flatnonzero(chosen & (np.diff(starts) >= 2)):
             begin, end = int(starts[document]), int(starts[document + 1])
             cuts = np.linspace(begin, end, -(-(end - begin) // most) + 1).round().astype(int)
-            for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+            for first, last in pairwise(cuts.tolist()):
                 rows.append((first, last, max(begin, first - left), min(end, last + right)))
         return cls(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
-
-    def batches(self, order: IntArray, *, sentences: int) -> list[IntArray]:
-        """Join passages until a batch has enough sentences."""
-        batches: list[IntArray] = []
-        begin = size = 0
-        for end, added in enumerate(self.sizes[order].tolist(), start=1):
-            size += added
-            if size >= sentences or end == len(order):
-                batches.append(order[begin:end])
-                begin, size = end, 0
-        return batches
 
 
 class Batch(NamedTuple):
@@ -147,27 +139,33 @@ class CoherenceWork:
 
     def __init__(self, model: CoherenceModel, corpus: Corpus, tokens: CorpusTokens) -> None:
         settings = model.settings
-        self._model, self._tokens = model, tokens
+        self._model, self._tokens, self._settings = model, tokens, settings
         held_out = corpus.held_out_documents(share=settings.held_out, seed=settings.seed)
-        self._passages, self._held_out = (
-            Passages.of_documents(
-                corpus.document_starts,
-                chosen,
-                most=settings.run_sentences,
-                left=settings.left,
-                right=settings.right,
-            )
-            for chosen in (~held_out, held_out)
-        )
         self.documents, self.held_out_documents = int((~held_out).sum()), int(held_out.sum())
+        cut = partial(
+            Passages.of_documents,
+            corpus.document_starts,
+            most=settings.run_sentences,
+            left=settings.left,
+            right=settings.right,
+        )
+        self._passages, self._held_out = cut(~held_out), cut(held_out)
         self.tokens_seen = 0
 
     def batches(self, epoch: int) -> list[IntArray]:
         """Shuffle the training passages of an epoch into batches."""
-        settings = self._model.settings
-        random = np.random.default_rng((settings.seed, 2, epoch))
-        order = random.permutation(len(self._passages.first))
-        return self._passages.batches(order, sentences=settings.batch_sentences)
+        random = np.random.default_rng((self._settings.seed, 2, epoch))
+        return self._shuffled(self._passages, random)
+
+    def _shuffled(self, passages: Passages, random: np.random.Generator) -> list[IntArray]:
+        order = random.permutation(len(passages.first))
+        ends, size = [], 0
+        for end, added in enumerate(passages.sizes[order].tolist(), start=1):
+            size += added
+            if size >= self._settings.batch_sentences:
+                ends.append(end)
+                size = 0
+        return [batch for batch in np.split(order, ends) if len(batch)]
 
     def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
         """Compute the cross-entropy of sentences against replacements."""
@@ -182,14 +180,12 @@ class CoherenceWork:
     def held_out_hits(self) -> tuple[Tensor, Tensor]:
         """Judge held-out examples, with the same replacements at every call.
 
-        Returns:
-            1 for each example judged rightly, and whether its replacement is from the same
-            document, both ``(n,)``.
+        Returns 1 for each that is judged rightly, and whether its replacement is from the same
+        document, both ``(n,)``.
         """
-        settings = self._model.settings
+        settings = self._settings
         random = np.random.default_rng((settings.seed, 3))
-        order = random.permutation(len(self._held_out.first))
-        batches = self._held_out.batches(order, sentences=settings.batch_sentences)
+        batches = self._shuffled(self._held_out, random)
         hits: list[Tensor] = []
         same_document: list[Tensor] = []
         for batch in batches[: max(1, settings.held_out_sentences // settings.batch_sentences)]:
@@ -202,13 +198,13 @@ class CoherenceWork:
         self, passages: Passages, chosen: IntArray, random: np.random.Generator
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Compute logits, targets and whether the replacement is from the document, ``(2 k,)``."""
-        model, settings = self._model, self._model.settings
+        model, settings = self._model, self._settings
         batch = make_batch(passages, chosen, random, left=settings.left, right=settings.right)
         tokens = self._tokens.take(batch.sentences, most=settings.max_tokens)
         if model.training:
             self.tokens_seen += sum(map(len, tokens))
         projections = model.projections(model.encode(tokens))
-        device = model.device
+        device = model.missing.device
         contexts = model.context(projections, torch.from_numpy(batch.neighbours).to(device))
         centre = projections[settings.left]
         rows = [torch.from_numpy(rows).to(device) for rows in (batch.centres, batch.replacements)]
@@ -224,7 +220,7 @@ def train_coherence(
     folder: Path,
     settings: CoherenceSettings,
     *,
-    progress: StepProgress | None = None,
+    progress: StepProgress = no_progress,
 ) -> CoherenceReport:
     """Train the coherence model, continue a killed training, or read a finished one."""
     prepare_folder(
@@ -233,14 +229,11 @@ def train_coherence(
     if (folder / REPORT).is_file():
         return read_report(CoherenceReport, folder)
     vocabulary.save(folder / VOCABULARY)
-    tokens = CorpusTokens.build(corpus, vocabulary)
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
         model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
-    work = CoherenceWork(model.to(best_device()), corpus, tokens)
-    summary = train_model(
-        model, work, folder, settings, learning_rate=settings.learning_rate, progress=progress
-    )
+    work = CoherenceWork(model.to(best_device()), corpus, CorpusTokens.build(corpus, vocabulary))
+    summary = Training(model, work, folder, settings, settings.learning_rate).run(progress)
     with torch.inference_mode():
         hits, same_document = work.held_out_hits()
     report = CoherenceReport(

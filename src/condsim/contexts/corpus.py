@@ -17,25 +17,21 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import DTypeLike, NDArray
 
-from condsim.cache import build_once, changed_values, need_manifest, read_manifest, write_manifest
+from condsim.contexts.folder import FORMAT, build_folder, open_array, read_manifest, write_manifest
 from condsim.contexts.recipe import CorpusSettings
 from condsim.contexts.sentences import (
     CorpusCounts,
     CorpusSentence,
     Paragraph,
-    count_bytes,
+    distinct_sentences,
     find_inputs,
     read_paragraphs,
-    split_sentences,
-    unpacked_bytes,
 )
 from condsim.errors import InputError
 from condsim.io import sha256_of
@@ -51,11 +47,10 @@ DOCUMENT_RULE = (
 """The rule by which a text is split into documents, for errors."""
 
 _KIND = "corpus"
-_FORMAT = 1
 _SENTENCES = "sentences.arrow"
 _DOCUMENTS = "documents.npy"
 _CHUNK_STARTS = "chunk_starts.npy"
-_SCHEMA = pa.schema([("text", pa.string())])
+_CHUNKS_PER_READ = 10_000
 
 
 class Corpus:
@@ -73,34 +68,24 @@ class Corpus:
         chunk_starts: First sentence of each chunk, then n: ``(m + 1,)``; memory-mapped.
     """
 
-    folder: Path
-    revision: str
-    settings: CorpusSettings
-    counts: CorpusCounts
-    documents: NDArray[np.int32]
-    chunk_starts: IntArray
-
     def __init__(self, folder: Path) -> None:
         """Open the corpus that :func:`prepare_corpus` wrote; its text is read on demand."""
-        manifest = need_manifest(folder, what=_KIND, version=_FORMAT, made_by="prepare_corpus")
+        manifest = read_manifest(folder, _KIND)
         self.folder = folder
         try:
             self.revision = str(manifest["revision"])
             self.settings = CorpusSettings.model_validate(manifest["settings"])
             self.counts = CorpusCounts(**manifest["counts"])
-        except (KeyError, TypeError, ValueError) as error:
-            why = " ".join(str(error).split())
-            raise InputError(f"Cannot read the corpus in {folder}: {why}.") from error
-        self.documents = open_array(folder / _DOCUMENTS, np.int32)
-        self.chunk_starts = open_array(folder / _CHUNK_STARTS, np.int64)
-        path = folder / _SENTENCES
-        try:
-            table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        except (OSError, pa.ArrowException) as error:
-            raise _damaged(path, error) from error
-        self._batches = table.column(0).chunks
-        if len(self.documents) != self.counts.sentences:
-            raise InputError(f"{folder} is damaged: {_DOCUMENTS} has another length.")
+            self.input_hashes = [source["sha256"] for source in manifest["inputs"]]
+            self.documents = open_array(folder / _DOCUMENTS)
+            self.chunk_starts = open_array(folder / _CHUNK_STARTS)
+            text = pa.memory_map(str(folder / _SENTENCES))
+            self._batches = pa.ipc.open_file(text).read_all().column(0).chunks
+        except (OSError, LookupError, TypeError, ValueError, pa.ArrowException) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"The corpus in {folder} is damaged: {reason}") from error
+        if not len(self.documents) == self.chunk_starts[-1] == sum(map(len, self._batches)):
+            raise InputError(f"The corpus in {folder} is damaged: its files differ in length.")
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -148,17 +133,15 @@ class Corpus:
     @cached_property
     def has_context(self) -> BoolArray:
         """Flags of the sentences that have a neighbour: the centres of contexts, ``(n,)``."""
-        documents = np.asarray(self.documents)
-        same = documents[1:] == documents[:-1]
-        flags: BoolArray = np.append(same, False) | np.append(False, same)
+        sizes = np.diff(self.document_starts)
+        flags: BoolArray = np.repeat(sizes > 1, sizes)
         return flags
 
     @cached_property
     def document_starts(self) -> IntArray:
         """First sentence of each document, then n, ``(documents + 1,)``."""
-        documents = np.asarray(self.documents)
-        inner = np.flatnonzero(documents[1:] != documents[:-1]) + 1
-        return np.concatenate([[0], inner, [len(documents)]]).astype(np.int64)
+        inner = np.flatnonzero(np.diff(self.documents)) + 1
+        return np.concatenate([[0], inner, [len(self)]]).astype(np.int64)
 
     def held_out_documents(self, *, share: float, seed: int) -> BoolArray:
         """Draw the documents that are not trained on, ``(documents,)``; none of one sentence."""
@@ -185,21 +168,12 @@ class Corpus:
 
         The chunk of a single-sentence document is empty: there is no context to find in it.
         """
-        starts, has_context = self.chunk_starts, self.has_context
-        buffer: list[str] = []
-        # Row of the first buffered sentence, and the next chunk.
-        first, chunk = 0, 0
-        # Mapped pages would stay in memory, so the file is read instead.
-        with pa.OSFile(str(self.folder / _SENTENCES)) as source:
-            reader = pa.ipc.open_file(source)
-            for number in range(reader.num_record_batches):
-                buffer += reader.get_batch(number).column(0).to_pylist()
-                last = int(np.searchsorted(starts, first + len(buffer), side="right")) - 1
-                ends = (starts[chunk : last + 1] - first).tolist()
-                for begin, end in pairwise(ends):
-                    yield " ".join(buffer[begin:end]) if has_context[first + begin] else ""
-                buffer = buffer[ends[-1] :]
-                first, chunk = first + ends[-1], last
+        for first in range(0, len(self.chunk_starts) - 1, _CHUNKS_PER_READ):
+            bounds = self.chunk_starts[first : first + _CHUNKS_PER_READ + 1]
+            texts = self.sentences(np.arange(bounds[0], bounds[-1]))
+            has_context = self.has_context[bounds[0] : bounds[-1]]
+            for begin, end in pairwise((bounds - bounds[0]).tolist()):
+                yield " ".join(texts[begin:end]) if has_context[begin] else ""
 
 
 def prepare_corpus(
@@ -207,7 +181,7 @@ def prepare_corpus(
     output: Path,
     *,
     settings: CorpusSettings | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Corpus:
     """Make a corpus of text files, JSONL, Parquet and captions, or open it if it exists.
 
@@ -222,27 +196,25 @@ def prepare_corpus(
 
     Sentences that are too short or long, have control characters or no letter or digit, or have
     the same words as an earlier one are dropped and counted. Text is streamed: memory contains
-    eight bytes a sentence and some thousand sentences. ``progress`` is called with the bytes of
-    text read and the estimated total.
+    some bytes a sentence and some thousand sentences. ``progress`` is called with the number of
+    sentences so far.
     """
     settings = settings or CorpusSettings()
     files = find_inputs(inputs)
-    manifest = read_manifest(output, what=_KIND)
     hashes = [sha256_of(file) for file in files]
-    if manifest is None:
-        with build_once(output, what=_KIND) as folder:
-            if folder is not None:
-                _build(files, hashes, folder, settings, progress)
-        manifest = read_manifest(output, what=_KIND) or {}
-    changed = changed_values(settings.model_dump(), manifest.get("settings", {}))
-    if [source.get("sha256") for source in manifest.get("inputs", [])] != hashes:
-        changed.insert(0, "its input files are others")
+    with build_folder(output, _KIND) as folder:
+        if folder is not None:
+            _build(files, hashes, folder, settings, progress)
+    corpus = Corpus(output)
+    changed = [key for key, value in settings if getattr(corpus.settings, key) != value]
+    if corpus.input_hashes != hashes:
+        changed.insert(0, "input files")
     if changed:
         raise InputError(
-            f"{output} holds another corpus: {', '.join(changed)}. Give another folder, or remove "
-            "this one and what was made from it."
+            f"{output} holds another corpus, of other {', '.join(changed)}. Give another folder, "
+            "or remove this one and what was made from it."
         )
-    return Corpus(output)
+    return corpus
 
 
 def _build(
@@ -250,25 +222,22 @@ def _build(
     hashes: Sequence[str],
     folder: Path,
     settings: CorpusSettings,
-    progress: Callable[[int, int], None] | None,
+    progress: Callable[[int], None] | None,
 ) -> None:
     counts = CorpusCounts()
-    taken = _taken_documents(files, settings, counts)
-    paragraphs = read_paragraphs(files, settings)
-    if progress is not None:
-        paragraphs = count_bytes(paragraphs, progress, sum(map(unpacked_bytes, files)))
-    blocks = split_sentences(_counted_documents(paragraphs, taken, counts), settings, counts)
-    content = _write_sentences(blocks, folder, counts, chunk_sentences=settings.chunk_sentences)
+    paragraphs = _taken_paragraphs(files, settings, counts)
+    content = _write_sentences(
+        distinct_sentences(paragraphs, settings, counts), folder, settings, counts, progress
+    )
     if not counts.sentences:
         raise InputError(
             f"The corpus is empty: {', '.join(file.name for file in files)} has no sentence of "
             f"{settings.min_words} to {settings.max_words} words (dropped: "
             f"{counts.dropped_summary})."
         )
-    identity = [settings.model_dump(), list(hashes), content, _FORMAT]
+    identity = json.dumps([settings.model_dump(), list(hashes), content, FORMAT])
     values = {
-        "format": _FORMAT,
-        "revision": hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12],
+        "revision": hashlib.sha256(identity.encode()).hexdigest()[:12],
         "settings": settings.model_dump(),
         "inputs": [
             {"name": file.name, "sha256": sha256, "bytes": file.stat().st_size}
@@ -276,90 +245,66 @@ def _build(
         ],
         "counts": asdict(counts),
     }
-    write_manifest(folder, values, what=_KIND)
+    write_manifest(folder, _KIND, values)
 
 
-def _taken_documents(
+def _taken_paragraphs(
     files: Sequence[Path], settings: CorpusSettings, counts: CorpusCounts
-) -> BoolArray | None:
-    """Draw the documents to take, ``(documents,)``; None for all. Reads the files once."""
-    if settings.max_words_total is None:
-        return None
-    sizes: list[int] = []
-    for document, text, _ in read_paragraphs(files, settings):
-        if document >= len(sizes):
-            sizes += [0] * (document + 1 - len(sizes))
-        sizes[document] += len(text.split())
-    order = np.random.default_rng(settings.seed).permutation(len(sizes))
-    words = np.cumsum(np.array(sizes, dtype=np.int64)[order])
-    enough = int(np.searchsorted(words, settings.max_words_total)) + 1
-    taken = np.zeros(len(sizes), dtype=np.bool_)
-    taken[order[:enough]] = True
-    counts.documents_left = int((~taken).sum())
-    return taken
-
-
-def _counted_documents(
-    paragraphs: Iterator[Paragraph], taken: BoolArray | None, counts: CorpusCounts
 ) -> Iterator[Paragraph]:
-    """Pass on the paragraphs of the documents that are taken, and count these documents."""
+    """Read the paragraphs of all documents, or of those drawn to have ``max_words_total``."""
+    taken: BoolArray | None = None
+    if settings.max_words_total is not None:
+        sizes: list[int] = []
+        for document, text, _ in read_paragraphs(files, settings):
+            sizes += [0] * (document + 1 - len(sizes))
+            sizes[document] += len(text.split())
+        order = np.random.default_rng(settings.seed).permutation(len(sizes))
+        words = np.cumsum(np.array(sizes, dtype=np.int64)[order])
+        taken = np.zeros(len(sizes), dtype=np.bool_)
+        taken[order[: int(np.searchsorted(words, settings.max_words_total)) + 1]] = True
+        counts.documents_left = int((~taken).sum())
     last = -1
-    for paragraph in paragraphs:
-        if taken is not None and not taken[paragraph.document]:
-            continue
-        if paragraph.document != last:
-            counts.documents_read += 1
+    for paragraph in read_paragraphs(files, settings):
+        if taken is None or taken[paragraph.document]:
+            counts.documents_read += paragraph.document != last
             last = paragraph.document
-        yield paragraph
+            yield paragraph
 
 
 def _write_sentences(
-    blocks: Iterator[list[CorpusSentence]],
+    sentences: Iterator[CorpusSentence],
     folder: Path,
+    settings: CorpusSettings,
     counts: CorpusCounts,
-    *,
-    chunk_sentences: int,
+    progress: Callable[[int], None] | None,
 ) -> str:
     """Write sentences, documents and chunks; returns a hash of the sentences and documents."""
     content = hashlib.sha256()
-    documents, chunk_starts = array("i"), array("q")
-    # Number of the document as read, and sentences of the current document and chunk.
-    document, document_size, chunk_size = -1, 0, 0
-    buffer: list[str] = []
-    with pa.ipc.new_file(str(folder / _SENTENCES), _SCHEMA) as writer:
-        for block in blocks:
-            hashed: list[str] = []
-            for sentence in block:
-                if sentence.document != document:
-                    counts.single_sentence_documents += document_size == 1
-                    counts.documents += 1
-                    document, document_size, chunk_size = sentence.document, 0, chunk_sentences
-                    hashed.append("")
-                if chunk_size == chunk_sentences:
-                    chunk_starts.append(len(documents))
-                    chunk_size = 0
-                documents.append(counts.documents - 1)
-                buffer.append(sentence.text)
-                hashed.append(sentence.text)
-                counts.words += sentence.words
-                chunk_size += 1
-                document_size += 1
-            content.update("\n".join([*hashed, ""]).encode())
-            while len(buffer) >= ROWS_PER_BATCH:
-                _write_batch(writer, buffer[:ROWS_PER_BATCH])
-                buffer = buffer[ROWS_PER_BATCH:]
-        if buffer:
-            _write_batch(writer, buffer)
-    counts.single_sentence_documents += document_size == 1
-    counts.sentences, counts.chunks = len(documents), len(chunk_starts)
-    chunk_starts.append(len(documents))
-    np.save(folder / _DOCUMENTS, np.array(documents, dtype=np.int32))
-    np.save(folder / _CHUNK_STARTS, np.array(chunk_starts, dtype=np.int64))
+    # Numbers of the documents as read.
+    numbers = array("q")
+    schema = pa.schema([("text", pa.string())])
+    with pa.ipc.new_file(str(folder / _SENTENCES), schema) as writer:
+        while batch := list(islice(sentences, ROWS_PER_BATCH)):
+            for sentence in batch:
+                if not numbers or numbers[-1] != sentence.document:
+                    content.update(b"\n")
+                numbers.append(sentence.document)
+                content.update(f"{sentence.text}\n".encode())
+            texts = pa.array([sentence.text for sentence in batch], pa.string())
+            writer.write_batch(pa.record_batch([texts], schema=schema))
+            counts.words += sum(sentence.words for sentence in batch)
+            if progress is not None:
+                progress(len(numbers))
+    is_first = np.diff(np.frombuffer(numbers, np.int64), prepend=-1) > 0
+    starts = np.flatnonzero(is_first)
+    sizes = np.diff(starts, append=len(numbers))
+    places = np.arange(len(numbers)) - np.repeat(starts, sizes)
+    chunk_starts = np.flatnonzero(places % settings.chunk_sentences == 0)
+    counts.sentences, counts.documents, counts.chunks = len(numbers), len(starts), len(chunk_starts)
+    counts.single_sentence_documents = int((sizes == 1).sum())
+    np.save(folder / _DOCUMENTS, (np.cumsum(is_first) - 1).astype(np.int32))
+    np.save(folder / _CHUNK_STARTS, np.append(chunk_starts, len(numbers)))
     return content.hexdigest()
-
-
-def _write_batch(writer: Any, texts: list[str]) -> None:  # noqa: ANN401  (pyarrow has no types)
-    writer.write_batch(pa.record_batch([pa.array(texts, pa.string())], schema=_SCHEMA))
 
 
 def spans(starts: IntArray, lengths: IntArray) -> IntArray:
@@ -367,18 +312,3 @@ def spans(starts: IntArray, lengths: IntArray) -> IntArray:
     ends = np.cumsum(lengths)
     rows: IntArray = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
     return rows
-
-
-def open_array(path: Path, dtype: DTypeLike) -> NDArray[Any]:
-    """Open a ``.npy`` file by memory mapping."""
-    try:
-        values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise _damaged(path, error) from error
-    if values.dtype != np.dtype(dtype):
-        raise InputError(f"{path.parent} is damaged: {path.name} contains {values.dtype} numbers.")
-    return np.asarray(values)
-
-
-def _damaged(path: Path, error: Exception) -> InputError:
-    return InputError(f"{path.parent} is damaged: cannot read {path.name}: {error}")

@@ -25,7 +25,7 @@ corpus, without labels. Not part of SSBC.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,21 +39,13 @@ from torch.utils.checkpoint import checkpoint
 from condsim.cache import VectorCache, cached_rows
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.generator_items import PLACE_BITS, EncoderUnits, Items
-from condsim.contexts.recipe import MODEL, SHAPES, GeneratorKind, GeneratorSettings
-from condsim.contexts.trainer import StepProgress, best_device, restore_weights
+from condsim.contexts.recipe import SHAPES, GeneratorSettings
+from condsim.contexts.trainer import StepProgress, best_device, no_progress
 from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
-from condsim.io import sha256_of
 from condsim.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-
-FOLDER_KINDS: Mapping[GeneratorKind, str] = {
-    "trained": "generators",
-    "counts": "counts",
-    "translation": "translation",
-}
-"""Names of the kinds of generators in the record of a folder."""
 
 _SENTENCES_PER_COUNT = 100_000
 _SENTENCES_PER_READ = 1_024
@@ -94,7 +86,7 @@ class CountsGenerator(nn.Module):
         counts[self._ends] += counted.sum()
         self.counts.copy_(torch.from_numpy(counts))
 
-    def encode(self, units: EncoderUnits) -> EncoderUnits:
+    def encode(self, units: EncoderUnits, store: object = None) -> EncoderUnits:
         """Return the units unchanged: they need no encoding."""
         return units
 
@@ -118,20 +110,20 @@ class CountsGenerator(nn.Module):
 
 
 def corpus_vectors(
-    backbone: str, corpus: Corpus, folder: Path, *, progress: StepProgress | None = None
+    backbone: str, corpus: Corpus, folder: Path, progress: StepProgress = no_progress
 ) -> NDArray[Any]:
     """Compute the vectors of all sentences of a corpus, ``(n, d)``, or open those in the folder."""
 
     def encode(first: int, last: int) -> NDArray[np.float16]:
-        sentences = corpus.sentences(np.arange(first, last, dtype=np.int64))
-        return _unit_vectors(backbone, sentences).astype(np.float16)
+        return _unit_vectors(backbone, corpus.sentences(range(first, last))).astype(np.float16)
 
+    inputs = {"corpus": corpus.revision, "backbone": backbone}
     return cached_rows(
         folder / "sentences.npy",
         encode,
         rows=len(corpus),
         block=_SENTENCES_PER_READ,
-        inputs={"corpus": corpus.revision, "backbone": backbone},
+        inputs=inputs,
         progress=progress,
     )
 
@@ -164,58 +156,27 @@ class TranslationGenerator(CountsGenerator):
         self._tokenizer, self._backbone = vocabulary.tokenizer, str(settings.backbone)
         self._corpus = sentences
         self._recent = VectorCache(_RECENT_VECTORS, width)
-        # Log Z of all tokens, and of all sentences.
+        # Log Z of tokens, and of sentences; NaN where it was not needed yet.
         self._log_norms: dict[int, Tensor] = {}
+        self._forget_norms()
 
-    @classmethod
-    def new(
-        cls, settings: GeneratorSettings, vocabulary: Vocabulary, sentences: NDArray[Any]
-    ) -> TranslationGenerator:
-        """Make a model with the vector of each entry of the vocabulary, and no counts."""
-        model = cls(settings, vocabulary, sentences)
-        texts = [vocabulary.tokenizer.decode([entry]).strip() for entry in range(len(vocabulary))]
-        vectors = _unit_vectors(str(settings.backbone), texts)
+    def read_vocabulary(self) -> None:
+        """Encode each entry of the vocabulary."""
+        texts = [self._tokenizer.decode([entry]).strip() for entry in range(len(self.vectors))]
+        vectors = _unit_vectors(self._backbone, texts)
         vectors[[not text for text in texts]] = 0.0
-        model.vectors.copy_(torch.from_numpy(vectors))
-        return model
-
-    @classmethod
-    def open(
-        cls, settings: GeneratorSettings, vocabulary: Vocabulary, corpus: Corpus, folder: Path
-    ) -> TranslationGenerator:
-        """Open a fitted model, with its vectors of the corpus."""
-        sentences = corpus_vectors(str(settings.backbone), corpus, folder)
-        model = cls(settings, vocabulary, sentences)
-        restore_weights(model, folder / MODEL)
-        model.eval().cache_norms(folder)
-        return model
-
-    def cache_norms(self, folder: Path, *, progress: StepProgress | None = None) -> None:
-        """Compute log Z of all tokens and sentences, or open those in the folder."""
-        # Scoring needs them all sooner or later, and each is a sum over the vocabulary.
-        logs, inputs = self._logs(), {"model": sha256_of(folder / MODEL)[:12]}
-        sources = ((_WORD, "words", self.vectors.numpy()), (_SENTENCE, "sentences", self._corpus))
-        for kind, name, vectors in sources:
-
-            def norms(
-                first: int, last: int, kind: int = kind, vectors: NDArray[Any] = vectors
-            ) -> FloatArray:
-                rows = torch.from_numpy(vectors[first:last].astype(np.float32))
-                return self._norms(rows, logs, kind).numpy()[:, None]
-
-            path = folder / f"normalisers-{name}.npy"
-            with torch.inference_mode():
-                cached = cached_rows(
-                    path, norms, rows=len(vectors), inputs=inputs, progress=progress
-                )
-            self._log_norms[kind] = torch.from_numpy(np.array(cached[:, 0]))
+        self.vectors.copy_(torch.from_numpy(vectors))
 
     def train(self, mode: bool = True) -> TranslationGenerator:
-        """Forget the cached log Z if the numbers may change now."""
+        """Forget log Z if the numbers may change now."""
         if mode:
-            self._log_norms.clear()
+            self._forget_norms()
         super().train(mode)
         return self
+
+    def _forget_norms(self) -> None:
+        sizes = {_WORD: len(self.vectors), _SENTENCE: len(self._corpus)}
+        self._log_norms = {kind: torch.full((size,), torch.nan) for kind, size in sizes.items()}
 
     def loss(self, units: EncoderUnits, items: Items) -> Tensor:
         """Compute the mean negative log-probability of the target tokens, a scalar."""
@@ -253,31 +214,27 @@ class TranslationGenerator(CountsGenerator):
     ) -> Tensor:
         """Sum log-probabilities of one target given each of some tuples of units, ``(n,)``."""
         entries, flat_units = torch.from_numpy(target), np.concatenate(inputs)
+        vectors, logs = self.vectors[entries], encoded.logs[entries]
+        own, copied, by_word, by_sentence = self.numbers["shares"].softmax(0)
+        # First unit of each tuple among all, and first token of each unit.
         sizes = np.array([len(units) for units in inputs])
-        # First unit of each tuple among all.
         firsts = np.cumsum(sizes) - sizes
         bags = [encoded.tokens[unit] for unit in flat_units]
         lengths = np.array([len(bag) for bag in bags])
+        starts = np.cumsum(lengths) - lengths
+        # c C(token) + w sum_g a(g) T(token | g)
         words, rows = np.unique(np.concatenate(bags), return_inverse=True)
-        own, copied, by_word, by_sentence = self.numbers["shares"].softmax(0)
-        spread = by_word * self._probabilities(
-            self.vectors[words], entries, encoded.logs, encoded.norms[words], _WORD
-        )
+        logits = self._logits(self.vectors[words], vectors, logs, _WORD)
+        spread = by_word * (logits - encoded.norms[words][:, None]).exp()
         spread = spread + copied * (torch.from_numpy(words)[:, None] == entries).float()
         weights = (-encoded.logs[words])[:, None] ** self.numbers["rarity"]
-        table = torch.cat([spread * weights, weights], 1)
-        summed = _bags(table, rows, (np.cumsum(lengths) - lengths)[firsts], "sum")
+        summed = _bags(torch.cat([spread * weights, weights], 1), rows, starts[firsts], "sum")
+        # s mean_r S(token | r)
         chosen, rows = np.unique(flat_units, return_inverse=True)
-        sentence_table = by_sentence * self._probabilities(
-            encoded.sentences[chosen],
-            entries,
-            encoded.logs,
-            encoded.sentence_norms[chosen],
-            _SENTENCE,
-        )
-        probabilities: Tensor = own * encoded.logs[entries].exp()
-        probabilities = probabilities + summed[:, :-1] / summed[:, -1:]
-        probabilities = probabilities + _bags(sentence_table, rows, firsts, "mean")
+        logits = self._logits(encoded.sentences[chosen], vectors, logs, _SENTENCE)
+        table = by_sentence * (logits - encoded.sentence_norms[chosen][:, None]).exp()
+        probabilities: Tensor = own * logs.exp() + summed[:, :-1] / summed[:, -1:]
+        probabilities = probabilities + _bags(table, rows, firsts, "mean")
         return probabilities.log().double().sum(1)
 
     def _logs(self) -> Tensor:
@@ -294,28 +251,22 @@ class TranslationGenerator(CountsGenerator):
             vectors[~in_corpus] = self._recent.embed(texts, partial(_unit_vectors, self._backbone))
         return torch.from_numpy(vectors)
 
-    def _probabilities(
-        self, vectors: Tensor, entries: Tensor, logs: Tensor, norms: Tensor, kind: int
-    ) -> Tensor:
-        """Compute T or S of entries by each vector, ``(g, w)``."""
-        logits = self._logits(vectors, self.vectors[entries], logs[entries], kind)
-        return (logits - norms[:, None]).exp()
-
     def _logits(self, vectors: Tensor, entries: Tensor, logs: Tensor, kind: int) -> Tensor:
-        """Compute the logarithm of T or S of entries before it is normalised, ``(g, w)``."""
+        """Compute log T or log S of entries, given their vectors, before it is normalised."""
         sharpness, prior = self.numbers["sharpness"][kind].exp(), self.numbers["prior"][kind]
         logits: Tensor = vectors @ entries.T * sharpness + prior * logs
         return logits
 
     def _cached_norms(self, vectors: Tensor, keys: IntArray, logs: Tensor, kind: int) -> Tensor:
-        """Look up log Z of vectors, ``(g,)``, by their keys; compute those with key -1."""
-        cached = self._log_norms.get(kind)
-        if cached is None:
+        """Compute log Z of vectors, ``(g,)``; in scoring once for each key that is not -1."""
+        if self.training:
             return self._norms(vectors, logs, kind)
-        norms = cached[torch.from_numpy(np.maximum(keys, 0))]
-        new = torch.from_numpy(keys < 0)
+        cache, rows = self._log_norms[kind], torch.from_numpy(keys)
+        norms = torch.where(rows < 0, torch.nan, cache[rows.clamp(min=0)])
+        new = norms.isnan()
         if new.any():
             norms[new] = self._norms(vectors[new], logs, kind)
+            cache[rows[new & (rows >= 0)]] = norms[new & (rows >= 0)]
         return norms
 
     def _norms(self, vectors: Tensor, logs: Tensor, kind: int) -> Tensor:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.recipe import GENERATOR_TASKS, Center, Weights
-from condsim.errors import InputError
 from condsim.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -20,16 +19,18 @@ if TYPE_CHECKING:
 SENTENCE_TERMS = ("coherence", "centre")
 """The terms that are the probability of the sentence; the others are that of the context."""
 
-TermModel = TypeVar("TermModel")
-
 
 class TermScorer(Protocol):
-    """Interface of `ContextTerms`: the terms of Eq. 3."""
+    """Source of the terms of Eq. 3, such as `ContextTerms`."""
 
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
-        """Compute terms; see `ContextTerms.terms`."""
+        """Compute the named terms of each of m sentences in its own contexts, m arrays.
+
+        Returns for each sentence the terms by name, each of the length of its contexts; NaN where a
+        context has no left or no right side.
+        """
 
 
 class ContextTerms:
@@ -38,40 +39,23 @@ class ContextTerms:
     def __init__(
         self, coherence: CoherenceScorer | None, generators: GeneratorScorer | None
     ) -> None:
-        self._coherence = coherence
-        self._generators = generators
+        self._coherence, self._generators = coherence, generators
 
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
-        """Compute the named terms of each of m sentences in its own contexts, m arrays.
-
-        Returns:
-            For each sentence the terms by name, each of the length of its contexts. NaN where a
-            context has no left or no right side.
-        """
+        """Compute terms; see `TermScorer`."""
         results: list[dict[str, FloatArray]] = [{} for _ in sentences]
-        if "coherence" in names:
-            coherence = _need(self._coherence, "coherence")
-            vectors = coherence.encode(sentences)
+        if self._coherence is not None and "coherence" in names:
+            vectors = self._coherence.encode(sentences)
             for terms, vector, contexts in zip(results, vectors, centres, strict=True):
-                terms["coherence"] = coherence.log_probability(vector[None], contexts)[0]
+                terms["coherence"] = self._coherence.log_probability(vector[None], contexts)[0]
         tasks = tuple(task for task in GENERATOR_TASKS if task in names)
-        if tasks:
-            generators = _need(self._generators, tasks[0])
-            for task, scores in generators.scores(tasks, sentences, centres).items():
+        if self._generators is not None and tasks:
+            for task, scores in self._generators.scores(tasks, sentences, centres).items():
                 for terms, values in zip(results, scores, strict=True):
                     terms[task] = values
         return results
-
-
-def _need(model: TermModel | None, term: str) -> TermModel:
-    if model is None:
-        raise InputError(
-            f"The term {term!r} of Eq. 3 needs a model that was not trained here. Train it, or "
-            "give the term the weight 0."
-        )
-    return model
 
 
 class ContextMeans:
@@ -107,12 +91,8 @@ def context_scores(terms: Mapping[str, FloatArray], weights: Weights) -> FloatAr
     The weighted sum is divided by the sum of its weights, which changes no ranking and no cosine. A
     term that a context lacks, as one without a left side does, counts as the mean of the others':
     left out it would count as the mean of the context's own terms, of which coherence is by far the
-    highest, and the edges of documents would come first.
-
-    Args:
-        terms: Log-probabilities by name, each ``(k,)``; NaN where a context lacks the term. The
-            terms of weight 0 may be missing.
-        weights: λ of Eq. 3.
+    highest, and the edges of documents would come first. ``terms`` are log-probabilities by name,
+    each ``(k,)``, NaN where a context lacks the term; those of weight 0 may be missing.
 
     Examples:
         >>> terms = {"coherence": np.float32([-1.0]), "centre": np.float32([-3.0])}
@@ -137,12 +117,9 @@ def context_scores(terms: Mapping[str, FloatArray], weights: Weights) -> FloatAr
 class PairTerms:
     """The terms of Eq. 3 for both sentences of a pair, in the contexts C_s1 and C_s2 together.
 
-    Attributes:
-        first: Terms of sentence 1 by name, each ``(k,)``.
-        second: Terms of sentence 2, each ``(k,)``.
-        means: Means of each context over the reference sentences, for the terms from which the
-            centring subtracts them, each ``(k,)``.
-        alone: The same means of sentence 1 and 2 over the reference contexts, each ``(2,)``.
+    ``first`` and ``second`` are the terms of the sentences by name, each ``(k,)``; ``means`` those
+    of each context over the reference sentences, ``(k,)``; ``alone`` those of both sentences over
+    the reference contexts, ``(2,)``. There are means for the terms that the centring changes.
     """
 
     first: Mapping[str, FloatArray]

@@ -20,7 +20,7 @@ Not part of SSBC, whose generators are plain Transformers: ``copy: false`` gives
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -35,7 +35,7 @@ from condsim.contexts.generator_items import EncoderUnits, Items, length_groups,
 from condsim.contexts.recipe import GENERATOR_TASKS, SHAPES, GeneratorSettings
 from condsim.contexts.trainer import best_device
 from condsim.contexts.vocabulary import Vocabulary
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError
 from condsim.types import IntArray
 
 if TYPE_CHECKING:
@@ -124,7 +124,6 @@ class Memory:
     """
 
     states: Tensor  # (t + 1, d)
-    starts: IntArray  # (u,)
     lengths: IntArray  # (u,)
     tokens: Tensor  # (t + 1,)
     keys: Tensor | None  # (t + 1, 64)
@@ -132,9 +131,9 @@ class Memory:
     def rows(self, units: Sequence[tuple[int, ...]]) -> IntArray:
         """List the rows of the units of each item, ``(b, longest)``, padded with the last row."""
         flat = np.array([unit for item in units for unit in item], dtype=np.int64)
-        lengths = self.lengths[flat]
+        starts, lengths = (np.cumsum(self.lengths) - self.lengths)[flat], self.lengths[flat]
         last_units = np.cumsum([len(item) for item in units]) - 1
-        parts = np.split(spans(self.starts[flat], lengths), np.cumsum(lengths)[last_units][:-1])
+        parts = np.split(spans(starts, lengths), np.cumsum(lengths)[last_units][:-1])
         return pad_rows(parts, fill=len(self.states) - 1)[0]
 
 
@@ -146,34 +145,18 @@ class StateStore:
     """
 
     def __init__(self, gigabytes: float) -> None:
-        self._bytes = int(gigabytes * 10**9)
-        self._starts: dict[int, int] = {}
-        # Allocated when the width of the states is known.
-        self._states = torch.empty(0, 0)
-        self._end = 0
+        self._room = gigabytes * 10**9
+        self._states: dict[int, Tensor] = {}
 
-    def starts(self, keys: Sequence[int]) -> IntArray:
-        """Find the first row of each unit in the store, ``(u,)``; -1 where it is missing."""
-        return np.array([self._starts.get(key, -1) for key in keys], dtype=np.int64)
+    def get(self, key: int) -> Tensor | None:
+        """Look up the states of a unit, ``(t, d)``."""
+        return self._states.get(key)
 
-    def take(self, rows: IntArray) -> Tensor:
-        """Read the states at rows of the store, ``(t, d)``."""
-        return self._states[torch.from_numpy(rows).to(self._states.device)]
-
-    def keep(self, keys: Sequence[int], lengths: IntArray, states: Tensor) -> None:
-        """Store units while there is room, with the states, ``(t, d)``, of all their tokens."""
-        if not len(self._states):
-            rows = self._bytes // (states.shape[1] * states.element_size())
-            self._states = states.new_empty(rows, states.shape[1])
-        chosen = np.array(keys, dtype=np.int64) >= 0
-        ends = self._end + np.cumsum(np.where(chosen, lengths, 0))
-        chosen &= ends <= len(self._states)
-        tokens = np.repeat(chosen, lengths)
-        end = self._end + int(tokens.sum())
-        self._states[self._end : end] = states[torch.from_numpy(tokens).to(states.device)]
-        for unit in np.flatnonzero(chosen).tolist():
-            self._starts[keys[unit]] = int(ends[unit] - lengths[unit])
-        self._end = end
+    def keep(self, key: int, states: Tensor) -> None:
+        """Store the states of a unit that has a key, if there is room."""
+        if key >= 0 and states.nbytes <= self._room:
+            self._room -= states.nbytes
+            self._states[key] = states.clone()
 
 
 class ContextGenerator(nn.Module):
@@ -194,49 +177,35 @@ class ContextGenerator(nn.Module):
         self.copy = CopyHead(size) if settings.copy else None
         self._pad, self._start = vocabulary.pad_id, vocabulary.start_id
 
-    @property
-    def device(self) -> torch.device:
-        """The device of the weights."""
-        return self.places.device
-
     def encode(self, units: EncoderUnits, store: StateStore | None = None) -> Memory:
-        """Encode units, sorted by length and in few passes."""
+        """Encode units that are not in the store, sorted by length and in few passes."""
+        states = {row: store.get(key) for row, key in enumerate(units.keys)} if store else {}
+        missing = [row for row in range(len(units)) if states.get(row) is None]
+        for row, encoded in self._encode(units, np.array(missing, dtype=np.int64)):
+            states[row] = encoded
+            if store is not None:
+                store.keep(units.keys[row], encoded)
+        parts = [cast("Tensor", states[row]) for row in range(len(units))]
+        joined = torch.cat([*parts, self.places.new_zeros(1, self.places.shape[1])])
         lengths = np.array([len(tokens) for tokens in units.tokens], dtype=np.int64)
-        stored = np.full(len(lengths), -1) if store is None else store.starts(units.keys)
-        cached, fresh = np.flatnonzero(stored >= 0), np.flatnonzero(stored < 0)
-        order, states = self._encode(units, fresh, lengths)
-        if store is not None and len(order):
-            store.keep([units.keys[row] for row in order], lengths[order], states)
-        if store is not None and len(cached):
-            states = torch.cat([store.take(spans(stored[cached], lengths[cached])), states])
-            order = np.concatenate([cached, order])
-        starts = np.zeros(len(lengths), dtype=np.int64)
-        starts[order] = np.cumsum(lengths[order]) - lengths[order]
-        joined = torch.cat([states, states.new_zeros(1, states.shape[1])])
-        ids = [units.tokens[row] for row in order]
-        tokens = self._tensor(np.concatenate([*ids, [self._pad]]))
+        tokens = self._tensor(np.concatenate([*units.tokens, [self._pad]]))
         keys = None if self.copy is None else self.copy.key(joined)
-        return Memory(joined, starts, lengths, tokens, keys)
+        return Memory(joined, lengths, tokens, keys)
 
-    def _encode(
-        self, units: EncoderUnits, chosen: IntArray, lengths: IntArray
-    ) -> tuple[IntArray, Tensor]:
-        """Encode chosen units; returns them in their order of encoding, and states, ``(t, d)``."""
+    def _encode(self, units: EncoderUnits, chosen: IntArray) -> Iterator[tuple[int, Tensor]]:
+        """Encode chosen units; yields each with its states, ``(t, d)``."""
         encoder, embed = self.backbone.get_encoder(), self.backbone.get_input_embeddings()
-        states, order = [], []
-        groups = length_groups(lengths[chosen], call=_TOKENS_PER_CALL, most=_MAX_TOKENS_PER_PASS)
-        for rows in groups:
-            group = chosen[rows]
-            tokens, inside = pad_rows([units.tokens[row] for row in group], fill=self._pad)
-            places, _ = pad_rows([units.places[row] for row in group], fill=0)
+        lengths = np.array([len(units.tokens[row]) for row in chosen], dtype=np.int64)
+        groups = length_groups(lengths, call=_TOKENS_PER_CALL, most=_MAX_TOKENS_PER_PASS)
+        for group in groups:
+            rows = chosen[group].tolist()
+            tokens, inside = pad_rows([units.tokens[row] for row in rows], fill=self._pad)
+            places, _ = pad_rows([units.places[row] for row in rows], fill=0)
             mask = None if inside.all() else self._tensor(inside)
             inputs = embed(self._tensor(tokens)) + self.places[self._tensor(places)]
             out = encoder(inputs_embeds=inputs, attention_mask=mask).last_hidden_state
-            states.append(out.flatten(0, 1) if mask is None else out[mask])
-            order.append(group)
-        if not states:
-            return chosen, self.places.new_zeros(0, self.places.shape[1])
-        return np.concatenate(order), torch.cat(states)
+            flat = out.flatten(0, 1) if mask is None else out[mask]
+            yield from zip(rows, flat.split(lengths[group].tolist()), strict=True)
 
     def _decode(
         self, memory: Memory, items: Items, group: IntArray
@@ -281,26 +250,15 @@ class ContextGenerator(nn.Module):
 
     def loss(self, units: EncoderUnits, items: Items) -> Tensor:
         """Compute the mean negative log-probability of all target tokens, a scalar."""
-        memory = self.encode(units)
-        lengths = np.array([len(target) for target in items.targets], dtype=np.int64)
-        groups = length_groups(lengths, call=_TOKENS_PER_CALL, most=_MAX_TOKENS_PER_PASS)
-        parts = [self._decode(memory, items, group) for group in groups]
-        scale, weight, bias = self.output_head()
-        hidden = torch.cat([states for states, _, _ in parts]) * scale
-        targets = torch.cat([ids for _, ids, _ in parts])
-        group_copies = [copies for _, _, copies in parts if copies is not None]
-        copies = None
-        if group_copies:
-            copies = Copies(*(torch.cat(part) for part in zip(*group_copies, strict=True)))
-        return -target_log_probabilities(hidden, weight, bias, targets, copies).mean()
+        return -self.log_probabilities(self.encode(units), items).sum() / sum(
+            map(len, items.targets)
+        )
 
     def log_probabilities(self, memory: Memory, items: Items) -> Tensor:
-        """Compute log p(target | given) of each item, ``(n,)`` float32; no gradient."""
+        """Compute log p(target | given) of each item, ``(n,)`` float32."""
         lengths = np.array([len(target) for target in items.targets], dtype=np.int64)
-        flat = np.array([unit for units in items.units for unit in units], dtype=np.int64)
-        firsts = np.cumsum([0, *(len(units) for units in items.units[:-1])])
-        attended = np.add.reduceat(memory.lengths[flat], firsts) if len(items) else lengths
-        sums = torch.zeros(len(items), device=self.device)
+        attended = np.array([memory.lengths[[*units]].sum() for units in items.units])
+        sums = torch.zeros(len(items), device=self.places.device)
         scale, weight, bias = self.output_head()
         groups = length_groups(
             lengths, call=_TOKENS_PER_SCORING_CALL, most=_MAX_TOKENS_PER_PASS, attended=attended
@@ -313,7 +271,7 @@ class ContextGenerator(nn.Module):
         return sums
 
     def _tensor(self, values: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values)).to(self.device)
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self.places.device)
 
 
 def new_generator(settings: GeneratorSettings, vocabulary: Vocabulary) -> ContextGenerator:
@@ -324,9 +282,9 @@ def new_generator(settings: GeneratorSettings, vocabulary: Vocabulary) -> Contex
             generator = ContextGenerator(_scratch(settings, vocabulary), settings, vocabulary)
             for added in (generator.places, generator.tasks):
                 nn.init.normal_(added, std=added.shape[1] ** -0.5)
-            return generator
-        generator = ContextGenerator(_pretrained(settings), settings, vocabulary)
-    _check_backbone(generator, settings.backbone, vocabulary)
+        else:
+            generator = ContextGenerator(_pretrained(settings), settings, vocabulary)
+            _check_backbone(generator, settings.backbone, vocabulary)
     return generator
 
 
@@ -336,32 +294,29 @@ def saved_generator(
     """Make a generator whose weights are loaded next."""
     from transformers import AutoConfig, AutoModelForSeq2SeqLM
 
-    try:
-        backbone_config = AutoConfig.from_pretrained(config)
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{config} contains no model: {error}. Train it again.") from error
+    backbone_config = AutoConfig.from_pretrained(config)
     backbone = AutoModelForSeq2SeqLM.from_config(backbone_config)  # type: ignore[no-untyped-call]
     return ContextGenerator(cast("PreTrainedModel", backbone), settings, vocabulary)
 
 
-def backbone_vocabulary(settings: GeneratorSettings, folder: Path) -> Vocabulary:
-    """Write the tokenizer of a pre-trained backbone to a folder."""
+def backbone_vocabulary(backbone: str) -> Vocabulary:
+    """Load the tokenizer of a pre-trained backbone."""
     from transformers import AutoConfig, AutoTokenizer
 
-    name = str(settings.backbone)
     try:
-        tokenizer, config = AutoTokenizer.from_pretrained(name), AutoConfig.from_pretrained(name)
+        tokenizer = AutoTokenizer.from_pretrained(backbone)
+        config = AutoConfig.from_pretrained(backbone)
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"Cannot load the backbone {name!r}: {_short_reason(error)}") from error
+        raise _unusable(backbone, error) from error
     fast = getattr(tokenizer, "backend_tokenizer", None)
     if fast is None or tokenizer.eos_token_id is None:
-        raise InputError(f"The tokenizer of {name!r} must be a fast one with an end token.")
+        raise _unusable(backbone, "its tokenizer must be a fast one with an end token")
     fast.no_truncation()
     fast.no_padding()
     end, start = tokenizer.eos_token_id, config.decoder_start_token_id
     numbers = (tokenizer.pad_token_id, start, end, tokenizer.sep_token_id)
     pad, start, end, separator = (end if number is None else number for number in numbers)
-    return Vocabulary.new(fast, folder, corpus="", ids=(pad, start, end, separator))
+    return Vocabulary(fast, "", pad, start, end, separator)
 
 
 def _scratch(settings: GeneratorSettings, vocabulary: Vocabulary) -> PreTrainedModel:
@@ -399,42 +354,41 @@ def _pretrained(settings: GeneratorSettings) -> PreTrainedModel:
     try:
         loaded = AutoModelForSeq2SeqLM.from_pretrained(name, dtype=torch.float32)
     except (OSError, ValueError) as error:
-        raise InputError(
-            f"Cannot load the backbone {name!r} as an encoder-decoder: {_short_reason(error)}"
-        ) from error
+        raise _unusable(name, error) from error
     backbone = cast("PreTrainedModel", loaded)
     positions = getattr(backbone.config, "max_position_embeddings", None)
     if positions is not None and positions < settings.positions:
-        raise InputError(
-            f"The backbone {name!r} has {positions} token positions and the settings need "
-            f"{settings.positions}: lower 'max_tokens', or use encoder 'apart'."
+        raise _unusable(
+            name,
+            f"it has {positions} token positions and the settings need {settings.positions}: "
+            "lower 'max_tokens', or use encoder 'apart'",
         )
     return backbone
 
 
 def _check_backbone(generator: ContextGenerator, name: str, vocabulary: Vocabulary) -> None:
-    """Compare the results of the generator with those of the backbone itself."""
+    """Compare the logits of the generator with those of the backbone itself."""
     backbone = generator.backbone
     tokens = torch.tensor([[vocabulary.end_id, vocabulary.separator_id, vocabulary.end_id]])
     generator.eval()
     with torch.inference_mode():
-        encoder, embed = backbone.get_encoder(), backbone.get_input_embeddings()
-        by_ids = encoder(input_ids=tokens).last_hidden_state
-        by_embeddings = encoder(inputs_embeds=embed(tokens)).last_hidden_state
-        out = backbone(input_ids=tokens, decoder_input_ids=tokens, output_hidden_states=True)
+        out = backbone(input_ids=tokens, decoder_input_ids=tokens)
+        embedded = backbone.get_input_embeddings()(tokens)
+        own = backbone(
+            inputs_embeds=embedded, decoder_inputs_embeds=embedded, output_hidden_states=True
+        )
         scale, weight, bias = generator.output_head()
-        logits = F.linear(out.decoder_hidden_states[-1] * scale, weight, bias)
-    if not torch.allclose(by_ids, by_embeddings, rtol=1e-3, atol=1e-3):
-        raise InputError(
-            f"The encoder of the backbone {name!r} does more to its tokens than look up their "
-            "embeddings, as Pegasus and Marian do; use one such as T5 or BART."
-        )
-    if not torch.allclose(logits, out.logits, rtol=1e-3, atol=1e-3):
-        raise InputError(
-            f"The logits of the backbone {name!r} are not its output embeddings times its decoder "
-            "states; use another backbone."
-        )
+        logits = F.linear(own.decoder_hidden_states[-1] * scale, weight, bias)
+    states = own.encoder_last_hidden_state, out.encoder_last_hidden_state
+    for mine, theirs in (states, (logits, out.logits)):
+        if not torch.allclose(mine, theirs, rtol=1e-3, atol=1e-3):
+            raise _unusable(
+                name,
+                "it does more to its tokens than look up their embeddings, or to its decoder "
+                "states than multiply them by the output embeddings; take one such as T5 or BART",
+            )
 
 
-def _short_reason(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+def _unusable(backbone: str, reason: object) -> InputError:
+    text = " ".join(str(reason).split())[:300]
+    return InputError(f"Cannot use the backbone {backbone!r} as a generator: {text}.")

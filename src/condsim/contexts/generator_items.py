@@ -58,8 +58,7 @@ class ItemBuilder:
     ) -> None:
         self._sentences = sentences
         self._left, self._joint = settings.left, settings.encoder == "joint"
-        self._end = np.array([vocabulary.end_id])
-        self._separator = np.array([vocabulary.separator_id])
+        self._end, self._separator = vocabulary.end_id, vocabulary.separator_id
         self._numbers: dict[tuple[tuple[int, int], ...], int] = {}
         self._targets: dict[tuple[int, ...], IntArray] = {}
         self.units, self.items = EncoderUnits(), Items()
@@ -89,24 +88,22 @@ class ItemBuilder:
     def _unit(self, key: tuple[tuple[int, int], ...]) -> int:
         if key not in self._numbers:
             self._numbers[key] = len(self.units)
-            parts = [np.concatenate((self._sentences[number], self._end)) for number, _ in key]
-            parts = parts or [self._end]
-            places = [column for _, column in key] or [self._left]
-            filled = [
-                np.full(len(part), column) for part, column in zip(parts, places, strict=True)
+            parts = [
+                (np.append(self._sentences[number], self._end), place) for number, place in key
             ]
-            number, column = key[0] if len(key) == 1 else (_NO_SENTENCE, 0)
-            self.units.keys.append(number << PLACE_BITS | column if number >= 0 else _NO_SENTENCE)
-            self.units.tokens.append(np.concatenate(parts))
+            parts = parts or [(np.array([self._end]), self._left)]
+            number, place = key[0] if len(key) == 1 else (_NO_SENTENCE, 0)
+            self.units.keys.append(number << PLACE_BITS | place if number >= 0 else _NO_SENTENCE)
+            self.units.tokens.append(np.concatenate([tokens for tokens, _ in parts]))
+            filled = [np.full(len(tokens), place) for tokens, place in parts]
             self.units.places.append(np.concatenate(filled))
         return self._numbers[key]
 
     def _target(self, numbers: tuple[int, ...]) -> IntArray:
         if numbers not in self._targets:
-            parts = [self._sentences[numbers[0]]]
-            for number in numbers[1:]:
-                parts += [self._separator, self._sentences[number]]
-            self._targets[numbers] = np.concatenate([*parts, self._end])
+            parts = [np.append(self._sentences[number], self._separator) for number in numbers]
+            self._targets[numbers] = np.concatenate(parts)
+            self._targets[numbers][-1] = self._end
         return self._targets[numbers]
 
 

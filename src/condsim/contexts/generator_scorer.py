@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.count_generators import FOLDER_KINDS, CountsGenerator, TranslationGenerator
+from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator, corpus_vectors
 from condsim.contexts.generator import ContextGenerator, StateStore, saved_generator
 from condsim.contexts.generator_items import ItemBuilder
 from condsim.contexts.recipe import (
@@ -31,6 +31,13 @@ from condsim.model.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
 
 AnyGenerator = ContextGenerator | CountsGenerator
+
+FOLDER_KINDS: Mapping[GeneratorKind, str] = {
+    "trained": "generators",
+    "counts": "counts",
+    "translation": "translation",
+}
+"""Names of the kinds of generators in the record of a folder."""
 
 # Width of the model times the pairs whose encoder states are held at a time.
 _VALUES_PER_SLAB = 1 << 20
@@ -50,10 +57,7 @@ class GeneratorScorer:
         *,
         memory_gb: float = 2.0,
     ) -> None:
-        """Take the model of each task, one and the same or three; see :meth:`open`.
-
-        ``memory_gb`` are the gigabytes of encoder states that are cached, of all models together.
-        """
+        """Take the model of each task, one and the same or three; see :meth:`open`."""
         self._models, self._vocabulary = models, vocabulary
         self._corpus, self._settings = corpus, settings
         self._corpus_tokens: dict[int, IntArray] = {}
@@ -80,46 +84,23 @@ class GeneratorScorer:
         settings = settings.replaced(kind=kind)
         models: dict[GeneratorTask, AnyGenerator] = {}
         for name, model_tasks in settings.models_for(tasks).items():
-            path = folder / name
-            if not (path / REPORT).is_file():
+            if not (folder / name / REPORT).is_file():
                 raise ModelError(
                     f"The generators in {folder} were trained without '{name}', which the recipe's "
                     "weights need. Run 'condsim contexts run' with it again to train it."
                 )
-            model: AnyGenerator
-            if kind == "translation":
-                model = TranslationGenerator.open(settings, vocabulary, corpus, path)
-            else:
-                model = (
-                    CountsGenerator(settings, vocabulary)
-                    if kind == "counts"
-                    else saved_generator(settings, vocabulary, path)
-                )
-                restore_weights(model, path / MODEL)
-            if isinstance(model, ContextGenerator):
-                # About twice as fast where the processor has it; changes a score by thousandths.
-                dtype = torch.bfloat16 if uses_bfloat16("auto") else torch.float32
-                model.to(best_device(), dtype).eval()
+            model = _open_model(folder / name, settings, vocabulary, corpus)
             models.update(dict.fromkeys(model_tasks, model))
         return cls(models, vocabulary, corpus, settings, memory_gb=memory_gb)
 
     def scores(
         self, tasks: Sequence[GeneratorTask], sentences: Sequence[str], centres: Sequence[IntArray]
     ) -> dict[GeneratorTask, list[FloatArray]]:
-        """Score each of m sentences in its own contexts.
+        """Score each of m sentences in its own contexts, m arrays of their centres.
 
-        Encoder states are shared where one model does several tasks. A sentence with a context that
-        comes up again is not scored again.
-
-        Args:
-            tasks: ``centre`` for log p(s | context), ``left`` and ``right`` for that of a side of
-                the context given the sentence and the other side.
-            sentences: Sentences, length m.
-            centres: The contexts of each, named by the sentence they surround; m arrays.
-
-        Returns:
-            By task, for each sentence the log-probability per target token in each of its contexts;
-            NaN where the context has no sentence on the side to be generated.
+        ``centre`` is log p(s | context), ``left`` and ``right`` that of a side of the context given
+        the sentence and the other side. Returns by task, for each sentence, the log-probability per
+        target token in each of its contexts; NaN where that side has no sentence.
         """
         numbers: dict[str, int] = {}
         rows = [numbers.setdefault(sentence, len(numbers)) for sentence in sentences]
@@ -167,18 +148,12 @@ class GeneratorScorer:
             if not len(builder.items):
                 continue
             with torch.inference_mode():
-                if isinstance(model, CountsGenerator):
-                    sums = model.log_probabilities(builder.units, builder.items)
-                else:
-                    memory = model.encode(builder.units, store)
-                    sums = model.log_probabilities(memory, builder.items)
-                lengths = [len(target) for target in builder.items.targets]
-                means = sums.cpu().numpy() / lengths
+                memory = model.encode(builder.units, store)
+                sums = model.log_probabilities(memory, builder.items)  # type: ignore[arg-type]
+            lengths = [len(target) for target in builder.items.targets]
+            means = (sums.cpu().numpy() / lengths).astype(np.float32)
             cuts = np.cumsum([*map(len, chosen.values())])[:-1]
-            for (task, task_rows), values in zip(
-                chosen.items(), np.split(means, cuts), strict=True
-            ):
-                yield task, task_rows, values.astype(np.float32)
+            yield from zip(chosen, chosen.values(), np.split(means, cuts), strict=True)
 
     def _tokens_of_corpus(self, ids: IntArray) -> dict[int, IntArray]:
         """Read tokens by row of the corpus; contexts overlap, so the latest are cached."""
@@ -192,3 +167,21 @@ class GeneratorScorer:
     def _tokens(self, sentences: Sequence[str]) -> list[IntArray]:
         most = self._settings.max_tokens - 1
         return [tokens[:most] for tokens in self._vocabulary.encode(sentences)]
+
+
+def _open_model(
+    folder: Path, settings: GeneratorSettings, vocabulary: Vocabulary, corpus: Corpus
+) -> AnyGenerator:
+    model: AnyGenerator
+    if settings.kind == "translation":
+        sentences = corpus_vectors(str(settings.backbone), corpus, folder)
+        model = TranslationGenerator(settings, vocabulary, sentences)
+    elif settings.kind == "counts":
+        model = CountsGenerator(settings, vocabulary)
+    else:
+        model = saved_generator(settings, vocabulary, folder)
+    restore_weights(model, folder / MODEL)
+    if isinstance(model, ContextGenerator):
+        # About twice as fast where the processor has it; changes a score by thousandths.
+        model.to(best_device(), torch.bfloat16 if uses_bfloat16("auto") else torch.float32)
+    return model.eval()

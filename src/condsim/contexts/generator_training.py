@@ -9,18 +9,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from condsim.config import Settings
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.count_generators import (
-    FOLDER_KINDS,
-    CountsGenerator,
-    TranslationGenerator,
-    corpus_vectors,
-)
+from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator, corpus_vectors
 from condsim.contexts.generator import ContextGenerator, backbone_vocabulary, new_generator
 from condsim.contexts.generator_items import EncoderUnits, ItemBuilder, Items
+from condsim.contexts.generator_scorer import FOLDER_KINDS, AnyGenerator
 from condsim.contexts.recipe import (
     ALL,
     GENERATOR_TASKS,
@@ -31,12 +28,13 @@ from condsim.contexts.recipe import (
 )
 from condsim.contexts.trainer import (
     StepProgress,
+    Training,
     TrainingSummary,
     best_device,
     finish_folder,
+    no_progress,
     prepare_folder,
     read_report,
-    train_model,
 )
 from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
 from condsim.io import write_text
@@ -97,20 +95,15 @@ class GeneratorData:
                 builder.add(task, centre, near)
         return builder.units, builder.items
 
-    def target_lengths(self, task: GeneratorTask) -> IntArray:
-        """Count the tokens of each sentence's target, ``(n,)``; too many at document ends."""
-        if task == "centre":
-            return self.lengths
-        left, right = self.settings.left, self.settings.right
-        return self.window_lengths(left, -1) if task == "left" else self.window_lengths(-1, right)
-
     def window_lengths(self, left: int, right: int) -> IntArray:
-        """Count tokens from ``left`` sentences before each to ``right`` after; -1 leaves it out."""
+        """Count tokens from ``left`` sentences before each to ``right`` after; -1 leaves it out.
+
+        Too many where a document ends.
+        """
         n = len(self.lengths)
         sums = np.concatenate([[0], np.cumsum(self.lengths)])
         rows = np.arange(n)
-        ends, begins = sums[np.clip(rows + right + 1, 0, n)], sums[np.clip(rows - left, 0, n)]
-        counts: IntArray = ends - begins
+        counts: IntArray = sums[np.clip(rows + right + 1, 0, n)] - sums[np.clip(rows - left, 0, n)]
         return counts
 
 
@@ -118,20 +111,18 @@ class GeneratorWork:
     """Examples to train one generator on, and held-out ones; see `TrainingWork`."""
 
     def __init__(
-        self,
-        model: ContextGenerator | CountsGenerator,
-        data: GeneratorData,
-        tasks: tuple[GeneratorTask, ...],
+        self, model: AnyGenerator, data: GeneratorData, tasks: tuple[GeneratorTask, ...]
     ) -> None:
         # Counts alone have no loss: they are not trained. Each model reads its own encoding.
         self._model: Any = model
         self._data, self.tasks = data, tasks
         self._centres = data.with_target(tasks[0], data.train)
         self.tokens_seen = 0
-        targets = np.sum([data.target_lengths(task) for task in tasks], axis=0)
-        window = data.window_lengths(data.settings.left, data.settings.right)
+        left, right = data.settings.left, data.settings.right
+        sides = {"centre": (0, 0), "left": (left, -1), "right": (-1, right)}
+        targets = np.sum([data.window_lengths(*sides[task]) for task in tasks], axis=0)
         self._targets = targets[self._centres]
-        self._costs = self._targets + window[self._centres]
+        self._costs = self._targets + data.window_lengths(left, right)[self._centres]
 
     def batches(self, epoch: int) -> list[IntArray]:
         """Shuffle the examples of an epoch into batches of similar target length."""
@@ -165,8 +156,7 @@ class GeneratorWork:
             part = centres[first : first + _EXAMPLES_PER_EVALUATION]
             units, items = self._data.items((task,), part)
             items.units = items.units[shift:] + items.units[:shift]
-            scores = self._model.log_probabilities(self._model.encode(units), items)
-            total -= float(scores.sum())
+            total -= float(self._model.log_probabilities(self._model.encode(units), items).sum())
             count += sum(map(len, items.targets))
         return total / count if count else float("nan")
 
@@ -206,22 +196,19 @@ class ModelReport(TrainingSummary, allow_inf_nan=True):
     parameters: int
 
 
-class _DocumentCounts(Settings):
-    documents: int
-    held_out_documents: int
-
-
-class GeneratorReport(_DocumentCounts):
+class GeneratorReport(Settings):
     """Reports of the models of a folder by name: the task, or ``all``."""
 
-    models: dict[str, ModelReport]
+    documents: int
+    held_out_documents: int
+    models: dict[str, ModelReport] = Field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> GeneratorReport:
         """Read the reports of a finished training."""
         names = [name for name in (ALL, *GENERATOR_TASKS) if (folder / name / REPORT).is_file()]
         models = {name: read_report(ModelReport, folder / name) for name in names}
-        return cls(**dict(read_report(_DocumentCounts, folder)), models=models)
+        return read_report(cls, folder).replaced(models=models)
 
     @property
     def tasks(self) -> dict[GeneratorTask, TaskReport]:
@@ -245,54 +232,42 @@ def train_generators(
     settings: GeneratorSettings,
     *,
     tasks: Collection[str] = GENERATOR_TASKS,
-    progress: StepProgress | None = None,
+    progress: StepProgress = no_progress,
 ) -> GeneratorReport:
     """Train or count the generators, continue a killed training, or read a finished one."""
     own_vocabulary = settings.backbone is None or settings.kind == "translation"
-    prepare_folder(
-        folder,
-        FOLDER_KINDS[settings.kind],
-        settings,
-        corpus=corpus.revision,
-        vocabulary=vocabulary.revision if own_vocabulary else "",
-    )
+    kind, revision = FOLDER_KINDS[settings.kind], vocabulary.revision if own_vocabulary else ""
+    prepare_folder(folder, kind, settings, corpus=corpus.revision, vocabulary=revision)
     models = settings.models_for(tasks)
     if all((folder / part / REPORT).is_file() for part in (".", *models)):
         return GeneratorReport.read(folder)
-    if own_vocabulary:
-        vocabulary.save(folder / VOCABULARY)
-    else:
-        vocabulary = backbone_vocabulary(settings, folder / VOCABULARY)
+    if not own_vocabulary:
+        vocabulary = backbone_vocabulary(str(settings.backbone))
+    vocabulary.save(folder / VOCABULARY)
     data = GeneratorData(corpus, CorpusTokens.build(corpus, vocabulary), vocabulary, settings)
     done = 0
     for number, (name, model_tasks) in enumerate(models.items()):
-        report = _train_model(
-            folder / name, data, model_tasks, _offset(progress, done, models=len(models) - number)
-        )
-        done += report.steps
+
+        def report_steps(step: int, steps: int, done: int = done, number: int = number) -> None:
+            # As many steps are assumed for each remaining model.
+            progress(done + step, done + (len(models) - number) * steps)
+
+        if not (folder / name / REPORT).is_file():
+            _train_model(folder / name, data, model_tasks, report_steps)
+        done += read_report(ModelReport, folder / name).steps
     counts = {"documents": data.documents, "held_out_documents": data.held_out_documents}
     write_text(folder / REPORT, json.dumps(counts, indent=2))
     return GeneratorReport.read(folder)
 
 
 def _train_model(
-    folder: Path,
-    data: GeneratorData,
-    tasks: tuple[GeneratorTask, ...],
-    progress: StepProgress | None,
-) -> ModelReport:
+    folder: Path, data: GeneratorData, tasks: tuple[GeneratorTask, ...], progress: StepProgress
+) -> None:
     folder.mkdir(exist_ok=True)
-    if (folder / REPORT).is_file():
-        return read_report(ModelReport, folder)
-    settings = data.settings
     model = _new_model(folder, data, progress)
-    work = GeneratorWork(model, data, tasks)
-    if settings.kind == "counts":
-        summary = TrainingSummary(steps=0, seconds=0.0, tokens_per_second=0.0, evaluations=())
-    else:
-        summary = train_model(
-            model, work, folder, settings, learning_rate=settings.peak, progress=progress
-        )
+    work, summary = GeneratorWork(model, data, tasks), TrainingSummary()
+    if data.settings.kind != "counts":
+        summary = Training(model, work, folder, data.settings, data.settings.peak).run(progress)
     if isinstance(model, ContextGenerator):
         # `saved_generator` reads it.
         model.backbone.config.save_pretrained(folder)
@@ -308,14 +283,9 @@ def _train_model(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     report = ModelReport(tasks=quality, parameters=parameters, **dict(summary))
     finish_folder(folder, model, report)
-    if isinstance(model, TranslationGenerator):
-        model.cache_norms(folder, progress=progress)
-    return report
 
 
-def _new_model(
-    folder: Path, data: GeneratorData, progress: StepProgress | None
-) -> ContextGenerator | CountsGenerator:
+def _new_model(folder: Path, data: GeneratorData, progress: StepProgress) -> AnyGenerator:
     """Make a model to train; one of counts is finished."""
     settings = data.settings
     if settings.kind == "trained":
@@ -323,15 +293,8 @@ def _new_model(
     if settings.kind == "counts":
         model = CountsGenerator(settings, data.vocabulary)
     else:
-        backbone = str(settings.backbone)
-        sentences = corpus_vectors(backbone, data.corpus, folder, progress=progress)
-        model = TranslationGenerator.new(settings, data.vocabulary, sentences)
+        sentences = corpus_vectors(str(settings.backbone), data.corpus, folder, progress)
+        model = TranslationGenerator(settings, data.vocabulary, sentences)
+        model.read_vocabulary()
     model.count(data.tokens, data.counted)
     return model
-
-
-def _offset(progress: StepProgress | None, done: int, *, models: int) -> StepProgress | None:
-    """Report the steps of all models together, assuming as many for each remaining model."""
-    if progress is None:
-        return None
-    return lambda step, steps: progress(done + step, done + models * steps)

@@ -10,21 +10,19 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from condsim.cache import sole_process
-from condsim.contexts.corpus import Corpus
-from condsim.contexts.index import TfidfIndex
-from condsim.contexts.origin import OriginScorer
+from condsim.config import Settings, validated_json
 from condsim.contexts.pairs import SPLITS, PairDrawer
 from condsim.contexts.recipe import PAIR_KINDS, HarvestSettings
 from condsim.errors import InputError
 from condsim.io import replacing, sha256_of, write_text
 
 if TYPE_CHECKING:
+    from condsim.contexts.run import ContextsRun
     from condsim.integrations.ray import RayWorkers
 
 HARVEST_MANIFEST = "harvest.json"
@@ -38,15 +36,15 @@ _RANDOM_CONTEXTS = b"sentences_without_contexts"
 _PARQUET_END = b"PAR1"
 
 
+class _Manifest(Settings):
+    format: Literal[3]
+    settings: HarvestSettings
+    identity: dict[str, Any]
+
+
 @dataclass(frozen=True)
 class Harvest:
-    """A finished or unfinished harvest on disk.
-
-    Attributes:
-        folder: Its folder.
-        settings: Number and mix of its pairs.
-        identity: All that decides a score.
-    """
+    """A finished or unfinished harvest on disk; ``identity`` is all that decides a score."""
 
     folder: Path
     settings: HarvestSettings
@@ -55,17 +53,9 @@ class Harvest:
     @classmethod
     def open(cls, folder: Path) -> Harvest:
         """Open a harvest."""
-        try:
-            content = json.loads((folder / HARVEST_MANIFEST).read_text(encoding="utf-8"))
-            if content["format"] == HARVEST_FORMAT:
-                settings = HarvestSettings.model_validate(content["settings"])
-                return cls(folder, settings, content["identity"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(
-                f"{folder} is not a harvest: cannot read its {HARVEST_MANIFEST} "
-                f"({_one_line(error)}). Give the folder that 'condsim contexts run' wrote."
-            ) from error
-        raise InputError(f"{folder} was made by another version of condsim. Harvest again.")
+        path = folder / HARVEST_MANIFEST
+        manifest = validated_json(_Manifest, path.read_bytes(), what="harvest", source=str(path))
+        return cls(folder, manifest.settings, manifest.identity)
 
     @property
     def revision(self) -> str:
@@ -74,8 +64,7 @@ class Harvest:
 
     def summary(self) -> str:
         """Describe the harvest in one line."""
-        missing = set(self.missing())
-        finished = [number for number in range(self.settings.shards) if number not in missing]
+        finished = sorted({*range(self.settings.shards)} - {*self.missing()})
         pairs = random = 0
         for number in finished:
             metadata = pq.read_metadata(self.shard(number))
@@ -111,46 +100,26 @@ class Harvest:
 
     def tables(self, split: str) -> Iterator[pa.Table]:
         """Read the pairs of a split, a shard at a time."""
-        for number in range(self.settings.shards):
-            path = self.shard(number)
-            if not path.exists():
-                continue
+        for path in filter(Path.exists, map(self.shard, range(self.settings.shards))):
             try:
                 table = pq.read_table(path, columns=_COLUMNS, filters=[("split", "==", split)])
             except (OSError, ValueError, KeyError, pa.ArrowException) as error:
                 raise InputError(
-                    f"{path} is damaged ({_one_line(error)}). Delete it and run the same command "
-                    "again to write this shard alone."
+                    f"{path} is damaged ({' '.join(str(error).split())}). Delete it and run the "
+                    "same command again to write this shard alone."
                 ) from error
             if len(table):
                 yield table
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
-class PairOrigin(Protocol):
-    """The parts that a worker needs of a `ContextsRun`, opened where it runs."""
-
-    @property
-    def corpus(self) -> Corpus: ...  # noqa: D102
-    @property
-    def index(self) -> TfidfIndex: ...  # noqa: D102
-    @property
-    def single_index(self) -> TfidfIndex | None: ...  # noqa: D102
-    @property
-    def scorer(self) -> OriginScorer: ...  # noqa: D102
-
-
-Engine = Callable[[Harvest, Callable[[], PairOrigin], list[int]], Iterable[int]]
+Engine = Callable[[Harvest, Callable[[], "ContextsRun"], list[int]], Iterable[int]]
 """Writes the shards of those numbers and yields each number when its shard is finished."""
 
 
 class ShardWriter:
-    """Harvest of one run: draw and score pairs, and write shards."""
+    """Draw and score pairs of one run, and write shards."""
 
-    def __init__(self, target: Harvest, opener: Callable[[], PairOrigin]) -> None:
+    def __init__(self, target: Harvest, opener: Callable[[], ContextsRun]) -> None:
         self._target, self._origin = target, opener()
         self._drawer = PairDrawer(
             self._origin.corpus,
@@ -162,13 +131,9 @@ class ShardWriter:
 
     def work(self, number: int) -> int:
         """Write a shard, unless it exists already: a call may come twice after a failure."""
-        if not self._target.has(number):
-            self._write(number)
-        return number
-
-    def _write(self, number: int) -> None:
-        settings, corpus = self._target.settings, self._origin.corpus
-        scorer = self._origin.scorer
+        if self._target.has(number):
+            return number
+        settings, corpus, scorer = self._target.settings, self._origin.corpus, self._origin.scorer
         pairs = self._drawer.draw(number * settings.shard_pairs, settings.pairs_of(number))
         first, second = corpus.sentences(pairs.first), corpus.sentences(pairs.second)
         before = scorer.without_contexts
@@ -182,19 +147,13 @@ class ShardWriter:
             "split": [SPLITS[split] for split in pairs.splits],
         }
         metadata = {_RANDOM_CONTEXTS: str(scorer.without_contexts - before)}
-        try:
-            with replacing(self._target.shard(number)) as partial:
-                pq.write_table(pa.table(columns, metadata=metadata), partial, compression="zstd")
-        # A full disk, or no right to write.
-        except InputError as error:
-            raise InputError(
-                f"{error} The shards before it are whole; free some space and run the same command "
-                "again."
-            ) from error
+        with replacing(self._target.shard(number)) as partial:
+            pq.write_table(pa.table(columns, metadata=metadata), partial, compression="zstd")
+        return number
 
 
 def write_in_process(
-    target: Harvest, opener: Callable[[], PairOrigin], numbers: list[int]
+    target: Harvest, opener: Callable[[], ContextsRun], numbers: list[int]
 ) -> Iterator[int]:
     """Write shards in this process; the default engine."""
     return map(ShardWriter(target, opener).work, numbers)
@@ -205,19 +164,18 @@ def ray_engine(workers: RayWorkers) -> Engine:
 
     Shards come in any order; a worker that dies is replaced.
     """
-    failure = (
-        "A worker of the harvest failed: {} Finished shards are saved; run the same command again "
-        "for the rest."
-    )
 
     def write(
-        target: Harvest, opener: Callable[[], PairOrigin], numbers: list[int]
+        target: Harvest, opener: Callable[[], ContextsRun], numbers: list[int]
     ) -> Iterator[int]:
-        # Each worker has its own working directory.
-        target = replace(target, folder=target.folder.resolve())
-        arguments = (target, opener)
         yield from workers.map(
-            ShardWriter, arguments, numbers, max_workers=len(numbers), failure=failure
+            ShardWriter,
+            # Each worker has its own working directory.
+            (replace(target, folder=target.folder.resolve()), opener),
+            numbers,
+            max_workers=len(numbers),
+            failure="A worker of the harvest failed: {} Finished shards are saved; run the same "
+            "command again for the rest.",
         )
 
     return write
@@ -226,40 +184,31 @@ def ray_engine(workers: RayWorkers) -> Engine:
 def harvest_pairs(
     folder: Path,
     settings: HarvestSettings,
-    opener: Callable[[], PairOrigin],
+    opener: Callable[[], ContextsRun],
     *,
     identity: Mapping[str, Any],
     engine: Engine = write_in_process,
     progress: Callable[[int, int], None] | None = None,
 ) -> Harvest:
     """Draw pairs of the corpus and score them, or continue a harvest that was stopped."""
-    with sole_process(folder):
-        target = _begin(folder, settings, identity)
-        missing = target.missing()
-        done = settings.pairs - sum(map(settings.pairs_of, missing))
-        if progress is not None:
-            progress(done, settings.pairs)
-        if missing:
-            for number in engine(target, opener, missing):
-                done += settings.pairs_of(number)
-                if progress is not None:
-                    progress(done, settings.pairs)
-    return target
-
-
-def _begin(folder: Path, settings: HarvestSettings, identity: Mapping[str, Any]) -> Harvest:
-    """Open the harvest of a folder if it is the same one, or write its manifest."""
     plain = json.loads(json.dumps(identity))
+    target = Harvest(folder, settings, plain)
     if (folder / HARVEST_MANIFEST).exists():
         if changed := Harvest.open(folder).changes(settings, plain):
             raise InputError(
                 f"{folder} holds a harvest of something else: {', '.join(map(repr, changed))} "
                 f"changed. Give another folder, or remove {folder}."
             )
-        # Left by a process that was killed.
-        for partial in folder.glob("*.partial"):
-            partial.unlink()
     else:
+        folder.mkdir(parents=True, exist_ok=True)
         content = {"format": HARVEST_FORMAT, "settings": settings.model_dump(), "identity": plain}
         write_text(folder / HARVEST_MANIFEST, json.dumps(content, indent=2) + "\n")
-    return Harvest(folder, settings, plain)
+    missing = target.missing()
+    done = settings.pairs - sum(map(settings.pairs_of, missing))
+    if missing:
+        report = progress or (lambda done, total: None)
+        report(done, settings.pairs)
+        for number in engine(target, opener, missing):
+            done += settings.pairs_of(number)
+            report(done, settings.pairs)
+    return target

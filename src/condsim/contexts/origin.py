@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
-from condsim.cache import ScoreCache
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.equations import (
     SENTENCE_TERMS,
@@ -29,12 +32,48 @@ from condsim.model.base import PairScorer, Rows, Scale, rescaled
 from condsim.model.calibration import Calibration
 from condsim.types import FloatArray, IntArray
 
-# Sequences of each model that are scored to time it, as many as it takes at once.
-_TRIAL_SEQUENCES = 1_500
 _SECONDS_PER_REPORT = 30.0
 _TOKENS_PER_TARGET = 25.0
 _LINEAR = Calibration(raw=(-1.0, 1.0), score=(0.0, 1.0))
 _LOGGER = logging.getLogger("condsim.contexts")
+
+
+class ScoreCache:
+    """Scores of pairs in a file that grows; its name must stand for all that decides a score."""
+
+    # Digits enough for a float32; a line that was cut off does not match.
+    _LINE = re.compile(rb"([0-9a-f]{32}) ([+-]\d\.\d{8}e[+-]\d\d)\n")
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._warned = path, False
+
+    def find(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
+        """Look up the scores of pairs, ``(n,)``; NaN where there is none."""
+        content = self._path.read_bytes() if self._path.is_file() else b""
+        scores = {key.decode(): float(value) for key, value in self._LINE.findall(content)}
+        keys = map(_pair_key, sentences1, sentences2)
+        return np.array([scores.get(key, np.nan) for key in keys], np.float32)
+
+    def add(
+        self, sentences1: Sequence[str], sentences2: Sequence[str], scores: Sequence[float]
+    ) -> None:
+        """Store scores, each of length n; warn once if the file cannot be written."""
+        # A blank line keeps what was cut off before apart from the first line.
+        lines = ["\n"]
+        for sentence1, sentence2, score in zip(sentences1, sentences2, scores, strict=True):
+            lines.append(f"{_pair_key(sentence1, sentence2)} {np.float32(score):+.8e}\n")
+        try:
+            self._path.parent.mkdir(exist_ok=True)
+            with self._path.open("ab", buffering=0) as stream:
+                stream.write("".join(lines).encode())
+        except OSError as error:
+            if not self._warned:
+                _LOGGER.warning("Cannot cache scores in %s: %s", self._path.parent, error)
+            self._warned = True
+
+
+def _pair_key(sentence1: str, sentence2: str) -> str:
+    return hashlib.sha256(json.dumps([sentence1, sentence2]).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -51,15 +90,9 @@ class OriginScorer(PairScorer):
     The raw score is the cosine of Eq. 4, in [-1, 1]. Conditions are not supported. The logger
     ``condsim.contexts`` reports the cost of scoring in advance, and its progress every half minute.
 
-    Attributes:
-        name: Name of the scorer.
-        revision: Version of all that decides a score: corpus, models and settings; None if scores
-            must not be cached.
-        scored_by: Settings other than the models that decide a score.
-        weights: λ of Eq. 3.
-        calibration: From a cosine to [0, 1], a straight line.
-        without_contexts: Number of sentences so far that shared no word with the corpus; they were
-            given random contexts.
+    ``revision`` is the version of all that decides a score: corpus, models and settings;
+    ``scored_by`` are the settings among these. ``without_contexts`` counts sentences so far that
+    shared no word with the corpus and were given random contexts.
     """
 
     def __init__(
@@ -74,22 +107,12 @@ class OriginScorer(PairScorer):
         revision: str | None = None,
         cache: ScoreCache | None = None,
     ) -> None:
-        """Prepare; nothing is computed.
+        """Prepare to score by the terms of Eq. 3; nothing is computed.
 
-        Args:
-            corpus: The corpus of the contexts.
-            index: The index of its chunks.
-            terms: Computes the terms of Eq. 3.
-            scoring: λ of Eq. 3, for the choice of contexts too, centring and size of batches, whose
-                pairs share encoder states.
-            selection: Rules for context sets; the paper's by default.
-            name: Name of the scorer.
-            revision: See the attributes.
-            cache: Cache of scores for :meth:`score` when there is more than a batch of pairs, so
-                that a long run that is stopped can continue.
+        ``cache`` holds the scores of :meth:`score` when there is more than a batch of pairs, so
+        that a long run that is stopped can continue.
         """
-        self.name = name
-        self.revision = revision
+        self.name, self.revision = name, revision
         self.calibration = _LINEAR
         self.without_contexts = 0
         self._corpus, self._terms, self._cache = corpus, terms, cache
@@ -98,12 +121,9 @@ class OriginScorer(PairScorer):
         self._selector = ContextSelector(corpus, index, terms, self._selection, self.weights)
         self._batch_size = self._scoring.batch_size
         self.scored_by: dict[str, object] = {
-            "weights": self.weights.model_dump(),
-            "center": center,
-            "references": self._scoring.references,
+            **self._scoring.model_dump(include={"weights", "center", "references"}),
             "selection": self._selection.model_dump(),
         }
-        self._sequences_per_second: float | None = None
         self._means = ContextMeans(
             corpus, terms, self._scoring.references, seed=self._selection.seed
         )
@@ -137,15 +157,16 @@ class OriginScorer(PairScorer):
         total, random_before, logged = len(missing), self.without_contexts, time.monotonic()
         cost = self.cost(sentences=len({*first, *second}), pairs=total)
         _LOGGER.info("%s: %s", self.name, cost)
-        cosines = self._cosines(first, second)
+        pair_terms = self.pair_terms(first, second)
         for start in range(0, total, self._batch_size):
-            done = min(start + self._batch_size, total)
-            batch = list(islice(cosines, done - start))
-            scores[missing[start:done]] = batch
+            part = slice(start, start + self._batch_size)
+            cosines = [self._cosine(pair) for pair in islice(pair_terms, self._batch_size)]
+            scores[missing[part]] = cosines
             if cache is not None:
-                cache.add(first[start:done], second[start:done], batch)
+                cache.add(first[part], second[part], cosines)
             if time.monotonic() - logged > _SECONDS_PER_REPORT:
                 logged = time.monotonic()
+                done = start + len(cosines)
                 _LOGGER.info("%s: %s of %s pairs", self.name, f"{done:,}", f"{total:,}")
         if count := self.without_contexts - random_before:
             _LOGGER.warning(
@@ -155,45 +176,21 @@ class OriginScorer(PairScorer):
 
     def cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> FloatArray:
         """Compute the cosines of n pairs, ``(n,)``, without logging the expected cost."""
-        return np.array(list(self._cosines(sentences1, sentences2)), np.float32)
+        pairs = self.pair_terms(sentences1, sentences2)
+        return np.array([self._cosine(pair) for pair in pairs], np.float32)
 
-    def _cosines(self, sentences1: Sequence[str], sentences2: Sequence[str]) -> Iterator[float]:
-        for pair in self.pair_terms(sentences1, sentences2):
-            yield similarity(pair, weights=self.weights, center=self._scoring.center)
+    def _cosine(self, pair: PairTerms) -> float:
+        return similarity(pair, weights=self.weights, center=self._scoring.center)
 
     def cost(self, *, sentences: int, pairs: int) -> Cost:
-        """Count the cost of scoring pairs of so many distinct sentences.
-
-        If there is much to do, a few sentences are timed, to estimate the time on this machine.
-        """
-        cost = cost_of(
+        """Count the cost of scoring pairs of so many distinct sentences."""
+        return cost_of(
             sentences=sentences,
             pairs=pairs,
             corpus=len(self._corpus),
             selection=self._selection,
             scoring=self._scoring,
         )
-        # Smaller work is done before a trial would pay.
-        if cost.sequences <= 10 * cost.models * _TRIAL_SEQUENCES:
-            return cost
-        if self._sequences_per_second is None:
-            self._sequences_per_second = self._measure_speed()
-        return replace(cost, seconds=cost.sequences / self._sequences_per_second)
-
-    def _measure_speed(self) -> float:
-        """Time sentences of the corpus in the usual number of contexts: sequences per second."""
-        random = np.random.default_rng(0)
-        contexts = np.flatnonzero(self._corpus.has_context)
-        size = min(2 * self._selection.size, len(contexts))
-        count = min(-(-_TRIAL_SEQUENCES // size), len(self._corpus))
-        sentences = self._corpus.sentences(random.choice(len(self._corpus), count, replace=False))
-        centres = [random.choice(contexts, size, replace=False) for _ in sentences]
-        names = [name for name in self.weights.used if name != "coherence"]
-        # The first call warms up.
-        self._terms.terms(sentences[:1], centres[:1], names)
-        started = time.perf_counter()
-        self._terms.terms(sentences, centres, names)
-        return count * size * len(names) / (time.perf_counter() - started)
 
     def pair_terms(
         self, sentences1: Sequence[str], sentences2: Sequence[str]
@@ -207,24 +204,23 @@ class OriginScorer(PairScorer):
         while block := list(islice(pairs, self._batch_size)):
             distinct = dict.fromkeys(sentence for pair in block for sentence in pair)
             new = [sentence for sentence in distinct if sentence not in prepared]
-            prepared.update(self._prepare(new))
+            prepared |= zip(new, self._prepare(new), strict=True)
             yield from self._block_terms(block, prepared)
 
-    def _prepare(self, sentences: list[str]) -> dict[str, _PreparedSentence]:
+    def _prepare(self, sentences: list[str]) -> list[_PreparedSentence]:
         """Choose the contexts of sentences, and compute their means over reference contexts."""
         if not sentences:
-            return {}
+            return []
         sets = self._selector.select(sentences)
         self.without_contexts += sum(contexts.random for contexts in sets)
         terms: list[dict[str, FloatArray]] = [{} for _ in sentences]
         if self._sentence_terms:
             centres = [self._reference_centres] * len(sentences)
             terms = self._terms.terms(sentences, centres, self._sentence_terms)
-        prepared = {}
-        for sentence, contexts, by_name in zip(sentences, sets, terms, strict=True):
-            alone = {name: float(values.mean()) for name, values in by_name.items()}
-            prepared[sentence] = _PreparedSentence(contexts, alone)
-        return prepared
+        return [
+            _PreparedSentence(contexts, {name: float(by.mean()) for name, by in values.items()})
+            for contexts, values in zip(sets, terms, strict=True)
+        ]
 
     def terms_less_means(
         self, sentences: Sequence[str], centres: Sequence[IntArray]
@@ -251,19 +247,16 @@ class OriginScorer(PairScorer):
     def _block_terms(
         self, block: Sequence[tuple[str, str]], prepared: Mapping[str, _PreparedSentence]
     ) -> Iterator[PairTerms]:
-        cross = self._cross_terms(block, prepared)
-        both = [
-            np.concatenate([prepared[text].contexts.centres for text in pair]) for pair in block
-        ]
-        context_means = self._means.of(both, self._context_terms)
-        for (first, second), means in zip(block, context_means, strict=True):
+        cross, names = self._cross_terms(block, prepared), self.weights.used
+        sets = [[prepared[text].contexts for text in pair] for pair in block]
+        centres = [np.concatenate([own.centres, other.centres]) for own, other in sets]
+        context_means = self._means.of(centres, self._context_terms)
+        for (first, second), (own1, own2), means in zip(block, sets, context_means, strict=True):
             # A sentence was scored in its own contexts when they were chosen.
-            own1, own2 = prepared[first].contexts.terms, prepared[second].contexts.terms
             cross1, cross2 = cross[first, second], cross[second, first]
-            names = self.weights.used
             yield PairTerms(
-                first={name: np.concatenate([own1[name], cross1[name]]) for name in names},
-                second={name: np.concatenate([cross2[name], own2[name]]) for name in names},
+                first={name: np.concatenate([own1.terms[name], cross1[name]]) for name in names},
+                second={name: np.concatenate([cross2[name], own2.terms[name]]) for name in names},
                 means=means,
                 alone={
                     name: np.array([prepared[text].alone[name] for text in (first, second)])
@@ -288,34 +281,23 @@ class OriginScorer(PairScorer):
 
 @dataclass(frozen=True)
 class Cost:
-    """The work of scoring pairs.
+    """The work of scoring pairs: contexts of both sentences, and terms that generators compute.
 
-    Attributes:
-        pairs: Number of pairs.
-        contexts: Contexts of each pair, C_s1 and C_s2 together.
-        models: Terms of Eq. 3 that a generator computes.
-        sequences: Targets that generators score: for the choice of contexts, for each sentence in
-            the other's contexts, and for the means that centring subtracts.
-        seconds: Expected time, from a few sequences that were timed; None if not measured.
+    ``sequences`` are targets that generators score: for the choice of contexts, for each sentence
+    in the other's contexts, and for the means that centring subtracts.
     """
 
     pairs: int
     contexts: int
     models: int
     sequences: int
-    seconds: float | None = None
-
-    @property
-    def tokens(self) -> int:
-        """Estimated number of tokens of the sequences."""
-        return round(self.sequences * _TOKENS_PER_TARGET)
 
     def __str__(self) -> str:
-        text = (
+        tokens = round(self.sequences * _TOKENS_PER_TARGET)
+        return (
             f"{self.pairs:,} pairs x {self.contexts:,} contexts x {self.models} generators: about "
-            f"{self.sequences:,} sequences of {self.tokens:,} tokens in all"
+            f"{self.sequences:,} sequences of {tokens:,} tokens in all"
         )
-        return text if self.seconds is None else f"{text}, about {_duration(self.seconds)}"
 
 
 def cost_of(
@@ -327,8 +309,7 @@ def cost_of(
     candidates = selection.size
     if selection.strategy != "random":
         candidates = round(selection.candidates * selection.size)
-    choice = sentences * min(candidates, corpus)
-    crosswise = 2 * pairs * min(selection.size, corpus)
+    size = min(selection.size, corpus)
     of_contexts = scoring.references * min(sentences * selection.size, corpus)
     sides = len(generated - {"centre"})
     means = {
@@ -336,12 +317,8 @@ def cost_of(
         "context": models * of_contexts,
         "pmi": sides * of_contexts + (models - sides) * scoring.references * sentences,
     }
-    return Cost(
-        pairs=pairs,
-        contexts=2 * min(selection.size, corpus),
-        models=models,
-        sequences=models * (choice + crosswise) + means[scoring.center],
-    )
+    sequences = models * (sentences * min(candidates, corpus) + 2 * pairs * size)
+    return Cost(pairs, 2 * size, models, sequences + means[scoring.center])
 
 
 def expected_distinct(draws: int, *, of: int) -> int:
@@ -352,9 +329,3 @@ def expected_distinct(draws: int, *, of: int) -> int:
         (221, 400)
     """
     return round(-of * math.expm1(draws * math.log1p(-1 / of))) if of > 1 else min(draws, of)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -128,11 +128,9 @@ class PairDrawer:
         seed: int = 0,
     ) -> None:
         self._corpus, self._index, self._single_index = corpus, index, single_index
-        self._singles = np.zeros(0, np.int64)
-        if single_index is not None:
-            self._singles = single_sentence_rows(corpus)
-        self._mix = mix or PairMix()
-        self._seed = seed
+        self._mix, self._seed = mix or PairMix(), seed
+        rows = single_sentence_rows(corpus)
+        self._singles = rows if single_index is not None else rows[:0]
         self._splits = splits_of(corpus)
         self._ids = [np.flatnonzero(self._splits == split) for split in range(len(SPLITS))]
 
@@ -157,11 +155,11 @@ class PairDrawer:
             ):
                 rows = np.flatnonzero(chosen)
                 for row, ids in zip(rows, candidates(first[rows], factor), strict=True):
-                    second[row] = _draw_id(ids, random)
+                    second[row] = random.choice(ids) if len(ids) else -1
         kinds[second < 0] = _RANDOM
         for row in np.flatnonzero(second < 0):
             two = random.choice(self._ids[splits[row]], size=2, replace=False)
-            second[row] = _draw_id(self._partners(first[row], two), random)
+            second[row] = random.choice(two[two != first[row]])
         ordered = np.sort(np.stack([first, second]), axis=0)
         _, distinct = np.unique(ordered, axis=1, return_index=True)
         distinct.sort()
@@ -201,7 +199,3 @@ class PairDrawer:
         """Leave out the first sentence and those of other splits."""
         partners: IntArray = ids[(self._splits[ids] == self._splits[first]) & (ids != first)]
         return partners
-
-
-def _draw_id(ids: IntArray, random: np.random.Generator) -> int:
-    return int(random.choice(ids)) if len(ids) else -1

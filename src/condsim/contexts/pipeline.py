@@ -22,7 +22,7 @@ from condsim.contexts.harvest import (
     write_in_process,
 )
 from condsim.contexts.index import TfidfIndex
-from condsim.contexts.origin import Cost, expected_distinct
+from condsim.contexts.origin import Cost, OriginScorer, expected_distinct
 from condsim.contexts.pairs import SPLITS, build_single_index, splits_of
 from condsim.contexts.recipe import (
     COHERENCE,
@@ -45,7 +45,6 @@ from condsim.errors import InputError
 from condsim.io import check_folder, sha256_of, write_text
 from condsim.model.backbone import resolve_backbone
 from condsim.training.folder import FinishedRun
-from condsim.training.recipe import Recipe
 from condsim.training.run import run_or_resume
 
 Stage = Literal["corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate"]
@@ -65,13 +64,8 @@ _USED_BY = {
 }
 
 
-class Pipeline:
-    """The stages of a run. Each makes those it needs and opens what is already on disk.
-
-    Attributes:
-        folder: Folder of the run.
-        recipe: Its recipe.
-    """
+class Pipeline(ContextsRun):
+    """The stages of a run. Each makes those it needs and opens what is already on disk."""
 
     def __init__(
         self,
@@ -81,21 +75,9 @@ class Pipeline:
         until: Stage = "surrogate",
         progress: Progress = silent,
     ) -> None:
-        """Check all that can be checked in advance; nothing is written.
-
-        Args:
-            folder: Folder of the run.
-            recipe: Its recipe.
-            until: The last stage that will be asked for.
-            progress: Called with each stage, what is done and the total.
-
-        Raises:
-            InputError: If the folder contains something else, or results of another recipe; if an
-                input is missing; or if a later stage could not be made by this recipe.
-            ModelError: If the folder of a backbone does not exist.
-        """
-        self.folder, self.recipe = folder, recipe
-        self._last_stage, self._progress = STAGES.index(until), progress
+        """Check all that can be checked in advance, up to the last stage; nothing is written."""
+        super().__init__(folder, recipe, progress=progress)
+        self._stages = STAGES[: STAGES.index(until) + 1]
         self._inputs = [Path(path) for path in recipe.inputs]
         size = f"{recipe.surrogate.width}x{recipe.surrogate.layers}"
         self._backbone = folder / f"backbone-{size}-{recipe.surrogate.embeddings}"
@@ -103,11 +85,20 @@ class Pipeline:
         if (folder / RECIPE).is_file():
             self._check_unchanged()
         find_inputs(self._inputs)
-        if recipe.generators.backbone is not None:
-            # A folder must exist.
-            resolve_backbone(recipe.generators.backbone)
         if until == "surrogate":
-            self._check_surrogate()
+            if recipe.harvest.pairs < _MIN_SURROGATE_PAIRS:
+                raise InputError(
+                    f"'harvest.pairs' must be at least {_MIN_SURROGATE_PAIRS} to train a "
+                    "surrogate, because one pair in a hundred is a dev pair; got "
+                    f"{recipe.harvest.pairs}. --until harvest stops before the surrogate."
+                )
+            surrogate_recipe(recipe, files=dict.fromkeys(SPLITS, folder), backbone=self._backbone)
+        # Where a backbone is a folder, it must exist.
+        backbones = [recipe.generators.backbone]
+        if until == "surrogate":
+            backbones.append(recipe.surrogate.backbone)
+        for backbone in filter(None, backbones):
+            resolve_backbone(backbone)
 
     @contextmanager
     def begun(self) -> Iterator[Pipeline]:
@@ -115,6 +106,38 @@ class Pipeline:
         with sole_process(self.folder):
             save_contexts_recipe(self.recipe, self.folder / RECIPE)
             yield self
+
+    def run(self, engine: Engine | None = None) -> Iterator[str]:
+        """Make all stages, with a line about each."""
+        for stage in self._stages:
+            if stage == "harvest" and (cost := self.harvest_cost()) is not None:
+                yield f"harvest, to be done: {cost}"
+            yield self._make(stage, engine)
+
+    def _make(self, stage: Stage, engine: Engine | None) -> str:
+        match stage:
+            case "corpus":
+                return self.corpus.counts.summary()
+            case "index":
+                return f"index: {len(self.index):,} chunks"
+            case "coherence" | "generators":
+                report = self.coherence if stage == "coherence" else self.generators
+                return report.summary() if report else f"{stage}: not used, its weight is 0"
+            case "origin":
+                # The first access computes the sentence vectors.
+                _ = self.scorer
+                return f"origin: {self.folder}, for condsim evaluate --model"
+            case "harvest":
+                return self.harvest(engine).summary()
+            case "surrogate":
+                finished = self.surrogate(self.harvest())
+                if finished is None:
+                    return "surrogate: another process trains it"
+                spearman = finished.report.model.metrics["spearman"].value
+                return (
+                    f"surrogate: {finished.folder}; Spearman {spearman:.1f} with the origin on "
+                    f"{finished.report.valid_rows} dev pairs"
+                )
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -124,12 +147,12 @@ class Pipeline:
             self._inputs,
             self.folder / CORPUS,
             settings=self.recipe.corpus,
-            progress=partial(self._progress, CORPUS),
+            progress=lambda sentences: self._progress(CORPUS, sentences, 0),
         )
         # A corpus that is too small is refused before anything else is made of it.
-        if self._includes("harvest"):
+        if "harvest" in self._stages:
             splits_of(corpus)
-        if self._includes("coherence"):
+        if "coherence" in self._stages:
             corpus.held_out_documents(share=0.5, seed=0)
         return corpus
 
@@ -155,9 +178,7 @@ class Pipeline:
             min_df=min_df,
             progress=lambda chunks: self._progress(INDEX, chunks, total),
         )
-        if not self.corpus.has_context.all():
-            self._progress("index of single sentences", 0, 0)
-            build_single_index(self.corpus, folder, min_df=min_df)
+        build_single_index(self.corpus, folder, min_df=min_df)
         return index
 
     @cached_property
@@ -188,10 +209,10 @@ class Pipeline:
         )
 
     @cached_property
-    def origin(self) -> ContextsRun:
+    def scorer(self) -> OriginScorer:
         """The origin model (stages 5 and 6); from now on the folder of the run is one."""
         _ = self.corpus, self.index, self.coherence, self.generators
-        return ContextsRun(self.folder, self.recipe, progress=self._progress)
+        return super().scorer
 
     def harvest_cost(self) -> Cost | None:
         """Estimate the cost of the pairs still to be harvested; None if there are none."""
@@ -202,20 +223,19 @@ class Pipeline:
         sizes = [settings.pairs_of(number) for number in missing]
         # The contexts of a sentence are chosen once in a shard, however often it was drawn.
         sentences = sum(expected_distinct(2 * size, of=len(self.corpus)) for size in sizes)
-        return self.origin.scorer.cost(sentences=sentences, pairs=sum(sizes))
+        return self.scorer.cost(sentences=sentences, pairs=sum(sizes))
 
     def harvest(self, engine: Engine | None = None) -> Harvest:
         """Harvest pairs (stage 7) by an engine, this process by default, or continue with it."""
-        origin = self.origin
         # Sentence vectors are computed here, in whatever process pairs are scored.
-        _ = origin.scorer
+        _ = self.scorer
         # Workers may have another working directory.
         folder = self.folder.resolve()
         return harvest_pairs(
             self.folder / HARVEST,
             self.recipe.harvest,
-            partial(open_pipeline, folder) if engine else lambda: origin,
-            identity=origin.identity,
+            partial(open_pipeline, folder) if engine else lambda: self,
+            identity=self.identity,
             engine=engine or write_in_process,
             progress=partial(self._progress, HARVEST),
         )
@@ -223,27 +243,21 @@ class Pipeline:
     def surrogate(self, harvest: Harvest) -> FinishedRun | None:
         """Train the surrogate (stage 8), or read the finished one.
 
-        Returns:
-            The run; None in a process that is not the main one of several.
-
-        Raises:
-            InputError: If the folder contains a surrogate of another harvest.
+        None in a process that is not the main one of several.
         """
         settings = self.recipe.surrogate
         if settings.backbone is None:
-            new_backbone(self.vocabulary, self._tokens, self._backbone, settings)
+            tokens = partial(CorpusTokens.build, self.corpus, self.vocabulary)
+            new_backbone(self.folder / VOCABULARY, tokens, self._backbone, settings)
         files = self._training_pairs(harvest)
-        run = run_or_resume(self._surrogate_recipe(files), self.folder / SURROGATE)
+        recipe = surrogate_recipe(self.recipe, files=files, backbone=self._backbone)
+        run = run_or_resume(recipe, self.folder / SURROGATE)
         if run is not None and run.train_revision != sha256_of(files["train"])[:12]:
             raise InputError(
                 f"The surrogate in {run.folder} was trained on another harvest than the one in "
                 f"{harvest.folder}. Remove it to train again."
             )
         return run
-
-    def _tokens(self) -> CorpusTokens:
-        self._progress("token vectors", 0, 0)
-        return CorpusTokens.build(self.corpus, self.vocabulary)
 
     def _training_pairs(self, harvest: Harvest) -> dict[str, Path]:
         """Write the files of `write_training_pairs`, once for a harvest."""
@@ -253,51 +267,29 @@ class Pipeline:
             content = json.loads(record.read_text(encoding="utf-8"))
             if content.get("harvest") == revision:
                 return {split: folder / name for split, name in content["files"].items()}
-        self._progress("training pairs", 0, 0)
         files = write_training_pairs(harvest, folder)
         names = {split: file.name for split, file in files.items()}
         write_text(record, json.dumps({"harvest": revision, "files": names}))
         return files
 
-    def _surrogate_recipe(self, files: dict[str, Path]) -> Recipe:
-        name = f"{self.recipe.name} surrogate"
-        return surrogate_recipe(
-            self.recipe.surrogate, name=name, files=files, backbone=self._backbone
-        )
-
-    def _includes(self, stage: Stage) -> bool:
-        return self._last_stage >= STAGES.index(stage)
-
-    def _check_surrogate(self) -> None:
-        if self.recipe.harvest.pairs < _MIN_SURROGATE_PAIRS:
-            raise InputError(
-                f"'harvest.pairs' must be at least {_MIN_SURROGATE_PAIRS} to train a surrogate, "
-                f"because one pair in a hundred is a dev pair; got {self.recipe.harvest.pairs}. "
-                "--until harvest stops before the surrogate."
-            )
-        if self.recipe.surrogate.backbone is not None:
-            resolve_backbone(self.recipe.surrogate.backbone)
-        self._surrogate_recipe(dict.fromkeys(SPLITS, self.folder))
-
     def _check_unchanged(self) -> None:
         """Refuse a recipe that differs from the one that made the folder."""
-        stored = load_contexts_recipe(self.folder / RECIPE)
+        stored, harvest = load_contexts_recipe(self.folder / RECIPE), self.folder / HARVEST
         changed = [
             section
             for section, file in _USED_BY.items()
             if getattr(stored, section) != getattr(self.recipe, section)
             and (self.folder / file).exists()
         ]
-        if self._includes("harvest"):
-            if (self.folder / HARVEST / HARVEST_MANIFEST).exists():
-                harvest = Harvest.open(self.folder / HARVEST)
-                sections = harvest.changes(self.recipe.harvest, self.recipe.scored_by)
-                changed += [section for section in sections if section not in changed]
+        if "harvest" in self._stages:
+            if (harvest / HARVEST_MANIFEST).exists():
+                changed += Harvest.open(harvest).changes(self.recipe.harvest, self.recipe.scored_by)
             is_trained = (self.folder / SURROGATE / "recipe.yaml").exists()
             if is_trained and stored.surrogate != self.recipe.surrogate:
                 changed.append("surrogate")
         if changed:
             raise InputError(
-                f"{self.folder} holds a run of another recipe: {', '.join(map(repr, changed))} "
-                "changed. Give another folder, or that recipe."
+                f"{self.folder} holds a run of another recipe: "
+                f"{', '.join(map(repr, dict.fromkeys(changed)))} changed. Give another folder, or "
+                "that recipe."
             )

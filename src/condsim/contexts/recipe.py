@@ -1,11 +1,10 @@
 """Recipe of a run from raw text to a surrogate: all settings, in one YAML file; needs no torch.
 
-``docs/contexts-recipe.md`` has a table of each section. Comments here say what is not in a key's name.
+``docs/contexts-recipe.md`` has a table of each section; comments here say what it does not.
 """
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -26,7 +25,6 @@ COHERENCE = "coherence"
 GENERATORS = "generators"
 HARVEST = "harvest"
 SURROGATE = "surrogate"
-SCORED = "scored"
 
 # Files of a trained model; the report is written last.
 MODEL = "model.safetensors"
@@ -35,62 +33,41 @@ REPORT = "report.json"
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>", "<sep>")
 """Special tokens of a learned vocabulary, which come first in it."""
 
-MIN_VOCABULARY_SIZE = len(SPECIAL_TOKENS) + 256
-"""Entries of the smallest vocabulary: the special tokens and one for each byte."""
-
 SPEED_KEYS = ("batch_size", "memory_gb")
 """Keys of the section ``scoring`` that decide memory and speed, not the scores."""
 
-_UNITS_PER_HEAD = 64
+# The special tokens and one entry for each byte.
+_MIN_VOCABULARY_SIZE = len(SPECIAL_TOKENS) + 256
 _SCORED_BY = ("vocabulary", "index", "coherence", "generators", "selection", "scoring")
 
+AtLeast0 = Annotated[int, Field(ge=0)]
 AtLeast1 = Annotated[int, Field(ge=1)]
 AtLeast2 = Annotated[int, Field(ge=2)]
-Seed = Annotated[int, Field(ge=0)]
+Above0 = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 ShareBelow1 = Annotated[float, Field(ge=0, lt=1)]
-Precision = Literal["auto", "float32", "bfloat16"]
 
 
 class CorpusSettings(Settings):
     """Rules by which input files become sentences, documents and chunks."""
 
     what = "corpus"
-    language: str = "en"
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")] = "en"
     chunk_sentences: AtLeast1 = 10
-    # Words of a sentence, as white space separates them.
     min_words: AtLeast1 = 3
     max_words: AtLeast1 = 60
-    # Documents are taken in an order shuffled by `seed` until they have this many words, as read;
-    # None takes all. A smaller corpus contains some of the documents of a larger one.
     max_words_total: AtLeast1 | None = None
-    seed: Seed = 0
-    # A document of a text file: `blank-line` separates documents by blank lines, or by title lines
-    # `= Title =` in a file that has any.
+    seed: AtLeast0 = 0
     documents: Literal["blank-line", "file"] = "blank-line"
     text_field: str = "text"
     caption_field: str = "caption"
-
-    @model_validator(mode="after")
-    def _check_language_and_words(self) -> CorpusSettings:
-        if not re.fullmatch(r"[a-z]{2,3}", self.language):
-            raise InputError(
-                "The 'language' of a corpus must be a code of two or three letters, such as 'en'; "
-                f"got {self.language!r}."
-            )
-        if self.min_words > self.max_words:
-            raise InputError(
-                f"'min_words' must be no more than 'max_words'; got {self.min_words} and "
-                f"{self.max_words}."
-            )
-        return self
 
 
 class VocabularySettings(Settings):
     """The tokenizer of the corpus."""
 
     what = "vocabulary"
-    size: Annotated[int, Field(ge=MIN_VOCABULARY_SIZE, le=1_000_000)] = 8_000
+    size: Annotated[int, Field(ge=_MIN_VOCABULARY_SIZE, le=1_000_000)] = 8_000
     lowercase: bool = True
 
 
@@ -101,10 +78,28 @@ class IndexSettings(Settings):
     min_df: AtLeast1 = 2
 
 
+class TrainingSettings(Settings):
+    """Settings that the coherence model and the generators share."""
+
+    left: AtLeast0 = 2
+    right: AtLeast0 = 2
+    max_tokens: AtLeast2 = 64
+    dropout: ShareBelow1 = 0.1
+    epochs: AtLeast1 = 3
+    max_steps: AtLeast1 | None = None
+    warmup: ShareBelow1 = 0.05
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    evaluations: AtLeast1 = 6
+    patience: AtLeast1 = 3
+    held_out: Share = 0.05
+    seed: AtLeast0 = 0
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+
+
 Head = Literal["linear", "mlp"]
 
 
-class CoherenceSettings(Settings):
+class CoherenceSettings(TrainingSettings):
     """The coherence model and its training.
 
     The head ``linear`` is Eq. 1 as printed, a sum in which the sentence and the context never meet:
@@ -113,29 +108,17 @@ class CoherenceSettings(Settings):
 
     what = "coherence"
     head: Head = "mlp"
-    left: Annotated[int, Field(ge=0)] = 2
-    right: Annotated[int, Field(ge=0)] = 2
     embedding: AtLeast1 = 300
     hidden: AtLeast1 = 300
     head_size: AtLeast1 = 300
-    dropout: ShareBelow1 = 0.2
     max_tokens: AtLeast1 = 64
-    # Consecutive sentences that are trained on, and replaced, together.
+    dropout: ShareBelow1 = 0.2
     run_sentences: AtLeast2 = 128
     batch_sentences: AtLeast2 = 512
     epochs: AtLeast1 = 4
-    max_steps: AtLeast1 | None = None
-    # Peak of the learning rate; `warmup` is the share of the steps over which it rises.
-    learning_rate: Annotated[float, Field(gt=0)] = 2e-3
-    warmup: ShareBelow1 = 0.05
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    learning_rate: Above0 = 2e-3
     evaluations: AtLeast1 = 8
-    patience: AtLeast1 = 3
-    # Share of documents that are not trained on.
-    held_out: Share = 0.05
     held_out_sentences: AtLeast1 = 20_000
-    seed: Seed = 0
-    precision: Precision = "auto"
 
     @model_validator(mode="after")
     def _check_context(self) -> CoherenceSettings:
@@ -179,7 +162,7 @@ _TRANSLATION_LEARNING_RATE = 0.05
 warnings.filterwarnings("ignore", 'Field name "copy" in "GeneratorSettings"', UserWarning)
 
 
-class GeneratorSettings(Settings):
+class GeneratorSettings(TrainingSettings):
     """The generators and their training.
 
     `condsim.contexts.generator` explains ``encoder`` and ``copy``. The kinds ``counts`` and
@@ -198,21 +181,9 @@ class GeneratorSettings(Settings):
     copy: bool = True  # type: ignore[assignment]
     left: AtLeast1 = 2
     right: AtLeast1 = 2
-    max_tokens: AtLeast2 = 64
-    dropout: ShareBelow1 = 0.1
     batch_tokens: AtLeast1 = 8_192
-    epochs: AtLeast1 = 3
-    max_steps: AtLeast1 | None = None
-    # Peak of the learning rate; None for one that suits the size.
-    learning_rate: Annotated[float, Field(gt=0)] | None = None
-    warmup: ShareBelow1 = 0.05
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
-    evaluations: AtLeast1 = 6
-    patience: AtLeast1 = 3
-    held_out: Share = 0.05
+    learning_rate: Above0 | None = None
     held_out_examples: AtLeast1 = 1_000
-    seed: Seed = 0
-    precision: Precision = "auto"
 
     @property
     def peak(self) -> float:
@@ -247,20 +218,14 @@ class Selection(Settings):
     """Rules by which the context set of a sentence is made."""
 
     what = "selection"
-    # `two-step`: retrieval, coherence, Eq. 3, one context from each chunk; `random`: any contexts
-    # of the corpus; `no-diversity`: two-step without the rules that keep contexts apart (§5.4).
     strategy: Literal["two-step", "random", "no-diversity"] = "two-step"
     size: AtLeast1 = 500
-    # Chunks to retrieve for a sentence; 20,000 in the paper. In a small corpus only the first share
-    # more than a common word with it; there a few times `size` does better.
     chunks: AtLeast1 = 20_000
-    # Contexts that pass from the ranking by coherence to that by Eq. 3, as a multiple of `size`,
-    # spread evenly over the chunks because one of a chunk is chosen; 1 leaves the choice to
-    # coherence. The paper does not say.
+    # A multiple of `size`, spread evenly over the chunks because one of a chunk is chosen; 1 leaves
+    # the choice to coherence.
     candidates: Annotated[float, Field(ge=1)] = 4.0
-    # Jaccard similarity from which two left neighbours are too similar.
     likeness: Annotated[float, Field(gt=0, le=1)] = 0.5
-    seed: Seed = 0
+    seed: AtLeast0 = 0
 
 
 TERMS = ("coherence", "centre", "left", "right")
@@ -290,12 +255,12 @@ class Weights(Settings):
     @property
     def values(self) -> list[float]:
         """The weights in the order of `TERMS`."""
-        return [getattr(self, name) for name in TERMS]
+        return list(dict(self).values())
 
     @property
     def used(self) -> tuple[str, ...]:
         """The terms whose weight is not 0; the others are not computed."""
-        return tuple(name for name in TERMS if getattr(self, name) > 0)
+        return tuple(name for name, weight in self if weight > 0)
 
 
 Center = Literal["none", "context", "pmi"]
@@ -317,9 +282,7 @@ class ScoringSettings(Settings):
     center: Center = "pmi"
     references: AtLeast1 = 8
     weights: Weights = Weights()
-    # Pairs scored together; no score depends on it.
     batch_size: AtLeast1 = 64
-    # Gigabytes of encoder states that are cached; no score depends on it.
     memory_gb: Annotated[float, Field(ge=0)] = 2.0
 
 
@@ -330,40 +293,33 @@ class PairMix(Settings):
     """Shares of the three kinds of pairs, which add up to 1."""
 
     what = "mix"
-    # The partner is one of the ten sentences of the best chunks that are most similar to the first
-    # by TF-IDF, with a word in common. A document of one sentence, which is in no chunk that is
-    # found, takes one of the ten other such documents most similar to it.
     tfidf: float = 0.4
-    # The partner is at most ten sentences away in the same document (a hundred in dev and test,
-    # where a partner of the same split is rare).
     document: float = 0.3
     random: float = 0.3
 
     @model_validator(mode="after")
     def _check_sum(self) -> PairMix:
-        shares = self.values
-        if min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
+        if min(self.values) < 0 or abs(sum(self.values) - 1) > 1e-6:
             raise InputError(
                 "The shares of pairs (tfidf, document, random) must be at least 0 and add up to "
-                f"1; got {', '.join(f'{share:g}' for share in shares)}."
+                f"1; got {', '.join(f'{share:g}' for share in self.values)}."
             )
         return self
 
     @property
     def values(self) -> list[float]:
         """The shares in the order of `PAIR_KINDS`."""
-        return [getattr(self, kind) for kind in PAIR_KINDS]
+        return list(dict(self).values())
 
 
 class HarvestSettings(Settings):
     """Number and mix of the pairs that are scored."""
 
     what = "harvest"
-    # Pairs to draw; one that is drawn twice in a shard is written once.
     pairs: AtLeast1 = 100_000
     shard_pairs: AtLeast1 = 1_000
     mix: PairMix = PairMix()
-    seed: Seed = 0
+    seed: AtLeast0 = 0
 
     @property
     def shards(self) -> int:
@@ -380,22 +336,12 @@ class SurrogateSettings(Settings):
 
     what = "surrogate"
     encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"
-    # Hub name or folder to start from; None makes a small Transformer from scratch with the
-    # tokenizer of the corpus.
     backbone: str | None = None
     width: AtLeast1 = 256
     layers: AtLeast1 = 4
-    # Initial token embeddings when from scratch; with `corpus`, tokens that occur near the same
-    # tokens have similar vectors.
     embeddings: Literal["corpus", "random"] = "corpus"
     # Keys of the training recipe to set (`condsim.training.recipe.Recipe`), such as `epochs`.
     train: dict[str, Any] = Field(default_factory=dict)
-
-    @property
-    def heads(self) -> int:
-        """Attention heads when from scratch: of 64 units, or of more where the width needs it."""
-        highest = max(1, self.width // _UNITS_PER_HEAD)
-        return next(heads for heads in range(highest, 0, -1) if self.width % heads == 0)
 
 
 class ContextsRecipe(Settings):
@@ -403,7 +349,7 @@ class ContextsRecipe(Settings):
 
     what = "contexts recipe"
     name: str
-    inputs: list[str]
+    inputs: Annotated[list[str], Field(min_length=1)]
     corpus: CorpusSettings = CorpusSettings()
     vocabulary: VocabularySettings = VocabularySettings()
     index: IndexSettings = IndexSettings()
@@ -416,14 +362,10 @@ class ContextsRecipe(Settings):
 
     @model_validator(mode="after")
     def _check_sections(self) -> ContextsRecipe:
-        if not self.inputs:
-            raise InputError("A recipe of contexts needs 'inputs': at least one file of text.")
-        if self.generators.kind == "counts" and self.generators.backbone is not None:
-            raise InputError(
-                "Generators of the kind 'counts' are not trained and take no 'backbone'; got "
-                f"{self.generators.backbone!r}."
-            )
-        if self.generators.kind == "translation" and self.generators.backbone is None:
+        kind, backbone = self.generators.kind, self.generators.backbone
+        if kind == "counts" and backbone is not None:
+            raise InputError("Generators of the kind 'counts' take no 'backbone'.")
+        if kind == "translation" and backbone is None:
             raise InputError(
                 "Generators of the kind 'translation' need a 'backbone', an encoder such as "
                 "sentence-transformers/all-MiniLM-L6-v2."

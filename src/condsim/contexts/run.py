@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condsim import __version__
-from condsim.cache import ScoreCache, digest
+from condsim.cache import digest
 from condsim.console import Progress, silent
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.equations import ContextTerms
 from condsim.contexts.harvest import HARVEST_FORMAT
 from condsim.contexts.index import TfidfIndex
-from condsim.contexts.origin import OriginScorer
+from condsim.contexts.origin import OriginScorer, ScoreCache
 from condsim.contexts.pairs import open_single_index
 from condsim.contexts.recipe import (
     COHERENCE,
@@ -26,10 +26,7 @@ from condsim.contexts.recipe import (
     MODEL,
     RECIPE,
     REPORT,
-    SCORED,
-    CoherenceSettings,
     ContextsRecipe,
-    GeneratorSettings,
     load_contexts_recipe,
 )
 from condsim.errors import InputError, ModelError
@@ -42,11 +39,8 @@ if TYPE_CHECKING:
 class ContextsRun:
     """Corpus, index and origin model of a run.
 
-    The input files are no longer needed, so the folder may be moved or shared by machines.
-
-    Attributes:
-        folder: Folder of the run.
-        recipe: Its recipe; it may differ from the one in the folder in scoring and selection.
+    The input files are no longer needed, so the folder may be moved or shared by machines. The
+    recipe may differ from the one in the folder in scoring and selection.
     """
 
     def __init__(
@@ -73,27 +67,21 @@ class ContextsRun:
 
     @cached_property
     def scorer(self) -> OriginScorer:
-        """The origin model (§3.3).
-
-        Raises:
-            ModelError: If the training of a model it needs is not finished.
-        """
+        """The origin model (§3.3); ModelError if a model it needs is not finished."""
         from condsim.contexts.coherence import CoherenceScorer
         from condsim.contexts.generator_scorer import GeneratorScorer
 
         scoring = self.recipe.scoring
         coherence = generators = None
         if self.recipe.uses_coherence:
-            self._check_finished(COHERENCE)
             coherence = CoherenceScorer.open(
-                self.folder / COHERENCE,
+                self._finished(COHERENCE),
                 self.corpus,
                 progress=partial(self._progress, "sentence vectors"),
             )
         if self.recipe.uses_generators:
-            self._check_finished(GENERATORS)
             generators = GeneratorScorer.open(
-                self.folder / GENERATORS,
+                self._finished(GENERATORS),
                 self.corpus,
                 kind=self.recipe.generators.kind,
                 tasks=scoring.weights.used,
@@ -107,36 +95,23 @@ class ContextsRun:
             selection=self.recipe.selection,
             name=f"{self.recipe.name} origin",
             revision=self._revision,
-            cache=ScoreCache(self.folder / SCORED, self._revision),
+            cache=ScoreCache(self.folder / "scored" / f"{self._revision}.txt"),
         )
 
     def fit_weights(self, *, sentences: int = 640) -> FittedWeights:
-        """Fit λ of Eq. 3 to held-out text, without labels, and without a change to the run.
-
-        Args:
-            sentences: Number of sentences of the documents that no model was trained on, half to
-                fit to and half to measure on.
-
-        Raises:
-            InputError: If there are fewer than 64 such sentences with a sentence on both sides, or
-                no term tells contexts apart.
-        """
+        """Fit λ of Eq. 3 to sentences of documents that no model was trained on, without labels."""
         from condsim.contexts.weights import fit_weights
 
-        models: list[CoherenceSettings | GeneratorSettings] = []
-        if self.recipe.uses_coherence:
-            models.append(self.recipe.coherence)
-        if self.recipe.uses_generators:
-            models.append(self.recipe.generators)
-        held_out = np.all(
-            [
-                self.corpus.held_out_documents(share=model.held_out, seed=model.seed)
-                for model in models
-            ],
-            axis=0,
-        )
-        rows = np.flatnonzero(np.repeat(held_out, np.diff(self.corpus.document_starts)))
-        return fit_weights(self.scorer, self.corpus, rows, sentences=sentences)
+        recipe, corpus = self.recipe, self.corpus
+        held_out = np.ones(len(corpus.document_starts) - 1, np.bool_)
+        for settings, is_used in (
+            (recipe.coherence, recipe.uses_coherence),
+            (recipe.generators, recipe.uses_generators),
+        ):
+            if is_used:
+                held_out &= corpus.held_out_documents(share=settings.held_out, seed=settings.seed)
+        rows = np.flatnonzero(np.repeat(held_out, np.diff(corpus.document_starts)))
+        return fit_weights(self.scorer, corpus, rows, sentences=sentences)
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
@@ -156,20 +131,17 @@ class ContextsRun:
         build = {"condsim": __version__, "format": HARVEST_FORMAT}
         return digest({**self.identity, **build, "bfloat16": uses_bfloat16("auto")})[:12]
 
-    def _check_finished(self, stage: str) -> None:
+    def _finished(self, stage: str) -> Path:
         if not (self.folder / stage / REPORT).is_file():
             raise ModelError(
                 f"The run in {self.folder} is unfinished: stage '{stage}' is not done. "
                 "Run 'condsim contexts run' with the same recipe and folder to continue."
             )
+        return self.folder / stage
 
 
 def open_pipeline(folder: Path, *, progress: Progress = silent) -> ContextsRun:
-    """Open the run in a folder.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Open the run in a folder; InputError if there is none."""
     if not (folder / RECIPE).is_file():
         raise InputError(
             f"{folder} is not a run of contexts: there is no {RECIPE}. Give the folder that "

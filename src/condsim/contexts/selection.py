@@ -27,13 +27,10 @@ _OWN_CHUNKS = 100
 
 @dataclass(frozen=True, eq=False)
 class ContextSet:
-    """The contexts of one sentence, best first.
+    """The contexts of one sentence, best first, ``(k,)``, and its terms in them.
 
-    Attributes:
-        centres: The contexts, ``(k,)``.
-        terms: Terms of the sentence in them, each ``(k,)``.
-        own: Rows of the sentence itself in the corpus, ``(j,)``.
-        random: True if no chunk shares a word with the sentence, so that they are random.
+    ``own`` are the rows of the sentence itself in the corpus, ``(j,)``; the contexts are ``random``
+    if no chunk shares a word with it.
     """
 
     centres: IntArray
@@ -54,25 +51,24 @@ class ContextSelector:
 
     def select(self, sentences: Sequence[str]) -> list[ContextSet]:
         """Choose the contexts of each sentence."""
-        is_random = self.selection.strategy == "random"
-        if is_random:
+        if self.selection.strategy == "random":
             # The sentence's own rows are not looked for: few contexts would be near them.
             own_rows = [np.zeros(0, np.int64)] * len(sentences)
             pools = list(map(self._random, sentences, own_rows))
-            has_none = [False] * len(sentences)
+            is_random = [True] * len(sentences)
         else:
             pools, own_rows = self._retrieved(sentences)
-            has_none = [not len(pool) for pool in pools]
+            is_random = [not len(pool) for pool in pools]
             pools = self._most_coherent(sentences, pools)
-            for number in np.flatnonzero(has_none).tolist():
+            for number in np.flatnonzero(is_random).tolist():
                 pools[number] = self._random(sentences[number], own_rows[number])
         scores = self.scorer.terms(sentences, pools, self.weights.used)
         sets = []
-        for pool, terms, own, random in zip(pools, scores, own_rows, has_none, strict=True):
-            if not is_random and not random:
-                order = self._best(pool, terms)
-                pool, terms = pool[order], {name: values[order] for name, values in terms.items()}
-            sets.append(ContextSet(pool, terms, own, random))
+        for pool, terms, own, random in zip(pools, scores, own_rows, is_random, strict=True):
+            order = np.arange(len(pool)) if random else self._best(pool, terms)
+            chosen = {name: values[order] for name, values in terms.items()}
+            is_lost = random and self.selection.strategy != "random"
+            sets.append(ContextSet(pool[order], chosen, own, is_lost))
         return sets
 
     def _retrieved(self, sentences: Sequence[str]) -> tuple[list[IntArray], list[IntArray]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
@@ -23,13 +23,10 @@ SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".tsv", ".tsv.gz", ".parqu
 
 _TITLE = re.compile(r"= [^=].* =")
 _HEADING = re.compile(r"(==+|= =).*=")
-_BYTES_PER_REPORT = 1 << 20
-_TEXT_BYTES_PER_PARQUET_BYTE = 3
-_SENTENCES_PER_LOOKUP = 1 << 15
-
 _NO_LETTER = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufffd\ud800-\udfff]")
+_SENTENCES_PER_LOOKUP = 1 << 15
 
 
 @dataclass
@@ -45,17 +42,14 @@ class CorpusCounts:
     # Documents that were not taken because of `max_words_total`.
     documents_left: int = 0
     dropped: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(
-            ("too_short", "too_long", "near_duplicate", "not_text"), 0
-        )
+        default_factory=lambda: {"too_short": 0, "too_long": 0, "near_duplicate": 0, "not_text": 0}
     )
 
     @property
     def dropped_summary(self) -> str:
         """The number of dropped sentences by reason, as text."""
-        return ", ".join(
-            f"{number:,} {reason.replace('_', ' ')}" for reason, number in self.dropped.items()
-        )
+        counts = (f"{number:,} {reason}" for reason, number in self.dropped.items())
+        return ", ".join(counts).replace("_", " ")
 
     def summary(self) -> str:
         """Describe the corpus in one line."""
@@ -85,8 +79,6 @@ class CorpusSentence(NamedTuple):
 
 def find_inputs(inputs: Sequence[Path]) -> list[Path]:
     """List the input files: a folder stands for the files in it, by name."""
-    if not inputs:
-        raise InputError("A corpus needs at least one input file; got none.")
     suffixes = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
     files: list[Path] = []
     for path in inputs:
@@ -105,32 +97,6 @@ def find_inputs(inputs: Sequence[Path]) -> list[Path]:
         if times > 1:
             raise InputError(f"{file} is given twice.")
     return files
-
-
-def unpacked_bytes(file: Path) -> int:
-    """Estimate the size of the text in a file without reading it."""
-    size = file.stat().st_size
-    if file.suffix.lower() == ".parquet":
-        return _TEXT_BYTES_PER_PARQUET_BYTE * size
-    if file.suffix.lower() != ".gz" or size < 8:
-        return size
-    with file.open("rb") as stream:
-        stream.seek(-4, 2)
-        return max(size, int.from_bytes(stream.read(4), "little"))
-
-
-def count_bytes(
-    paragraphs: Iterator[Paragraph], progress: Callable[[int, int], None], total: int
-) -> Iterator[Paragraph]:
-    """Pass paragraphs on and report their bytes."""
-    done = reported = 0
-    for paragraph in paragraphs:
-        done += len(paragraph.text.encode()) + 1
-        if done - reported >= _BYTES_PER_REPORT:
-            reported = done
-            progress(min(done, total), total)
-        yield paragraph
-    progress(total, total)
 
 
 def read_paragraphs(files: Sequence[Path], settings: CorpusSettings) -> Iterator[Paragraph]:
@@ -153,23 +119,18 @@ def _suffix(path: Path) -> str:
 
 def _text_paragraphs(path: Path, settings: CorpusSettings) -> Iterator[tuple[int, str]]:
     """Read the paragraphs of a text file, each with the number of its document in the file."""
+    is_one_document = settings.documents == "file"
     number, inside, has_titles = -1, False, False
-    if settings.documents == "file":
-        # No line ends the document.
-        number, inside, has_titles = 0, True, True
     for line in text_lines(path):
         text = line.strip()
         if not text:
             inside = inside and has_titles
-        elif text[0] == "=" and _TITLE.fullmatch(text):
-            if settings.documents == "blank-line":
-                # A document begins with its first paragraph, so a title alone is not a document.
-                has_titles, inside = True, False
-        elif text[0] == "=" and _HEADING.fullmatch(text):
-            continue
-        else:
+        elif _TITLE.fullmatch(text):
+            # A document begins with its first paragraph, so a title alone is not a document.
+            has_titles, inside = True, False
+        elif not _HEADING.fullmatch(text):
             number, inside = number + (not inside), True
-            yield number, text
+            yield 0 if is_one_document else number, text
 
 
 def _row_paragraphs(path: Path, settings: CorpusSettings) -> Iterator[tuple[int, str]]:
@@ -180,10 +141,12 @@ def _row_paragraphs(path: Path, settings: CorpusSettings) -> Iterator[tuple[int,
         text = row.cells[column]
         if not isinstance(text, str):
             raise InputError(f"{row.place(column)}: must be a text, got {short_repr(text)}.")
-        lines = [text] if captions else [line.strip() for line in text.split("\n")]
-        paragraphs = [line for line in lines if captions or (line and not _is_heading(line))]
-        for paragraph in paragraphs or [""]:
-            yield row.number - 1, paragraph
+        lines = [text]
+        if not captions:
+            stripped = map(str.strip, text.split("\n"))
+            lines = [line for line in stripped if line and not _is_heading(line)]
+        for line in lines or [""]:
+            yield row.number - 1, line
 
 
 def _is_heading(line: str) -> bool:
@@ -196,9 +159,9 @@ def near_duplicate_key(sentence: str) -> bytes:
     return blake2b(letters.encode(), digest_size=8).digest() if letters else b""
 
 
-def split_sentences(
+def distinct_sentences(
     paragraphs: Iterable[Paragraph], settings: CorpusSettings, counts: CorpusCounts
-) -> Iterator[list[CorpusSentence]]:
+) -> Iterator[CorpusSentence]:
     """Split paragraphs; drop and count what is not a sentence, and near-duplicates."""
     # Sorted keys take 80 MB for ten million sentences; a set would take some 800 MB.
     seen = np.zeros(0, np.uint64)
@@ -207,10 +170,11 @@ def split_sentences(
         keys = np.frombuffer(b"".join(sentence.key for sentence in block), np.uint64)
         distinct, first = np.unique(keys, return_index=True)
         position = np.searchsorted(seen, distinct)
-        new = np.searchsorted(seen, distinct, side="right") == position
-        seen = np.insert(seen, position[new], distinct[new])
-        counts.dropped["near_duplicate"] += int(len(block) - new.sum())
-        yield [block[row] for row in np.sort(first[new])]
+        is_new = np.searchsorted(seen, distinct, side="right") == position
+        seen = np.insert(seen, position[is_new], distinct[is_new])
+        counts.dropped["near_duplicate"] += int(len(block) - is_new.sum())
+        for row in np.sort(first[is_new]):
+            yield block[row]
 
 
 def _valid_sentences(
@@ -224,20 +188,13 @@ def _valid_sentences(
             if not words:
                 continue
             text = " ".join(words)
-            reason, key = _judge(text, len(words), settings)
-            if reason:
-                counts.dropped[reason] += 1
+            if _CONTROL.search(text):
+                counts.dropped["not_text"] += 1
+            elif len(words) < settings.min_words:
+                counts.dropped["too_short"] += 1
+            elif len(words) > settings.max_words:
+                counts.dropped["too_long"] += 1
+            elif not (key := near_duplicate_key(text)):
+                counts.dropped["not_text"] += 1
             else:
                 yield CorpusSentence(document, text, len(words), key)
-
-
-def _judge(text: str, words: int, settings: CorpusSettings) -> tuple[str, bytes]:
-    """Give the reason to drop a sentence, empty for none, and its key."""
-    if _CONTROL.search(text):
-        return "not_text", b""
-    if words < settings.min_words:
-        return "too_short", b""
-    if words > settings.max_words:
-        return "too_long", b""
-    key = near_duplicate_key(text)
-    return ("", key) if key else ("not_text", b"")

@@ -18,8 +18,8 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from condsim.config import validated
 from condsim.contexts.harvest import Harvest
 from condsim.contexts.pairs import SPLITS
-from condsim.contexts.recipe import SurrogateSettings
-from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
+from condsim.contexts.recipe import ContextsRecipe, SurrogateSettings
+from condsim.contexts.vocabulary import CorpusTokens
 from condsim.errors import InputError
 from condsim.io import replacing
 from condsim.model.backbone import without_progress_bars
@@ -43,7 +43,7 @@ _TOKEN_LENGTH = 5.0
 _MIN_PAIRS = {"train": 1, "dev": 3, "test": 1}
 # Quantiles of the harvested scores that become 0 and 1.
 _TAIL_QUANTILES = (0.01, 0.99)
-_RESERVED_KEYS = ("name", "train", "dev", "encoder", "backbone")
+_UNITS_PER_HEAD = 64
 _PAIR_SCHEMA = pa.schema(
     {"sentence1": pa.string(), "sentence2": pa.string(), "score": pa.float32()}
 )
@@ -57,8 +57,6 @@ def write_training_pairs(harvest: Harvest, folder: Path) -> dict[str, Path]:
     drawn for several shards is written once.
     """
     scores = [table["score"].to_numpy() for table in harvest.tables("train")]
-    if not scores:
-        raise _too_few_pairs(harvest, "train", 0)
     low, high = np.quantile(np.concatenate(scores), _TAIL_QUANTILES).tolist()
     if high <= low:
         raise InputError(f"All scores of the harvest in {harvest.folder} are {low:g}.")
@@ -68,22 +66,20 @@ def write_training_pairs(harvest: Harvest, folder: Path) -> dict[str, Path]:
         tables = harvest.tables(split)
         if split != "train":
             tables = _distinct_pairs(tables)
-        pairs = _write_stretched(tables, file, low=low, high=high)
+        pairs = 0
+        with replacing(file) as partial, pq.ParquetWriter(partial, _PAIR_SCHEMA) as writer:
+            for table in tables:
+                stretched = np.clip((table["score"].to_numpy() - low) / (high - low), 0, 1)
+                values = [table["sentence1"], table["sentence2"], stretched.astype(np.float32)]
+                writer.write_table(pa.table(values, schema=_PAIR_SCHEMA))
+                pairs += len(table)
         if pairs < _MIN_PAIRS[split]:
-            raise _too_few_pairs(harvest, split, pairs)
+            raise InputError(
+                f"The harvest in {harvest.folder} has {pairs} different {split} pairs, too few to "
+                "train a surrogate. Harvest more pairs (one in a hundred is a dev pair, and one a "
+                "test pair), or take a larger corpus."
+            )
     return files
-
-
-def _write_stretched(tables: Iterable[pa.Table], file: Path, *, low: float, high: float) -> int:
-    """Write pairs with stretched scores, a shard at a time; returns their number."""
-    pairs = 0
-    with replacing(file) as partial, pq.ParquetWriter(partial, _PAIR_SCHEMA) as writer:
-        for table in tables:
-            stretched = np.clip((table["score"].to_numpy() - low) / (high - low), 0, 1)
-            values = [table["sentence1"], table["sentence2"], stretched.astype(np.float32)]
-            writer.write_table(pa.table(values, schema=_PAIR_SCHEMA))
-            pairs += len(table)
-    return pairs
 
 
 def _distinct_pairs(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -99,56 +95,40 @@ def _distinct_pairs(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield table.take(new)
 
 
-def _too_few_pairs(harvest: Harvest, split: str, pairs: int) -> InputError:
-    return InputError(
-        f"The harvest in {harvest.folder} has {pairs} different {split} pairs, too few to train a "
-        "surrogate. Harvest more pairs (one in a hundred is a dev pair, and one a test pair), or "
-        "take a larger corpus."
-    )
-
-
-def surrogate_recipe(
-    settings: SurrogateSettings, *, name: str, files: dict[str, Path], backbone: Path
-) -> Recipe:
+def surrogate_recipe(recipe: ContextsRecipe, *, files: dict[str, Path], backbone: Path) -> Recipe:
     """Make the training recipe of a surrogate from the files of `write_training_pairs`.
 
     Mean pooling, L2 between cosine and score, Adam with the paper's learning rate of 1e-4 (§4.1),
-    unless ``settings.train`` says otherwise. ``backbone`` is the one from scratch, which is used if
-    ``settings.backbone`` is None.
+    unless ``surrogate.train`` says otherwise. ``backbone`` is the one from scratch, which is used
+    if the recipe has none.
     """
-    for key in _RESERVED_KEYS:
-        if key in settings.train:
-            raise InputError(
-                f"'surrogate.train' must not have the key '{key}': the run decides it, or a key of "
-                "'surrogate' itself."
-            )
-    values = {
-        "name": name,
+    settings = recipe.surrogate
+    decided = {
+        "name": f"{recipe.name} surrogate",
         "train": str(files["train"]),
         "dev": str(files["dev"]),
         "encoder": settings.encoder,
         "backbone": str(backbone) if settings.backbone is None else settings.backbone,
-        "pooling": "mean",
-        "objective": {"mse": 1.0},
-        "learning_rate": 1e-4,
-        "epochs": 1,
-        **settings.train,
     }
-    recipe = validated(Recipe, values, what="surrogate recipe", source="'surrogate.train'")
-    if recipe.pair_terms:
+    if reserved := sorted(settings.train.keys() & decided.keys()):
         raise InputError(
-            f"The objective {recipe.pair_terms[0]!r} of 'surrogate.train' compares two conditions "
-            "of a pair, and harvested pairs have none. Use 'mse' or 'correlation'."
+            f"'surrogate.train' must not have the key '{reserved[0]}': the run decides it, or a "
+            "key of 'surrogate' itself."
         )
-    return recipe
+    defaults = {"pooling": "mean", "objective": {"mse": 1.0}, "learning_rate": 1e-4, "epochs": 1}
+    values = {**decided, **defaults, **settings.train}
+    training = validated(Recipe, values, what="surrogate recipe", source="'surrogate.train'")
+    if training.pair_terms:
+        raise InputError(
+            f"The objective {training.pair_terms[0]!r} of 'surrogate.train' compares two "
+            "conditions of a pair, and harvested pairs have none. Use 'mse' or 'correlation'."
+        )
+    return training
 
 
 @without_progress_bars()
 def new_backbone(
-    vocabulary: Vocabulary,
-    tokens: Callable[[], CorpusTokens],
-    folder: Path,
-    settings: SurrogateSettings,
+    vocabulary: Path, tokens: Callable[[], CorpusTokens], folder: Path, settings: SurrogateSettings
 ) -> Path:
     """Make a small BERT with the tokenizer of the corpus, or return an existing one.
 
@@ -156,14 +136,15 @@ def new_backbone(
     """
     if folder.is_dir():
         return folder
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(
-        vocabulary.folder, model_max_length=MAX_TOKENS
-    )
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(vocabulary, model_max_length=MAX_TOKENS)
+    # Attention heads of 64 units, or of more where the width needs it.
+    most = max(1, settings.width // _UNITS_PER_HEAD)
+    heads = next(heads for heads in range(most, 0, -1) if settings.width % heads == 0)
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=settings.width,
         num_hidden_layers=settings.layers,
-        num_attention_heads=settings.heads,
+        num_attention_heads=heads,
         intermediate_size=4 * settings.width,
         max_position_embeddings=MAX_TOKENS,
         pad_token_id=tokenizer.pad_token_id,
@@ -190,11 +171,9 @@ def new_backbone(
 def token_vectors(tokens: CorpusTokens, *, entries: int, size: int) -> FloatArray:
     """Compute a vector for each entry of a vocabulary, from the tokens that occur near it.
 
-    Of a large corpus about a million sentences are read, spread over it.
-
-    Returns:
-        The vectors, ``(entries, size)``, of mean length 1 among those that are not 0; tokens
-        without information have 0, as do columns beyond the rank of the counts.
+    Of a large corpus about a million sentences are read, spread over it. The vectors,
+    ``(entries, size)``, have mean length 1; tokens without information have 0, as do columns beyond
+    the rank of the counts.
     """
     information = _positive_information(_near_counts(tokens, entries))
     rank = min(size, entries)

@@ -20,7 +20,7 @@ from safetensors.torch import load_model, save_file, save_model
 from torch import Tensor, nn
 
 from condsim.config import Settings, validated, validated_json
-from condsim.contexts.recipe import MODEL, REPORT, VOCABULARY, CoherenceSettings, GeneratorSettings
+from condsim.contexts.recipe import MODEL, REPORT, VOCABULARY, TrainingSettings
 from condsim.contexts.vocabulary import Vocabulary
 from condsim.errors import InputError, ModelError
 from condsim.io import check_folder, replacing, write_text
@@ -42,6 +42,10 @@ StepProgress = Callable[[int, int], None]
 SettingsType = TypeVar("SettingsType", bound=Settings)
 
 
+def no_progress(step: int, steps: int) -> None:
+    """Report nothing."""
+
+
 def best_device() -> torch.device:
     """Return the accelerator if there is one, else the processor."""
     return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
@@ -57,12 +61,8 @@ def restore_weights(model: nn.Module, path: Path) -> None:
     """Read the weights of a model."""
     try:
         load_model(model, path)
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, RuntimeError) as error:
         raise ModelError(f"Cannot read the weights {path}: {error}. Train it again.") from error
-    except RuntimeError as error:
-        raise ModelError(
-            f"{path} does not fit the model its settings describe: {error}. Train it again."
-        ) from error
 
 
 def prepare_folder(
@@ -101,30 +101,19 @@ def open_finished(
     record = _read_settings(folder)
     if record.pop("kind", None) != kind or not (folder / REPORT).is_file():
         raise ModelError(f"{folder} contains no finished {kind} model. Train it first.")
-    trained_on, revision = record.pop("corpus"), record.pop("vocabulary")
-    if trained_on != corpus:
+    if record.pop("corpus") != corpus:
         raise InputError(
-            f"The {kind} model in {folder} was trained on corpus {trained_on}; got corpus "
-            f"{corpus}. Give that corpus, or train the model on this one."
+            f"The {kind} model in {folder} was trained on another corpus. Train it on this one."
         )
+    del record["vocabulary"]
     vocabulary = Vocabulary.open(folder / VOCABULARY)
-    # None was recorded for that of a backbone.
-    if revision not in ("", vocabulary.revision):
-        raise ModelError(
-            f"The tokenizer in {folder / VOCABULARY} is not the one the {kind} model was trained "
-            "with. Train the model again."
-        )
     return validated(settings, record, what=settings.what, source=str(folder)), vocabulary
 
 
 def read_report(kind: type[SettingsType], folder: Path) -> SettingsType:
     """Read the report of a finished training."""
     path = folder / REPORT
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"Cannot read the report in {folder}: {error}.") from error
-    return validated_json(kind, content, what="report", source=str(path))
+    return validated_json(kind, path.read_bytes(), what="report", source=str(path))
 
 
 def _read_settings(folder: Path) -> dict[str, Any]:
@@ -138,8 +127,8 @@ def _read_settings(folder: Path) -> dict[str, Any]:
 class TrainingWork(Protocol):
     """The batches to train on, their loss and the held-out part."""
 
+    # Of the batches so far.
     tokens_seen: int
-    """Tokens of the batches so far."""
 
     def batches(self, epoch: int) -> list[IntArray]:
         """List the batches of an epoch, numbers of examples; equal at each call."""
@@ -154,54 +143,41 @@ class TrainingWork(Protocol):
 class TrainingSummary(Settings, allow_inf_nan=True):
     """Steps, time and evaluations of a training."""
 
-    steps: int
+    steps: int = 0
     # Of all processes that trained the model.
-    seconds: float
+    seconds: float = 0.0
     # Of the last process, evaluations included.
-    tokens_per_second: float
+    tokens_per_second: float = 0.0
     # Step and quality of each evaluation.
-    evaluations: tuple[tuple[int, float], ...]
+    evaluations: tuple[tuple[int, float], ...] = ()
 
 
-def train_model(
-    model: nn.Module,
-    work: TrainingWork,
-    folder: Path,
-    settings: CoherenceSettings | GeneratorSettings,
-    *,
-    learning_rate: float,
-    progress: StepProgress | None = None,
-) -> TrainingSummary:
-    """Train a model, or continue a killed training; it ends with the best evaluated weights."""
-    with torch.random.fork_rng():
-        return _Training(model, work, folder, settings, learning_rate).run(progress)
+class Training:
+    """A training of a model that ends with the best evaluated weights.
 
-
-class _Training:
-    """A training; its state is the content of a checkpoint."""
+    Its state is the content of a checkpoint, with which a killed training is continued.
+    """
 
     def __init__(
         self,
         model: nn.Module,
         work: TrainingWork,
         folder: Path,
-        settings: CoherenceSettings | GeneratorSettings,
+        settings: TrainingSettings,
         learning_rate: float,
     ) -> None:
         self.model, self.work, self.folder = model, work, folder
         self.settings, self.learning_rate = settings, learning_rate
         self.device = next(model.parameters()).device
-        self.autocast = uses_bfloat16(settings.precision)
+        autocast = uses_bfloat16(settings.precision)
+        self.autocast = torch.autocast(self.device.type, torch.bfloat16, enabled=autocast)
         matrices = [parameter for parameter in model.parameters() if parameter.ndim > 1]
         vectors = [parameter for parameter in model.parameters() if parameter.ndim <= 1]
-        self.optimizer = torch.optim.AdamW(
-            [
-                {"params": matrices, "weight_decay": settings.weight_decay},
-                {"params": vectors, "weight_decay": 0.0},
-            ],
-            lr=learning_rate,
-            fused=True,
-        )
+        groups = [
+            {"params": matrices, "weight_decay": settings.weight_decay},
+            {"params": vectors, "weight_decay": 0.0},
+        ]
+        self.optimizer = torch.optim.AdamW(groups, lr=learning_rate, fused=True)
         sizes = [len(work.batches(epoch)) for epoch in range(settings.epochs)]
         # First step of each epoch.
         self.starts = np.cumsum([0, *sizes])
@@ -213,16 +189,19 @@ class _Training:
         self.epoch = -1
         self.batches: list[IntArray] = []
 
-    def run(self, progress: StepProgress | None) -> TrainingSummary:
+    def run(self, progress: StepProgress) -> TrainingSummary:
         """Take the remaining steps."""
+        with torch.random.fork_rng():
+            return self._run(progress)
+
+    def _run(self, progress: StepProgress) -> TrainingSummary:
         self._resume()
         started = saved = time.monotonic()
         before = self.seconds
         interval = _SECONDS_PER_CHECKPOINT
         while self.step < self.steps and not self._patience_is_over():
             self._take_step()
-            if progress is not None:
-                progress(self.step, self.steps)
+            progress(self.step, self.steps)
             evaluated = self.step % self.steps_per_evaluation == 0 or self.step == self.steps
             if evaluated:
                 self._evaluate()
@@ -252,7 +231,7 @@ class _Training:
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate * self._warmup_factor()
         self.model.train()
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast):
+        with self.autocast:
             loss = self.work.loss(batch, np.random.default_rng(key))
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -280,10 +259,7 @@ class _Training:
 
     def _evaluate(self) -> None:
         self.model.eval()
-        with (
-            torch.inference_mode(),
-            torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast),
-        ):
+        with torch.inference_mode(), self.autocast:
             value = self.work.evaluate()
         if all(value > earlier for _, earlier in self.evaluations):
             save_weights(self.model, self.folder / _BEST)
@@ -294,7 +270,7 @@ class _Training:
         for name, parameter in self.model.named_parameters():
             tensors[f"model.{name}"] = parameter.detach()
             for key, value in self.optimizer.state.get(parameter, {}).items():
-                tensors[f"optimizer.{key}.{name}"] = value
+                tensors[f"{key}.{name}"] = value
         record = {"step": self.step, "seconds": self.seconds, "evaluations": self.evaluations}
         with replacing(self.folder / _CHECKPOINT) as partial:
             save_file(tensors, partial, metadata={"state": json.dumps(record)})
@@ -303,18 +279,14 @@ class _Training:
         path = self.folder / _CHECKPOINT
         if not path.is_file():
             return
+        parameters = dict(self.model.named_parameters())
         with safe_open(path, framework="pt", device=str(self.device)) as file, torch.no_grad():
-            names = set(file.keys())
-            for name, parameter in self.model.named_parameters():
-                parameter.copy_(file.get_tensor(f"model.{name}"))
-                state = {
-                    key: file.get_tensor(f"optimizer.{key}.{name}")
-                    for key in ("step", "exp_avg", "exp_avg_sq")
-                    if f"optimizer.{key}.{name}" in names
-                }
-                # A parameter that no loss reached has no state.
-                if state:
-                    self.optimizer.state[parameter] = state
+            for key in file.keys():
+                kind, _, name = key.partition(".")
+                if kind == "model":
+                    parameters[name].copy_(file.get_tensor(key))
+                else:
+                    self.optimizer.state[parameters[name]][kind] = file.get_tensor(key)
             record = json.loads(file.metadata()["state"])
         self.step, self.seconds = int(record["step"]), float(record["seconds"])
         self.evaluations = [(int(step), float(value)) for step, value in record["evaluations"]]

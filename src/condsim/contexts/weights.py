@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
@@ -21,7 +20,7 @@ from condsim.contexts.origin import OriginScorer
 from condsim.contexts.recipe import Weights
 from condsim.contexts.selection import are_far
 from condsim.errors import InputError
-from condsim.types import IntArray
+from condsim.types import Float64Array, IntArray
 
 GROUP_SIZE = 16
 """Sentences whose contexts are told apart."""
@@ -32,14 +31,10 @@ _MIN_GROUPS = 4
 
 @dataclass(frozen=True)
 class FittedWeights:
-    """λ of Eq. 3, and the share of sentences whose own context they find.
+    """λ of Eq. 3, of sum 1, and the share of sentences whose own context they find.
 
-    Attributes:
-        weights: λ, of sum 1; 0 for terms that the scorer leaves out.
-        accuracy: Share of the sentences whose own context has the highest score of its group.
-        equal: The same with all weights the same.
-        alone: The same of each term by itself.
-        sentences: Number of sentences measured on; as many others were fitted to.
+    ``equal`` and ``alone`` are the shares with equal weights and by each term by itself;
+    ``sentences`` were measured on, and as many others fitted to.
     """
 
     weights: Weights
@@ -105,7 +100,7 @@ def fit_weights(
     )
 
 
-def _group_terms(scorer: OriginScorer, corpus: Corpus, groups: IntArray) -> NDArray[np.float64]:
+def _group_terms(scorer: OriginScorer, corpus: Corpus, groups: IntArray) -> Float64Array:
     """Compute terms of each sentence in the contexts of its group, its own first: (n, 16, terms).
 
     NaN for a context near another sentence of the group.
@@ -121,13 +116,13 @@ def _group_terms(scorer: OriginScorer, corpus: Corpus, groups: IntArray) -> NDAr
     return terms.astype(np.float64)
 
 
-def _most_likely_weights(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+def _most_likely_weights(terms: Float64Array) -> Float64Array:
     """Find λ of the highest likelihood, each at least 0, ``(terms,)``."""
     present = ~np.isnan(terms[..., 0])
     # Differences to the own context, which is 0.
     differences = np.where(present[..., None], terms - terms[:, :1], 0.0)
 
-    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def loss(weights: Float64Array) -> tuple[float, Float64Array]:
         logits = np.where(present, differences @ weights, -np.inf)
         total = logsumexp(logits, axis=1)
         chances = np.exp(logits - total[:, None])
@@ -136,11 +131,11 @@ def _most_likely_weights(terms: NDArray[np.float64]) -> NDArray[np.float64]:
 
     start = np.zeros(terms.shape[-1])
     result = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(start))
-    weights: NDArray[np.float64] = result.x
+    weights: Float64Array = result.x
     return weights
 
 
-def _accuracy(terms: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+def _accuracy(terms: Float64Array, weights: Float64Array) -> float:
     """Measure how often the first context has the highest score; k ties count 1/k."""
     scores = np.nan_to_num(terms @ weights, nan=-np.inf)
     best = scores == scores.max(axis=1, keepdims=True)

@@ -32,14 +32,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class CstsRow(NamedTuple):
-    """One row of a C-STS file.
-
-    Attributes:
-        sentence1: The first sentence, not empty.
-        sentence2: The second sentence, not empty.
-        condition: The condition, not empty.
-        label: Similarity from 1 to 5, or None where the row is unlabelled or invalid.
-    """
+    """One row of a C-STS file; the label is None where the row is unlabelled or invalid."""
 
     sentence1: str
     sentence2: str
@@ -60,12 +53,9 @@ def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
     """
     optional = ("label",) if labels else ()
     for row in iter_rows(path, columns=_TEXT_COLUMNS, optional=optional):
-        yield CstsRow(
-            row.text("sentence1"),
-            row.text("sentence2"),
-            row.text("condition"),
-            _csts_label(row) if labels else None,
-        )
+        sentence1, sentence2, condition = map(row.text, _TEXT_COLUMNS)
+        label = _csts_label(row) if labels else None
+        yield CstsRow(sentence1, sentence2, condition, label)
 
 
 def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool = False) -> Task:
@@ -93,13 +83,9 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
         for sentence1, sentence2, condition, label in iter_csts(path)
     )
     task = make_task(path, rows, label_range=LABEL_RANGE, name=name)
-    labelled = int(task.valid.sum())
+    labelled, rest = int(task.valid.sum()), int((~task.valid).sum())
     _LOGGER.info(
-        "%s: %d rows, %d labelled, %d unlabelled or invalid",
-        task.name,
-        len(task),
-        labelled,
-        len(task) - labelled,
+        "%s: %d rows, %d labelled, %d unlabelled or invalid", task.name, len(task), labelled, rest
     )
     if path.name.startswith("csts_"):
         compare_split(path, rows=len(task), published=CSTS_COUNTS)

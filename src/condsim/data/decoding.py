@@ -20,9 +20,9 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 _HEAD_LINES = 64
 _HEAD_BYTES = 64 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
+_EXCEL_MAGIC = b"PK\x03\x04"
 # Letters with accents and typographic quotes; in cp1252 these bytes are not text.
 _UTF_8_LETTER = re.compile(rb"\xc3[\x80-\xbf]|\xe2\x80[\x80-\xbf]")
-_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -36,7 +36,7 @@ def open_bytes(path: Path) -> BinaryIO:
 
 
 def file_lines(path: Path) -> Generator[str, None, None]:
-    """Open a file in UTF-8 or UTF-16 and decode it line by line."""
+    """Decode a file in UTF-8 or UTF-16 line by line."""
     with open_bytes(path) as stream:
         yield from PeekedStream(path, stream).lines()
 
@@ -51,18 +51,21 @@ class PeekedStream:
     """
 
     def __init__(self, path: Path, stream: BinaryIO, file_format: FileFormat = DETECTED) -> None:
-        """Read the first lines of a stream."""
         self.path = path
         self.file_format = file_format
         self.head: list[bytes] = []
         self._stream = stream
         size = 0
         while len(self.head) < _HEAD_LINES and size < _HEAD_BYTES:
-            line = _next_line(path, stream, len(self.head))
-            if not line:
+            if not (line := self._next_line(len(self.head))):
                 break
             self.head.append(line)
             size += len(line)
+
+    @property
+    def is_excel(self) -> bool:
+        """True for an Excel workbook, which is a zip file."""
+        return bool(self.head) and self.head[0].startswith(_EXCEL_MAGIC)
 
     def encoding(self, *, legacy: bool) -> str | None:
         """Return the encoding that the first lines tell; None if they are ASCII.
@@ -72,33 +75,112 @@ class PeekedStream:
         """
         if self.file_format.encoding is not None:
             return self.file_format.encoding
-        if self.head and self.head[0].startswith(_UTF_16_MARKS):
+        if self.head and self.head[0].startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
         for line in self.head:
             if not line.isascii():
                 return _line_encoding(line) if legacy else "utf-8"
         return None
 
-    def head_text(self, *, legacy: bool) -> str:
+    def head_text(self) -> str:
         """Decode the first lines, with a mark in place of what is not valid."""
-        data = b"".join(self.head)
-        encoding = self.encoding(legacy=legacy) or "utf-8"
-        return data.decode(encoding, errors="replace").removeprefix("\ufeff")
+        encoding = self.encoding(legacy=True) or "utf-8"
+        return b"".join(self.head).decode(encoding, errors="replace").removeprefix("\ufeff")
 
     def lines(self, *, legacy: bool = False) -> Iterator[str]:
         """Decode the lines, line ends included, without a byte-order mark; see `encoding`."""
         encoding = self.encoding(legacy=legacy)
         if encoding is not None and encoding.startswith("utf-16"):
-            return _utf_16_lines(self.path, self._raw_lines(), encoding)
-        legacy = legacy and self.file_format.encoding is None
-        return _decoded_lines(self.path, self._raw_lines(), encoding, legacy=legacy)
+            return self._utf_16_lines(encoding)
+        return self._decoded_lines(encoding, legacy and self.file_format.encoding is None)
+
+    def _decoded_lines(self, encoding: str | None, legacy: bool) -> Iterator[str]:
+        offset = 0
+        for number, raw in enumerate(self._raw_lines(), start=1):
+            if number == 1 and raw.startswith(_GZIP_MAGIC):
+                raise InputError(f"{self.path}: is packed by gzip; its name must end in .gz.")
+            if encoding is None and not raw.isascii():
+                encoding = _line_encoding(raw) if legacy else "utf-8"
+                if encoding == "cp1252":
+                    form = f"read with text in cp1252, since line {number} is not UTF-8"
+                    log_form(self.path, form)
+            if legacy and encoding == "cp1252" and _UTF_8_LETTER.search(raw):
+                where = location(self.path, line=number)
+                raise InputError(
+                    f"{where}: is UTF-8, and lines before it are cp1252. Write the file in one "
+                    "encoding."
+                )
+            try:
+                text = raw.decode(encoding or "utf-8")
+            except UnicodeDecodeError as error:
+                name = "UTF-8" if encoding in (None, "utf-8") else encoding
+                where = location(self.path, line=number)
+                raise InputError(
+                    f"{where}, byte {offset + error.start} of the file: not valid {name} "
+                    f"(0x{raw[error.start]:02x}, {error.reason}). Convert the file, for example "
+                    "with 'iconv -f cp1252 -t utf-8'."
+                ) from None
+            if "\0" in text:
+                where = location(self.path, line=number)
+                raise InputError(
+                    f"{where}, byte {offset + raw.index(0)} of the file: NUL byte. The file must "
+                    "be text in UTF-8, not binary or UTF-16 without its mark."
+                )
+            offset += len(raw)
+            yield text.removeprefix("\ufeff") if number == 1 else text
+
+    def _utf_16_lines(self, encoding: str) -> Iterator[str]:
+        """Decode UTF-16, whose line ends are not where the byte of a line feed is."""
+        decoder = codecs.getincrementaldecoder(encoding)()
+        number = 1
+        # The parts of a line: a character may contain the byte of a line feed.
+        parts: list[str] = []
+        size = 0
+        for raw in chain(self._raw_lines(), [b""]):
+            try:
+                text = decoder.decode(raw, final=not raw)
+            except UnicodeDecodeError as error:
+                where = location(self.path, line=number)
+                raise InputError(f"{where}: not valid UTF-16 ({error.reason}).") from None
+            if "\0" in text:
+                where = location(self.path, line=number)
+                raise InputError(f"{where}: NUL character; the file must be text.")
+            *ends, rest = text.split("\n")
+            for end in ends:
+                line = "".join([*parts, end, "\n"])
+                yield line.removeprefix("\ufeff") if number == 1 else line
+                number += 1
+                parts, size = [], 0
+            parts.append(rest)
+            size += 2 * len(rest)
+            if size > MAX_LINE_BYTES:
+                raise self._long_line(number)
+        if text := "".join(parts):
+            yield text
 
     def _raw_lines(self) -> Iterator[bytes]:
         yield from self.head
         number = len(self.head)
-        while raw := _next_line(self.path, self._stream, number):
+        while raw := self._next_line(number):
             number += 1
             yield raw
+
+    def _next_line(self, number: int) -> bytes:
+        """Read the line after ``number`` lines; empty at the end of the file."""
+        try:
+            raw = self._stream.readline(MAX_LINE_BYTES + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            where = f"{self.path}, after line {number}"
+            raise InputError(f"{where}: cannot be read ({error}).") from error
+        if len(raw) > MAX_LINE_BYTES:
+            raise self._long_line(number + 1)
+        return raw
+
+    def _long_line(self, number: int) -> InputError:
+        return InputError(
+            f"{location(self.path, line=number)}: is longer than {MAX_LINE_BYTES >> 20} MiB; lines "
+            "must end with LF or CRLF."
+        )
 
 
 def _line_encoding(raw: bytes) -> str:
@@ -113,88 +195,3 @@ def _line_encoding(raw: bytes) -> str:
             continue
         return encoding
     return "utf-8"
-
-
-def _decoded_lines(
-    path: Path, raw_lines: Iterator[bytes], encoding: str | None, *, legacy: bool
-) -> Iterator[str]:
-    offset = 0
-    for number, raw in enumerate(raw_lines, start=1):
-        if number == 1 and raw.startswith(_GZIP_MAGIC):
-            raise InputError(f"{path}: is packed by gzip; its name must end in .gz.")
-        if encoding is None and not raw.isascii():
-            encoding = _line_encoding(raw) if legacy else "utf-8"
-            if encoding == "cp1252":
-                log_form(path, f"read with text in cp1252, since line {number} is not UTF-8")
-        if legacy and encoding == "cp1252" and _UTF_8_LETTER.search(raw):
-            raise InputError(
-                f"{location(path, line=number)}: is UTF-8, and lines before it are cp1252. Write "
-                "the file in one encoding."
-            )
-        try:
-            text = raw.decode(encoding or "utf-8")
-        except UnicodeDecodeError as error:
-            name = "UTF-8" if encoding in (None, "utf-8") else encoding
-            raise InputError(
-                f"{location(path, line=number)}, byte {offset + error.start} of the file: not "
-                f"valid {name} (0x{raw[error.start]:02x}, {error.reason}). Convert the file, for "
-                "example with 'iconv -f cp1252 -t utf-8'."
-            ) from None
-        if "\0" in text:
-            raise InputError(
-                f"{location(path, line=number)}, byte {offset + raw.index(0)} of the file: NUL "
-                "byte. The file must be text in UTF-8, not binary or UTF-16 without its mark."
-            )
-        offset += len(raw)
-        yield text.removeprefix("\ufeff") if number == 1 else text
-
-
-def _utf_16_lines(path: Path, raw_lines: Iterator[bytes], encoding: str) -> Iterator[str]:
-    """Decode UTF-16, whose line ends are not where the byte of a line feed is."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    number = 1
-    parts: list[str] = []
-    size = 0
-    for raw in chain(raw_lines, [b""]):
-        try:
-            text = decoder.decode(raw, final=not raw)
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"{location(path, line=number)}: not valid UTF-16 ({error.reason})."
-            ) from None
-        if "\0" in text:
-            raise InputError(f"{location(path, line=number)}: NUL character; must be text.")
-        *ends, rest = text.split("\n")
-        for end in ends:
-            line = "".join([*parts, end, "\n"])
-            yield line.removeprefix("\ufeff") if number == 1 else line
-            number += 1
-            parts, size = [], 0
-        parts.append(rest)
-        size += 2 * len(rest)
-        if size > MAX_LINE_BYTES:
-            raise _long_line(path, number)
-    if text := "".join(parts):
-        yield text
-
-
-def _next_line(path: Path, stream: BinaryIO, number: int) -> bytes:
-    """Read the line after ``number`` lines; empty at the end of the file."""
-    try:
-        raw = stream.readline(MAX_LINE_BYTES + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path}, after line {number}: not a complete gzip file ({error})."
-        ) from None
-    except OSError as error:
-        raise InputError(f"{path}, after line {number}: cannot be read ({error}).") from error
-    if len(raw) > MAX_LINE_BYTES:
-        raise _long_line(path, number + 1)
-    return raw
-
-
-def _long_line(path: Path, number: int) -> InputError:
-    return InputError(
-        f"{location(path, line=number)}: is longer than {MAX_LINE_BYTES >> 20} MiB; lines "
-        "must end with LF or CRLF."
-    )

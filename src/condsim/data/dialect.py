@@ -7,6 +7,7 @@ import csv
 import io
 import logging
 import re
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -22,35 +23,21 @@ _SEPARATOR_LINE = re.compile(r'"?sep=([^\s"\w]|\t)"?[\r\n]*', re.IGNORECASE)
 
 
 class Dialect(NamedTuple):
-    """Form of a text table.
-
-    Attributes:
-        separator: Character between two cells.
-        quote: Character around a cell that contains the separator; None if quotes are text.
-    """
+    """Separator of cells, and the quote around a cell that contains it; None if quotes are text."""
 
     separator: str
     quote: str | None
 
 
 class FileFormat(NamedTuple):
-    """Format of a text table as the user states it; None is detected.
-
-    Attributes:
-        separator: Character between two cells.
-        encoding: Name of a character set, such as ``latin-1``.
-    """
+    """Separator and encoding of a text table as the user states them; None is detected."""
 
     separator: str | None = None
     encoding: str | None = None
 
     @classmethod
     def checked(cls, separator: str | None, encoding: str | None) -> FileFormat:
-        """Check the options of a command; ``tab`` is a separator, too.
-
-        Raises:
-            InputError: If a value is not possible.
-        """
+        """Check the options of a command; ``tab`` is a separator, too."""
         separator = "\t" if separator in ("tab", "\\t") else separator
         # The name in Python for UTF-8 with a byte-order mark, which is dropped anyway.
         encoding = "utf-8" if encoding == "utf-8-sig" else encoding
@@ -60,17 +47,14 @@ class FileFormat(NamedTuple):
             raise InputError(f"--separator: must be one character or 'tab', got {separator!r}.")
         if encoding is None:
             return cls(separator)
-        try:
+        with suppress(LookupError, ValueError):
             name = codecs.lookup(encoding).name
-            is_possible = name.startswith("utf-16") or "\n".encode(name) == b"\n"
-        except (LookupError, ValueError):
-            is_possible = False
-        if not is_possible:
-            raise InputError(
-                f"--encoding: must be a character set such as utf-8, utf-16 or cp1252, got "
-                f"{encoding!r}."
-            )
-        return cls(separator, name)
+            if name.startswith("utf-16") or "\n".encode(name) == b"\n":
+                return cls(separator, name)
+        raise InputError(
+            "--encoding: must be a character set such as utf-8, utf-16 or cp1252, got "
+            f"{encoding!r}."
+        )
 
 
 DETECTED = FileFormat()
@@ -103,29 +87,23 @@ def detect_dialect(head: str, default: Dialect, *, separator: str | None = None)
         return _with_quote(head, default if is_default else Dialect(separator, '"'))
     best = _with_quote(head, default)
     best_fit = _fit(head, best)
-    if best_fit.share == 1:
+    if best_fit[0] == 1:
         return best
     for candidate in _SEPARATOR_NAMES:
         dialect = _with_quote(head, Dialect(candidate, default.quote or '"'))
         fit = _fit(head, dialect)
-        if fit.share > 0.5 and fit > best_fit:
+        if fit[0] > 0.5 and fit > best_fit:
             best, best_fit = dialect, fit
     return best
 
 
-class _Fit(NamedTuple):
-    """Share of the records with as many fields as the header, and their number of fields."""
-
-    share: float
-    fields: int
-
-
-def _fit(head: str, dialect: Dialect) -> _Fit:
+def _fit(head: str, dialect: Dialect) -> tuple[float, int]:
+    """Return the share of records with as many fields as the header, and their number."""
     counts = [len(fields) for fields in _head_records(head, dialect)]
     # A header of one field says nothing of the separator.
     if not counts or counts[0] < 2:
-        return _Fit(0, 0)
-    return _Fit(counts.count(counts[0]) / len(counts), counts[0])
+        return 0, 0
+    return counts.count(counts[0]) / len(counts), counts[0]
 
 
 def _with_quote(head: str, dialect: Dialect) -> Dialect:
@@ -138,7 +116,7 @@ def _with_quote(head: str, dialect: Dialect) -> Dialect:
     if dialect.quote is None:
         # Cells with a tab or a line end in quotes make the numbers of fields unequal.
         quoted = dialect._replace(quote='"')
-        if _fit(head, quoted).share == 1 > _fit(head, unquoted).share > 0:
+        if _fit(head, quoted)[0] == 1 > _fit(head, unquoted)[0] > 0:
             return quoted
     return dialect
 
@@ -150,16 +128,14 @@ def _is_quoted(name: str, quote: str) -> bool:
 def _head_records(head: str, dialect: Dialect) -> list[list[str]]:
     """Split the first records, up to a fault, without blank lines."""
     lines = io.StringIO(head, newline="\n")
-    records: list[list[str]] = []
     if dialect.quote is None:
         texts = (line.rstrip("\r\n") for line in lines)
         return list(islice((text.split(dialect.separator) for text in texts if text), _RECORDS))
     reader = csv.reader(lines, delimiter=dialect.separator, quotechar=dialect.quote, strict=True)
-    try:
+    records: list[list[str]] = []
+    # Reading the rows reports a fault.
+    with suppress(csv.Error):
         records.extend(islice(filter(None, reader), _RECORDS))
-    except csv.Error:
-        # Reading the rows reports the fault.
-        pass
     return records
 
 
@@ -169,9 +145,9 @@ def describe_dialect(dialect: Dialect, default: Dialect) -> list[str]:
     if dialect.separator != default.separator:
         name = _SEPARATOR_NAMES.get(dialect.separator, repr(dialect.separator))
         parts.append(f"{name} between cells")
-    if dialect.quote != default.quote and dialect.quote is not None:
-        is_expected = dialect.quote == '"' and dialect.separator != "\t"
-        parts += [] if is_expected else [f"quotes {dialect.quote} around cells"]
+    is_expected = dialect.quote == '"' and dialect.separator != "\t"
+    if dialect.quote not in (default.quote, None) and not is_expected:
+        parts.append(f"quotes {dialect.quote} around cells")
     return parts
 
 

@@ -6,6 +6,8 @@ Every command reads and writes rows in the same way::
         for batch in read_batches(path, columns=("sentence1", "sentence2", "condition")):
             batch["score"] = scorer.score(batch.texts("sentence1"), ...)
             writer.write(batch)
+
+`BlankRows.texts` gives the texts of the rows that have any, and counts the others.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -27,22 +29,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 
 import numpy as np
 
-from condsim.data.decoding import PeekedStream, file_lines
+from condsim.data.decoding import PeekedStream, file_lines, open_bytes
 from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.formats import (
     EXCEL_SUFFIX,
     JSON_SUFFIXES,
     STANDARD_INPUT,
     ColumnSelection,
+    arrow_records,
     arrow_rows,
-    file_columns,
-    file_rows,
-    parquet_rows,
     parquet_tables,
+    stream_columns,
+    stream_rows,
     stream_suffix,
-    text_columns,
-    text_rows,
-    with_records,
 )
 from condsim.data.row import Record, Row, unique_names
 from condsim.errors import InputError, require
@@ -51,6 +50,8 @@ from condsim.io import replacing
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from condsim.types import BoolArray, IntArray
 
 Item = TypeVar("Item")
 
@@ -61,8 +62,10 @@ ROWS_PER_BATCH = 4096
 _BREAK = re.compile("\r\n|[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 _TABLE_SUFFIXES = (".csv", ".tsv")
 _TEXT_SUFFIXES = (*_TABLE_SUFFIXES, *JSON_SUFFIXES)
-_READ_SUFFIXES = (*_TEXT_SUFFIXES, EXCEL_SUFFIX)
-_STANDARD_INPUT_HINT = "Only 'condsim score --file -' reads standard input."
+_READ_SUFFIXES = (*_TEXT_SUFFIXES, EXCEL_SUFFIX, ".parquet")
+_STANDARD_INPUT_HINT = "A command reads standard input where the file is -."
+_MAX_LISTED_ROWS = 3
+_PARQUET_ROWS = 1024
 
 
 class Batch:
@@ -134,9 +137,10 @@ class Batch:
     @cached_property
     def _full_rows(self) -> Sequence[Row]:
         """The rows with their records."""
-        if self._table is None:
+        if self._table is None or not self.rows:
             return self.rows
-        return list(with_records(self.rows, self._table))
+        records = arrow_records(self.rows[0].path, self._table)
+        return [row._replace(record=record) for row, record in zip(self.rows, records, strict=True)]
 
 
 def _plain_values(values: Sequence[object] | NDArray[Any]) -> Sequence[object]:
@@ -150,6 +154,61 @@ def _plain_values(values: Sequence[object] | NDArray[Any]) -> Sequence[object]:
 
 def _arrow() -> ModuleType:
     return require("pyarrow", extra="parquet")
+
+
+class BlankRows:
+    """Rows that lack a text; they are skipped and counted, or rejected if ``strict``."""
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+        self.count = 0
+        self._first: list[int] = []
+
+    def texts(
+        self, batch: Batch, columns: Sequence[str], *, condition: str | None = None
+    ) -> tuple[IntArray, list[list[str]]]:
+        """Read columns of texts from the rows that have a text in each.
+
+        Args:
+            condition: The one of the columns with conditions, which need more than punctuation.
+
+        Returns:
+            The indices of these rows in the batch, ``(m,)``, and the m texts of each column.
+        """
+        rows: list[int] = []
+        texts: list[list[str]] = [[] for _ in columns]
+        for index, row in enumerate(batch.rows):
+            cells = [row.cells[name] for name in columns]
+            if not self.strict and self._skips(row, cells):
+                continue
+            rows.append(index)
+            for name, column in zip(columns, texts, strict=True):
+                column.append(row.text(name, is_condition=name == condition))
+        return np.array(rows, np.int64), texts
+
+    def present(self, batch: Batch, columns: Sequence[str]) -> BoolArray:
+        """Mark the rows of a batch that have a text in each column, ``(n,)``."""
+        if self.strict:
+            return np.ones(len(batch), np.bool_)
+        skipped = [self._skips(row, [row.cells[name] for name in columns]) for row in batch.rows]
+        return ~np.array(skipped, np.bool_)
+
+    def note(self, consequence: str) -> str:
+        """Return a line on the skipped rows; empty if there are none."""
+        if not self.count:
+            return ""
+        numbers = ", ".join(map(str, self._first))
+        more = ", ..." if self.count > len(self._first) else ""
+        rows = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
+        return f"{rows} no text and thus {consequence} (row {numbers}{more}); --strict stops there."
+
+    def _skips(self, row: Row, cells: Sequence[object]) -> bool:
+        if None not in cells and "" not in cells:
+            return False
+        self.count += 1
+        if len(self._first) < _MAX_LISTED_ROWS:
+            self._first.append(row.number)
+        return True
 
 
 # Reading
@@ -172,22 +231,18 @@ def read_batches(
         optional: Columns that are read if present, and are None otherwise.
         size: Maximum number of rows of a batch.
         file_format: What is known of a text table, instead of what its first lines tell.
-
-    Raises:
-        InputError: See `iter_rows`.
-        MissingExtraError: See `iter_rows`.
     """
     selection = ColumnSelection(tuple(columns), tuple(optional), whole_record=True)
     if isinstance(source, Path | str):
         path, suffix = _checked_path(source)
         if suffix == ".parquet":
             return never_empty(path, _parquet_batches(path, selection, size))
-        rows = file_rows(path, suffix, selection, file_format)
+        rows = _file_rows(path, suffix, selection, file_format)
     else:
         if not isinstance(source, PeekedStream):
             source = PeekedStream(STANDARD_INPUT, source, file_format)
         path, suffix = source.path, stream_suffix(source)
-        rows = text_rows(source, suffix, selection)
+        rows = stream_rows(source, suffix, selection)
     rows = never_empty(path, rows)
     return _row_batches(rows, size, ragged=suffix in JSON_SUFFIXES)
 
@@ -200,8 +255,8 @@ def _row_batches(rows: Iterator[Row], size: int, *, ragged: bool) -> Iterator[Ba
 def _parquet_batches(path: Path, selection: ColumnSelection, size: int) -> Iterator[Batch]:
     # The records stay in the Arrow table, which keeps their types.
     cells_only = selection._replace(whole_record=False)
-    for first_number, table in parquet_tables(path, selection, size):
-        yield Batch(list(arrow_rows(path, first_number, table, cells_only)), table=table)
+    for number, table in parquet_tables(path, selection, size):
+        yield Batch(list(arrow_rows(path, number, table, cells_only)), table=table)
 
 
 def iter_rows(
@@ -211,6 +266,7 @@ def iter_rows(
     optional: Sequence[str] = (),
     whole_record: bool = False,
     txt_as_tsv: bool = False,
+    file_format: FileFormat = DETECTED,
 ) -> Iterator[Row]:
     """Stream the rows of a data file in bounded memory.
 
@@ -218,10 +274,12 @@ def iter_rows(
         path: A ``.csv``, ``.tsv``, ``.jsonl`` or ``.ndjson`` file, perhaps gzipped; or a
             ``.parquet`` or ``.xlsx`` file. The separator, the quote and the encoding of a table
             are detected from its first lines, and logged if they are not those of its suffix.
-        columns: Columns that the file must have.
+        columns: Columns that the file must have; of JSON lines, one of the first rows. A row of
+            JSON lines that lacks a column has None there.
         optional: Columns that are read if present, and are None otherwise.
         whole_record: Whether to keep all columns of the file, as `Row.record`.
         txt_as_tsv: Whether to read ``.txt`` as ``.tsv``.
+        file_format: As for `read_batches`.
 
     Raises:
         InputError: If the file cannot be read, has no rows, lacks a column or breaks a rule of its
@@ -230,9 +288,18 @@ def iter_rows(
     """
     path, suffix = _checked_path(path, txt_as_tsv=txt_as_tsv)
     selection = ColumnSelection(tuple(columns), tuple(optional), whole_record)
+    return never_empty(path, _file_rows(path, suffix, selection, file_format))
+
+
+def _file_rows(
+    path: Path, suffix: str, selection: ColumnSelection, file_format: FileFormat
+) -> Iterator[Row]:
     if suffix == ".parquet":
-        return never_empty(path, parquet_rows(path, selection))
-    return never_empty(path, file_rows(path, suffix, selection))
+        for number, table in parquet_tables(path, selection, _PARQUET_ROWS):
+            yield from arrow_rows(path, number, table, selection)
+        return
+    with open_bytes(path) as source:
+        yield from stream_rows(PeekedStream(path, source, file_format), suffix, selection)
 
 
 def never_empty(path: Path, items: Iterator[Item]) -> Iterator[Item]:
@@ -255,23 +322,23 @@ def column_names(
         file_format: As for `read_batches`.
 
     Returns:
-        The names in the order of the file (of JSON lines: of its first row), without the spaces
+        The names in the order of the file (of JSON lines: of its first rows), without the spaces
         around them. Empty if the file has no columns or cannot be read: reading its rows gives
         the error.
     """
     try:
         if isinstance(source, PeekedStream):
-            return text_columns(source, stream_suffix(source))
+            return stream_columns(source, stream_suffix(source))
+        path, suffix = _checked_path(source, txt_as_tsv=True)
         # A pipe can be read only once.
-        if not source.is_file():
+        if not path.is_file():
             return ()
-        suffix = suffix_of(source)
         if suffix == ".parquet":
-            schema = require("pyarrow.parquet", extra="parquet").read_schema(source)
+            schema = require("pyarrow.parquet", extra="parquet").read_schema(path)
             return tuple(map(str.strip, schema.names))
-        suffix = ".tsv" if suffix == ".txt" else suffix
-        return file_columns(source, suffix, file_format) if suffix in _READ_SUFFIXES else ()
-    except (InputError, OSError, ValueError, RecursionError):
+        with open_bytes(path) as stream:
+            return stream_columns(PeekedStream(path, stream, file_format), suffix)
+    except (InputError, OSError, ValueError):
         return ()
 
 
@@ -311,13 +378,17 @@ def _checked_path(path: Path | str, *, txt_as_tsv: bool = False) -> tuple[Path, 
     status = _status(path)
     suffix = suffix_of(path)
     suffix = ".tsv" if txt_as_tsv and suffix == ".txt" else suffix
-    if suffix not in (*_READ_SUFFIXES, ".parquet"):
+    if suffix not in _READ_SUFFIXES:
         pipe = "" if stat.S_ISREG(status.st_mode) else f" {_STANDARD_INPUT_HINT}"
-        raise InputError(
-            f"{path}: the suffix decides the format and must be one of "
-            f"{', '.join(_READ_SUFFIXES)}, .parquet, got {suffix!r}.{pipe}"
-        )
+        raise InputError(f"{_suffix_rule(path, _READ_SUFFIXES, suffix)}{pipe}")
     return path, suffix
+
+
+def _suffix_rule(path: Path, suffixes: Sequence[str], suffix: str) -> str:
+    return (
+        f"{path}: the suffix decides the format and must be one of {', '.join(suffixes)}, got "
+        f"{suffix!r}."
+    )
 
 
 def _status(path: Path) -> os.stat_result:
@@ -339,19 +410,17 @@ def _status(path: Path) -> os.stat_result:
 # Writing
 
 
-def is_table(output: Path) -> bool:
-    """Detect whether a text file to write is a table, in which all rows have the same columns.
-
-    Returns:
-        True for ``.csv`` and ``.tsv``, False for ``.jsonl`` and ``.ndjson``.
-    """
+def check_output(output: Path, *, parquet: bool = False) -> str:
+    """Reject an output that is not a text file of rows, nor ``.parquet``; return its suffix."""
     suffix = output.suffix.lower()
-    if suffix not in _TEXT_SUFFIXES:
-        raise InputError(
-            f"{output}: the suffix decides the format and must be one of "
-            f"{', '.join(_TEXT_SUFFIXES)}, got {output.suffix!r}."
-        )
-    return suffix in _TABLE_SUFFIXES
+    if suffix in _TEXT_SUFFIXES or (parquet and suffix == ".parquet"):
+        return suffix
+    raise InputError(_suffix_rule(output, _TEXT_SUFFIXES, output.suffix))
+
+
+def is_table(output: Path) -> bool:
+    """Detect whether a text file to write is a table, in which all rows have the same columns."""
+    return check_output(output) in _TABLE_SUFFIXES
 
 
 class RecordWriter:
@@ -407,38 +476,48 @@ class RecordWriter:
     def _write_record(self, record: Record) -> None:
         if self._suffix in JSON_SUFFIXES:
             self._stream.write(_json_text(record) + "\n")
-        elif self._suffix == ".csv":
+        else:
             if not self.rows:
-                self._csv.writerow(record)
-            self._csv.writerow(map(_cell_text, record.values()))
+                self._write_cells(record)
+            self._write_cells(map(_cell_text, record.values()))
+        self.rows += 1
+
+    def write_header(self, columns: Iterable[str]) -> None:
+        """Write the names of the columns of a table without rows."""
+        if self._suffix in _TABLE_SUFFIXES:
+            self._write_cells(columns)
+
+    def _write_cells(self, cells: Iterable[str]) -> None:
+        if self._suffix == ".csv":
+            self._csv.writerow(cells)
         else:
             # TSV has no quotes: a tab or a line end in a text becomes a space.
-            if not self.rows:
-                self._stream.write("\t".join(_BREAK.sub(" ", name) for name in record) + "\n")
-            cells = (_BREAK.sub(" ", _cell_text(value)) for value in record.values())
-            self._stream.write("\t".join(cells) + "\n")
-        self.rows += 1
+            self._stream.write("\t".join(_BREAK.sub(" ", cell) for cell in cells) + "\n")
 
 
 def _json_text(record: Record) -> str:
     """Format a record as JSON, which has no infinity and no NaN: they become null."""
     try:
-        return json.dumps(record, ensure_ascii=False, allow_nan=False)
+        return json.dumps(record, ensure_ascii=False, allow_nan=False, default=str)
     except ValueError:
-        return json.dumps(_finite(record), ensure_ascii=False, allow_nan=False)
+        return json.dumps(finite_values(record), ensure_ascii=False, default=str)
+    except RecursionError:
+        raise InputError("A value of a row is nested too deeply to be written.") from None
 
 
-def _finite(value: object) -> object:
+def finite_values(value: object) -> object:
+    """Replace NaN and infinity, which JSON lacks, by None."""
     if isinstance(value, Mapping):
-        return {name: _finite(item) for name, item in value.items()}
+        return {name: finite_values(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [finite_values(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell_text(value: object) -> str:
     """Format a value for CSV and TSV."""
-    if value is None:
+    # Pandas writes NaN for an empty cell.
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -446,11 +525,10 @@ def _cell_text(value: object) -> str:
 class _ParquetWriter(RecordWriter):
     """Writer of batches that were read from Parquet; the types of their columns stay."""
 
-    def __init__(self, partial: Path, output: Path, stack: ExitStack) -> None:
+    def __init__(self, partial: Path, output: Path) -> None:
         self.rows = 0
         self._partial = partial
         self._output = output
-        self._stack = stack
         self._writer: Any = None
 
     def write(self, records: Batch | Iterable[Record]) -> None:
@@ -462,13 +540,13 @@ class _ParquetWriter(RecordWriter):
             )
         if self._writer is None:
             parquet = require("pyarrow.parquet", extra="parquet")
-            writer = parquet.ParquetWriter(self._partial, table.schema)
-            self._writer = self._stack.enter_context(writer)
+            self._writer = parquet.ParquetWriter(self._partial, table.schema)
         self._writer.write_table(table)
         self.rows += len(table)
 
     def finish(self) -> None:
-        """Do nothing: the stack closes the file."""
+        if self._writer is not None:
+            self._writer.close()
 
 
 @contextmanager
@@ -478,30 +556,35 @@ def open_writer(output: Path | TextIO) -> Iterator[RecordWriter]:
     Args:
         output: A ``.csv``, ``.tsv``, ``.jsonl`` or ``.ndjson`` file; ``.parquet`` if the rows come
             from Parquet; or an open text stream such as standard output, written as TSV.
-
-    Raises:
-        InputError: If the suffix is unknown, or the file cannot be written.
     """
     if not isinstance(output, Path):
         writer = RecordWriter(output, ".tsv")
         yield writer
         writer.finish()
         return
-    suffix = output.suffix.lower()
-    if suffix != ".parquet":
-        is_table(output)
-    with replacing(output) as partial, ExitStack() as stack:
+    suffix = check_output(output, parquet=True)
+    with replacing(output) as partial:
         if suffix == ".parquet":
-            writer = _ParquetWriter(partial, output, stack)
-        else:
-            stream = stack.enter_context(partial.open("w", encoding="utf-8", newline=""))
+            writer = _ParquetWriter(partial, output)
+            try:
+                yield writer
+            finally:
+                writer.finish()
+            return
+        with partial.open("w", encoding="utf-8", newline="") as stream:
             writer = RecordWriter(stream, suffix)
-        yield writer
-        writer.finish()
+            yield writer
+            writer.finish()
 
 
-def write_records(path: Path, records: Iterable[Record]) -> int:
-    """Write records to a text file, in a table all with the same keys; return their number."""
+def write_records(path: Path, records: Iterable[Record], *, columns: Sequence[str] = ()) -> int:
+    """Write records to a text file, in a table all with the same keys; return their number.
+
+    Args:
+        columns: Header of a table without records.
+    """
     with open_writer(path) as writer:
         writer.write(records)
+        if columns and not writer.rows:
+            writer.write_header(columns)
     return writer.rows

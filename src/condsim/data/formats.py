@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from functools import partial
-from itertools import chain
+import math
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
-from condsim.data.decoding import PeekedStream, open_bytes
+from condsim.data.decoding import PeekedStream
 from condsim.data.dialect import (
     CSV,
     DEFAULT_DIALECTS,
-    DETECTED,
     TSV,
     Dialect,
-    FileFormat,
     describe_dialect,
     detect_dialect,
     log_form,
     separator_line,
 )
-from condsim.data.excel import excel_records
 from condsim.data.row import (
+    Cell,
     Record,
     Row,
-    check_columns,
     check_header,
-    checked_cell,
-    checked_value,
     location,
     match_columns,
     short_repr,
@@ -42,13 +40,17 @@ from condsim.errors import InputError, require
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_PARQUET_ROWS = 1024
-# As the csv module has it: a text of a megabyte takes a model half a minute.
-_MAX_CELL_CHARACTERS = 128 * 1024
+    Records = Iterator[tuple[int, list[str]]]
+    """The line number and the cells of each record, the header first."""
+
 STANDARD_INPUT = Path("standard input")
 JSON_SUFFIXES = (".jsonl", ".ndjson")
 EXCEL_SUFFIX = ".xlsx"
-_EXCEL_MAGIC = b"PK\x03\x04"
+
+_ROWS_READ_AT_ONCE = 256
+# As the csv module has it: a text of a megabyte takes a model half a minute.
+_MAX_CELL_CHARACTERS = 128 * 1024
+_IMPOSSIBLE_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 class ColumnSelection(NamedTuple):
@@ -64,10 +66,58 @@ class ColumnSelection(NamedTuple):
         return self.required + self.optional
 
 
+def stream_suffix(stream: PeekedStream) -> str:
+    """Detect the format of an open stream, as a suffix."""
+    if stream.is_excel:
+        raise InputError(f"{stream.path}: is an Excel workbook; give the name of its file.")
+    return ".jsonl" if stream.head_text().lstrip().startswith("{") else ".tsv"
+
+
+def stream_rows(stream: PeekedStream, suffix: str, selection: ColumnSelection) -> Iterator[Row]:
+    """Stream the rows of a text file or an Excel workbook."""
+    if suffix in JSON_SUFFIXES and not stream.is_excel:
+        return _json_rows(stream, selection)
+    return table_rows(stream.path, _table_records(stream, suffix, log=True), selection)
+
+
+def stream_columns(stream: PeekedStream, suffix: str) -> tuple[str, ...]:
+    """Read the column names of a table, or those of the first rows of JSON lines."""
+    if suffix in JSON_SUFFIXES and not stream.is_excel:
+        return _json_names(stream)
+    _, header = next(_table_records(stream, suffix, log=False), (1, []))
+    return tuple(name.strip() for name in header)
+
+
+# Tables of texts
+
+
+def _table_records(stream: PeekedStream, suffix: str, *, log: bool) -> Records:
+    """Split a table into records; log a form that the suffix does not stand for."""
+    if suffix == EXCEL_SUFFIX or stream.is_excel:
+        if log and suffix != EXCEL_SUFFIX:
+            log_form(stream.path, "read as an Excel workbook, which it is")
+        return _excel_records(stream.path)
+    default = DEFAULT_DIALECTS[suffix]
+    dialect = detect_dialect(stream.head_text(), default, separator=stream.file_format.separator)
+    encoding = stream.encoding(legacy=True)
+    differences = describe_dialect(dialect, default)
+    if encoding not in (None, "utf-8"):
+        differences.append(f"text in {encoding}")
+    if log and differences:
+        log_form(stream.path, f"read with {', '.join(differences)}")
+    lines = stream.lines(legacy=True)
+    first = next(lines, "")
+    # A blank line in place of the separator keeps the line numbers.
+    lines = chain(["\n" if separator_line(first) else first], lines)
+    if dialect.quote is None:
+        return tsv_records(stream.path, lines, dialect=dialect)
+    return csv_records(stream.path, lines, dialect=dialect)
+
+
 def csv_records(
     path: Path, lines: Iterator[str], *, strict: bool = True, dialect: Dialect = CSV
-) -> Iterator[tuple[int, list[str]]]:
-    """Split separated lines as RFC 4180 says; yield line numbers and fields, header first.
+) -> Records:
+    """Split separated lines as RFC 4180 says.
 
     Unless ``strict``, a stray quote is accepted and a record of empty cells is a blank line.
     """
@@ -90,45 +140,91 @@ def csv_records(
             row += 1
 
 
-def tsv_records(
-    path: Path, lines: Iterator[str], *, dialect: Dialect = TSV
-) -> Iterator[tuple[int, list[str]]]:
-    """Split separated lines, in which quotes have no meaning; see `csv_records`."""
+def tsv_records(path: Path, lines: Iterator[str], *, dialect: Dialect = TSV) -> Records:
+    """Split separated lines, in which quotes have no meaning."""
     for number, line in enumerate(lines, start=1):
         text = line.rstrip("\r\n")
-        if text:
-            fields = text.split(dialect.separator)
-            if len(text) > _MAX_CELL_CHARACTERS:
-                _check_cells(path, number, fields)
-            yield number, fields
+        if not text:
+            continue
+        fields = text.split(dialect.separator)
+        if len(text) > _MAX_CELL_CHARACTERS:
+            longest = max(map(len, fields))
+            if longest > _MAX_CELL_CHARACTERS:
+                raise InputError(
+                    f"{location(path, line=number)}: a cell has {longest:,} characters; at most "
+                    f"{_MAX_CELL_CHARACTERS:,} are allowed."
+                )
+        yield number, fields
 
 
-def _check_cells(path: Path, line: int, fields: Sequence[str]) -> None:
-    longest = max(map(len, fields))
-    if longest > _MAX_CELL_CHARACTERS:
+def _excel_records(path: Path) -> Records:
+    """Read the rows of the first sheet that are not blank, with openpyxl."""
+    number = 0
+    # The header decides how many cells the other rows have.
+    width = 0
+    try:
+        with path.open("rb") as stream:
+            values = _first_sheet(path, stream)
+            while block := _next_values(values):
+                for row in block:
+                    number += 1
+                    cells = [_excel_text(value) for value in row]
+                    while len(cells) > width and not cells[-1]:
+                        cells.pop()
+                    if any(cells):
+                        width = width or len(cells)
+                        yield number, cells + [""] * (width - len(cells))
+    except (zipfile.BadZipFile, KeyError, ValueError, IndexError, SyntaxError, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
-            f"{location(path, line=line)}: a cell has {longest:,} characters; at most "
-            f"{_MAX_CELL_CHARACTERS:,} are allowed."
-        )
+            f"{path}, after row {number}: not a complete Excel workbook ({reason})."
+        ) from None
 
 
-Records = Callable[[Path, Iterator[str]], Iterator[tuple[int, list[str]]]]
+def _first_sheet(path: Path, stream: BinaryIO) -> Iterator[tuple[object, ...]]:
+    openpyxl = require("openpyxl", extra="excel")
+    # openpyxl warns of styles and checks of cells that it does not read.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
+    sheet = book.worksheets[0]
+    # The size that a sheet states may be wrong.
+    sheet.reset_dimensions()
+    if len(book.worksheets) > 1:
+        log_form(path, f"read from the first of {len(book.worksheets)} sheets, {sheet.title!r}")
+    return cast(Iterator[tuple[object, ...]], sheet.iter_rows(values_only=True))
 
 
-def delimited_rows(
-    split: Records, path: Path, lines: Iterator[str], selection: ColumnSelection
-) -> Iterator[Row]:
-    """Stream the rows of a file whose first record is a header."""
-    records = split(path, lines)
+def _next_values(values: Iterator[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return list(islice(values, _ROWS_READ_AT_ONCE))
+
+
+def _excel_text(value: object) -> str:
+    """Format a cell as text: whole numbers without a point, dates as ISO 8601."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()
+    return str(value)
+
+
+def table_rows(path: Path, records: Records, selection: ColumnSelection) -> Iterator[Row]:
+    """Stream the rows of a table of texts, whose first record is the header."""
     _, header = next(records, (1, []))
     if not header:
         return
     names = [name.strip() for name in header]
+    check_header(f"{path}, header", names, selection.required, selection.optional)
     columns = match_columns(names, selection.names)
-    check_header(path, names, selection.required, selection.optional)
-    record_names = unique_names(names)
     positions = {name: names.index(column) for name, column in columns.items()}
     absent = dict.fromkeys(name for name in selection.optional if name not in columns)
+    record_names = unique_names(names)
     for number, (line, fields) in enumerate(records, start=1):
         if len(fields) != len(names):
             raise InputError(
@@ -143,13 +239,18 @@ def delimited_rows(
         yield row
 
 
-def _json_rows(path: Path, lines: Iterator[str], selection: ColumnSelection) -> Iterator[Row]:
+# Formats with types
+
+
+def _json_rows(stream: PeekedStream, selection: ColumnSelection) -> Iterator[Row]:
+    """Stream JSON lines, in which a row may lack a column that other rows have."""
+    names = _json_names(stream)
     number = 0
-    for line, text in enumerate(lines, start=1):
+    for line, text in enumerate(stream.lines(), start=1):
         if not text.strip():
             continue
         number += 1
-        where = location(path, row=number, line=line)
+        where = location(stream.path, row=number, line=line)
         try:
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -162,80 +263,20 @@ def _json_rows(path: Path, lines: Iterator[str], selection: ColumnSelection) -> 
             ) from None
         if not isinstance(record, dict):
             raise InputError(f"{where}: must be a JSON object, got {short_repr(record)}.")
-        check_columns(where, list(record), selection.required)
-        row = _typed_row(Row(path, number, line, {}), record, selection)
-        if selection.whole_record:
-            values = {name: _copied_value(row, name, value) for name, value in record.items()}
-            row = row._replace(record=values)
-        yield row
-
-
-def _typed_row(row: Row, record: Record, selection: ColumnSelection) -> Row:
-    """Fill in the cells of a format that has types."""
-    for name in selection.names:
-        value = record.get(name)
-        if value is None and name not in record:
-            value = record.get(match_columns(record, (name,)).get(name, name))
-        row.cells[name] = checked_cell(row, name, value)
-    return row
-
-
-def _copied_value(row: Row, name: str, value: object) -> object:
-    return row.cells[name] if name in row.cells else checked_value(row, name, value)
-
-
-def text_rows(stream: PeekedStream, suffix: str, selection: ColumnSelection) -> Iterator[Row]:
-    """Stream the rows of CSV, TSV or JSON lines in the dialect of the file."""
-    if suffix in JSON_SUFFIXES:
-        return _json_rows(stream.path, stream.lines(), selection)
-    dialect = _stream_dialect(stream, suffix)
-    encoding = stream.encoding(legacy=True)
-    differences = describe_dialect(dialect, DEFAULT_DIALECTS[suffix])
-    if encoding not in (None, "utf-8"):
-        differences.append(f"text in {encoding}")
-    if differences:
-        log_form(stream.path, f"read with {', '.join(differences)}")
-    split = partial(_dialect_records, dialect=dialect)
-    return delimited_rows(split, stream.path, stream.lines(legacy=True), selection)
-
-
-def _stream_dialect(stream: PeekedStream, suffix: str) -> Dialect:
-    return detect_dialect(
-        stream.head_text(legacy=True),
-        DEFAULT_DIALECTS[suffix],
-        separator=stream.file_format.separator,
-    )
-
-
-def _dialect_records(
-    path: Path, lines: Iterator[str], *, dialect: Dialect
-) -> Iterator[tuple[int, list[str]]]:
-    first = next(lines, "")
-    # A blank line in place of the separator keeps the line numbers.
-    lines = chain(["\n" if separator_line(first) else first], lines)
-    if dialect.quote is None:
-        return tsv_records(path, lines, dialect=dialect)
-    return csv_records(path, lines, dialect=dialect)
-
-
-def text_columns(stream: PeekedStream, suffix: str) -> tuple[str, ...]:
-    """Read the column names of CSV or TSV, or of the first rows of JSON lines."""
-    if suffix in JSON_SUFFIXES:
-        return _json_names(stream)
-    dialect = _stream_dialect(stream, suffix)
-    records = _dialect_records(stream.path, stream.lines(legacy=True), dialect=dialect)
-    _, header = next(records, (1, []))
-    return tuple(name.strip() for name in header)
+        if number == 1:
+            check_header(f"{stream.path}, first rows", names or [*record], selection.required)
+        if "\\u" in text:
+            _check_unicode(where, record)
+        yield _typed_row(Row(stream.path, number, line, {}), record, selection)
 
 
 def _json_names(stream: PeekedStream) -> tuple[str, ...]:
     """Return the keys of the first rows, which may differ from row to row."""
     names: dict[str, None] = {}
-    lines = [line for line in stream.head_text(legacy=True).splitlines() if line.strip()]
-    for line in lines:
+    for line in stream.head_text().splitlines():
         try:
-            record = json.loads(line)
-        except ValueError:
+            record = json.loads(line) if line.strip() else {}
+        except (ValueError, RecursionError):
             # The last line may be cut; a bad first line has no names.
             break
         if not isinstance(record, dict):
@@ -244,53 +285,40 @@ def _json_names(stream: PeekedStream) -> tuple[str, ...]:
     return tuple(names)
 
 
-def stream_suffix(stream: PeekedStream) -> str:
-    """Detect the format of an open stream, as a suffix."""
-    if is_excel(stream):
-        raise InputError(f"{stream.path}: is an Excel workbook; give the name of its file.")
-    is_json = stream.head_text(legacy=True).lstrip().startswith("{")
-    return ".jsonl" if is_json else ".tsv"
+def _check_unicode(where: str, record: Record) -> None:
+    for name, value in record.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if _IMPOSSIBLE_TEXT.search(name + text):
+            raise InputError(
+                f"{where}, column {short_repr(name)}: contains a NUL or half of a surrogate pair, "
+                f"got {short_repr(value)}. Text must be valid Unicode."
+            )
 
 
-def is_excel(stream: PeekedStream) -> bool:
-    """Detect an Excel workbook, which is a zip file."""
-    return bool(stream.head) and stream.head[0].startswith(_EXCEL_MAGIC)
+def _typed_row(row: Row, record: Record, selection: ColumnSelection) -> Row:
+    """Fill in the cells, and the whole record, from the values of a format that has types."""
+    for name in selection.names:
+        column = name if name in record else match_columns(record, (name,)).get(name, name)
+        row.cells[name] = _typed_cell(row, name, _tidy(record.get(column)))
+    if selection.whole_record:
+        row = row._replace(record={name: _tidy(value) for name, value in record.items()})
+    return row
 
 
-def file_rows(
-    path: Path, suffix: str, selection: ColumnSelection, file_format: FileFormat = DETECTED
-) -> Iterator[Row]:
-    """Stream the rows of a text file or an Excel workbook."""
-    if suffix != EXCEL_SUFFIX:
-        with open_bytes(path) as source:
-            stream = PeekedStream(path, source, file_format)
-            if not is_excel(stream):
-                yield from text_rows(stream, suffix, selection)
-                return
-            log_form(path, "read as an Excel workbook, which it is")
-    yield from delimited_rows(_excel_lines, path, iter(()), selection)
+def _tidy(value: object) -> object:
+    """Strip a text; pandas writes NaN for an empty cell."""
+    if isinstance(value, str):
+        return value.strip()
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _excel_lines(path: Path, _lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
-    return excel_records(path)
-
-
-def file_columns(path: Path, suffix: str, file_format: FileFormat = DETECTED) -> tuple[str, ...]:
-    """Read the column names of a text file or an Excel workbook."""
-    if suffix != EXCEL_SUFFIX:
-        with open_bytes(path) as source:
-            stream = PeekedStream(path, source, file_format)
-            if not is_excel(stream):
-                return text_columns(stream, suffix)
-    with closing(excel_records(path)) as records:
-        _, header = next(records, (1, []))
-        return tuple(name.strip() for name in header)
-
-
-def parquet_rows(path: Path, selection: ColumnSelection) -> Iterator[Row]:
-    """Stream the rows of a Parquet file."""
-    for first_number, table in parquet_tables(path, selection, _PARQUET_ROWS):
-        yield from arrow_rows(path, first_number, table, selection)
+def _typed_cell(row: Row, column: str, value: object) -> Cell:
+    if isinstance(value, bool):
+        # As CSV has it, so that every reader of labels knows it.
+        return str(value).lower()
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise InputError(f"{row.place(column)}: must be text or a number, got {short_repr(value)}.")
 
 
 def parquet_tables(
@@ -302,7 +330,7 @@ def parquet_tables(
     try:
         with parquet.ParquetFile(path, pre_buffer=False) as file:
             names = list(file.schema_arrow.names)
-            check_header(path, names, selection.required, selection.optional)
+            check_header(f"{path}, header", names, selection.required, selection.optional)
             columns = list(match_columns(names, selection.names).values())
             for table in file.iter_batches(
                 batch_size=size, columns=None if selection.whole_record else columns
@@ -319,38 +347,24 @@ def parquet_tables(
 def arrow_rows(
     path: Path, first_number: int, table: pa.RecordBatch, selection: ColumnSelection
 ) -> Iterator[Row]:
-    """Convert an Arrow table to rows with checked cells."""
-    names = match_columns(table.schema.names, selection.names)
-    columns = _python_columns(path, table.select(list(names.values())))
-    rows = []
-    for index in range(len(table)):
-        cells = {name: column[index] for name, column in zip(names, columns, strict=True)}
-        rows.append(_typed_row(Row(path, first_number + index, None, {}), cells, selection))
-    return with_records(rows, table) if selection.whole_record else iter(rows)
+    """Convert an Arrow table to rows."""
+    if not selection.whole_record:
+        columns = match_columns(table.schema.names, selection.names)
+        table = table.select(list(dict.fromkeys(columns.values())))
+    for number, record in enumerate(arrow_records(path, table), start=first_number):
+        yield _typed_row(Row(path, number, None, {}), record, selection)
 
 
-def with_records(rows: Sequence[Row], table: pa.RecordBatch) -> Iterator[Row]:
-    """Add to each row all columns of the table."""
-    if not rows:
-        return
-    names = unique_names(table.schema.names)
-    columns = _python_columns(rows[0].path, table)
-    for index, row in enumerate(rows):
-        record = {
-            name: _copied_value(row, name, column[index])
-            for name, column in zip(names, columns, strict=True)
-        }
-        yield row._replace(record=record)
-
-
-def _python_columns(path: Path, table: pa.RecordBatch) -> list[list[object]]:
-    """Convert an Arrow table column by column; dates, times and decimals become text."""
+def arrow_records(path: Path, table: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Convert an Arrow table to records; dates, times and decimals become text."""
     try:
-        columns = [column.to_pylist() for column in table.columns]
+        records = table.rename_columns(unique_names(table.schema.names)).to_pylist()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: text is not valid UTF-8 ({error.reason}).") from None
-    for column in columns:
-        for index, value in enumerate(column):
+    for record in records:
+        for name, value in record.items():
+            if isinstance(value, bytes):
+                raise InputError(f"{path}, column {name!r}: must be text or a number, got bytes.")
             if type(value).__module__ in ("datetime", "decimal"):
-                column[index] = str(value)
-    return columns
+                record[name] = str(value)
+    return cast(list[dict[str, Any]], records)

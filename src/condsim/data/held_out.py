@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from condsim.data.files import column_names, iter_rows, suffix_of, text_lines
-from condsim.data.row import location, short_repr
+from condsim.data.files import check_file, column_names, iter_rows, suffix_of, text_lines
+from condsim.data.row import join_names, location, short_repr
 from condsim.errors import InputError
 
 _NO_WORD = re.compile(r"[\W_]+")
@@ -97,14 +97,13 @@ def _read_hashes(path: Path) -> set[bytes]:
 
 
 def _hash_texts(path: Path) -> set[bytes]:
+    check_file(path)
     names = column_names(path)
     columns = [name for name in _TEXT_COLUMNS if name in names]
-    # Reading the rows reports a file that cannot be read, so it comes before the check of columns.
-    rows = iter_rows(path, columns=columns)
-    digests = {text_digest(str(cell)) for row in rows for cell in row.cells.values() if cell}
-    if not columns:
+    if names and not columns:
         raise InputError(
             f"{path}: texts to leave out are read from a column {', '.join(_TEXT_COLUMNS[:-1])} or "
-            f"{_TEXT_COLUMNS[-1]}; found {', '.join(names) or 'none'}."
+            f"{_TEXT_COLUMNS[-1]}; found {join_names(names)}."
         )
-    return digests
+    rows = iter_rows(path, columns=columns)
+    return {text_digest(str(cell)) for row in rows for cell in row.cells.values() if cell}

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from condsim.data.dialect import DETECTED, FileFormat, log_form
 from condsim.data.files import iter_rows
-from condsim.data.row import Cell, location, number_of, short_repr
+from condsim.data.row import Cell, join_names, number_of, short_repr
 from condsim.errors import InputError
 from condsim.types import BoolArray, Float64Array, FloatArray
 
@@ -29,10 +30,12 @@ class Labels:
     Attributes:
         values: Similarity from 1 to 5, ``(n,)``; NaN where a row has the label -1 or none.
         alike: Which rows are labelled alike, ``(n,)``.
+        scale: Lowest and highest label of the scale they were read on; None for words.
     """
 
     values: FloatArray
     alike: BoolArray
+    scale: tuple[float, float] | None = None
 
     @property
     def present(self) -> BoolArray:
@@ -41,90 +44,88 @@ class Labels:
         return present
 
 
-def read_labels(path: Path | str, column: str = "label", *, positive: str | None = None) -> Labels:
+def read_labels(
+    path: Path | str,
+    column: str = "label",
+    *,
+    positive: str | None = None,
+    scale: tuple[float, float] | None = None,
+    file_format: FileFormat = DETECTED,
+) -> Labels:
     """Read the labels of a data file.
 
-    Labels are numbers from 1 to 5, from 0 to 1 or from 0 to 5, or two words. -1 and an empty cell
-    mean that the row has no label.
+    Labels are numbers from 0 to 1, from 1 to 5 or from 0 to 5, or two words. -1 and an empty cell
+    mean that the row has no label. The scale is logged, and whether the labels fit another one, as
+    those of a file of only 1s do.
 
     Args:
         path: The file.
         column: The column of the labels.
         positive: The lowest number that counts as alike, or the word that means alike; by default
             three quarters of the scale, or a word such as ``alike``, ``same``, ``yes`` or ``true``.
+        scale: Lowest and highest number of the scale; by default the first of the three above that
+            the labels fit.
+        file_format: As for `condsim.data.files.read_batches`.
 
     Raises:
         InputError: If the file cannot be read, or a label is not on the scale of the others.
     """
     path = Path(path)
-    cells: list[Cell] = []
-    locations: list[tuple[int, int | None]] = []
-    for row in iter_rows(path, columns=(column,)):
-        cells.append(row.cells[column])
-        locations.append((row.number, row.line))
+    rows = list(iter_rows(path, columns=(column,), file_format=file_format))
 
     def locate(index: int) -> str:
-        number, line = locations[index]
-        return location(path, row=number, line=line, column=column)
+        return rows[index].place(column)
 
+    cells = [row.cells[column] for row in rows]
     texts = ["" if cell is None else str(cell).strip().casefold() for cell in cells]
-    numbers = np.array([_number(cell) for cell in cells])
+    numbers = np.array([number_of(cell) for cell in cells], np.float64)
     labelled = np.array([bool(text) for text in texts]) & (numbers != _NO_LABEL)
     if not labelled.any():
         raise InputError(f"{path}: no row has a label in the column {column!r}.")
     if np.isnan(numbers[labelled]).all():
+        scale = None
         alike = _alike_words(texts, labelled, positive, locate=locate)
         values = np.where(alike, 5.0, 1.0)
     else:
-        values, alike = _on_scale(numbers, labelled, positive, cells, locate=locate)
+        scale = scale or _detect_scale(path, numbers[labelled])
+        values, alike = _on_scale(cells, numbers, labelled, positive, scale, locate=locate)
     values[~labelled] = np.nan
-    return Labels(values.astype(np.float32), alike & labelled)
+    return Labels(values.astype(np.float32), alike & labelled, scale)
 
 
-def _number(cell: Cell) -> float:
-    number = number_of(cell)
-    return np.nan if number is None else number
+def _detect_scale(path: Path, numbers: Float64Array) -> tuple[float, float]:
+    """Choose the first scale that the numbers fit, and log it; the widest one if there is none."""
+    low, high = np.nanmin(numbers), np.nanmax(numbers)
+    fitting = [scale for scale in _SCALES if scale[0] <= low and high <= scale[1]]
+    if not fitting:
+        return _SCALES[-1]
+    names = [f"from {first:g} to {last:g}" for first, last in fitting]
+    # Numbers from 1 to 5 fit the scale from 0 to 5 as well, which is rare.
+    doubt = f", although {names[1]} is possible" if fitting[:2] == [(0, 1), (1, 5)] else ""
+    log_form(path, f"labels are read as numbers {names[0]}{doubt}")
+    return fitting[0]
 
 
 def _on_scale(
+    cells: Sequence[Cell],
     numbers: Float64Array,
     labelled: BoolArray,
     positive: str | None,
-    cells: Sequence[Cell],
+    scale: tuple[float, float],
     *,
     locate: Callable[[int], str],
 ) -> tuple[Float64Array, BoolArray]:
     """Return numbers moved to the scale from 1 to 5, and which of them are alike."""
-    for index in np.flatnonzero(labelled & ~np.isfinite(numbers))[:1]:
+    low, high = scale
+    for index in np.flatnonzero(labelled & ~((numbers >= low) & (numbers <= high)))[:1]:
         raise InputError(
-            f"{locate(int(index))}: must be a number as in other rows; got "
+            f"{locate(int(index))}: labels must be from 1 to 5, from 0 to 1, or two words; got "
             f"{short_repr(cells[index])}."
         )
-    low, high = numbers[labelled].min(), numbers[labelled].max()
-    scale = next((scale for scale in _SCALES if scale[0] <= low and high <= scale[1]), None)
-    if scale is None:
-        outside = (numbers < 0) | (numbers > 5)
-        index = int(np.flatnonzero(labelled & outside)[0])
-        raise InputError(
-            f"{locate(index)}: labels must be from 1 to 5, from 0 to 1, or two words; got "
-            f"{numbers[index]:g}."
-        )
-    least = scale[0] + _ALIKE_SHARE * (scale[1] - scale[0])
-    if positive is not None:
-        least = _positive_number(positive)
-    if high < least:
-        raise InputError(
-            f"No label reaches {least:g} (the highest is {high:g}). Give --positive {high:g} where "
-            "that counts as alike, or label more."
-        )
-    return 1 + 4 * (numbers - scale[0]) / (scale[1] - scale[0]), numbers >= least
-
-
-def _positive_number(positive: str) -> float:
-    number = number_of(positive)
-    if number is None:
+    minimum = low + _ALIKE_SHARE * (high - low) if positive is None else number_of(positive)
+    if minimum is None:
         raise InputError(f"--positive must be a number, as the labels are; got {positive!r}.")
-    return number
+    return 1 + 4 * (numbers - low) / (high - low), numbers >= minimum
 
 
 def _alike_words(
@@ -143,7 +144,7 @@ def _alike_words(
         if len(distinct) > 2 or not alike_words & set(distinct):
             raise InputError(
                 f"--positive {positive!r} must be one of the two words of the labels; the labels "
-                f"are {', '.join(map(repr, distinct[:5]))}."
+                f"are {join_names(distinct)}."
             )
     else:
         for row in rows:

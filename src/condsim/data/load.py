@@ -30,10 +30,10 @@ _HUB_LABEL_RANGES = {"mteb/sickr-sts": (1.0, 5.0)}
 # Columns of the Hub that are called differently in files.
 _HUB_COLUMNS = {"nyu-mll/glue/stsb": {"label": "score"}}
 
-_Detector = Callable[[Path], bool]
-_Loader = Callable[..., Task]
-
-TASK_LOADERS: list[tuple[_Detector, _Loader]] = [(is_written, load_written), (is_stsb, load_stsb)]
+TASK_LOADERS: list[tuple[Callable[[Path], bool], Callable[..., Task]]] = [
+    (is_written, load_written),
+    (is_stsb, load_stsb),
+]
 """Detectors and loaders of files without the columns of C-STS, tried in order.
 
 Append to it to let `load_task` read another kind of file. A detector takes the path and answers
@@ -58,9 +58,8 @@ class HubName(NamedTuple):
     @property
     def title(self) -> str:
         """Short name: that of the data set, the configuration, and a split that is not ``test``."""
-        parts = [self.dataset.split("/")[1], self.config]
-        parts.append(None if self.split == DEFAULT_SPLIT else self.split)
-        return "-".join(part for part in parts if part)
+        split = None if self.split == DEFAULT_SPLIT else self.split
+        return "-".join(filter(None, (self.dataset.split("/")[1], self.config, split)))
 
 
 def parse_hub_name(text: str) -> HubName | None:
@@ -73,9 +72,8 @@ def parse_hub_name(text: str) -> HubName | None:
             f"{text!r}: expected hub:owner/name@revision, with /config before the @ if the data "
             f"set has several and #split at the end if it is not {DEFAULT_SPLIT!r}."
         )
-    return HubName(
-        match["dataset"], match["config"], match["revision"], match["split"] or DEFAULT_SPLIT
-    )
+    dataset, config, revision, split = match.groups()
+    return HubName(dataset, config, revision, split or DEFAULT_SPLIT)
 
 
 def load_task(path: Path | str, *, name: str | None = None, require_labels: bool = False) -> Task:
@@ -138,33 +136,28 @@ def _load_without_conditions(path: Path, name: str | None) -> Task | None:
 
 
 def _load_from_hub(hub: HubName, *, name: str | None, require_labels: bool) -> Task:
-    with TemporaryDirectory() as folder:
-        path = _download_split(hub, Path(folder))
-        if (label_range := _HUB_LABEL_RANGES.get(hub.dataset)) is not None:
-            return load_pairs(path, name=name, label_range=label_range)
-        return load_task(path, name=name, require_labels=require_labels)
-
-
-def _download_split(hub: HubName, folder: Path) -> Path:
-    """Download a split and write it as JSON lines."""
+    """Download a split, write it as JSON lines and load these."""
     datasets = require("datasets", extra="train")
     try:
         rows = datasets.load_dataset(
             hub.dataset, hub.config, split=hub.split, revision=hub.revision
         )
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(
             f"{hub.dataset} at {hub.revision}, split {hub.split!r}: cannot be downloaded "
             f"({reason})."
         ) from error
     new_names = _HUB_COLUMNS.get(f"{hub.dataset}/{hub.config}", {})
-    path = folder / f"{hub.title}.jsonl"
-    with path.open("w", encoding="utf-8", newline="\n") as stream:
-        for row in rows:
-            record = {new_names.get(column, column): value for column, value in row.items()}
-            stream.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
-    return path
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"{hub.title}.jsonl")
+        with path.open("w", encoding="utf-8", newline="\n") as stream:
+            for row in rows:
+                record = {new_names.get(column, column): value for column, value in row.items()}
+                stream.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+        if (label_range := _HUB_LABEL_RANGES.get(hub.dataset)) is not None:
+            return load_pairs(path, name=name, label_range=label_range)
+        return load_task(path, name=name, require_labels=require_labels)
 
 
 def iter_conditional(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
@@ -173,14 +166,10 @@ def iter_conditional(path: Path | str, *, labels: bool = True) -> Iterator[CstsR
     Args:
         path: See `iter_csts` and `iter_written`.
         labels: Whether to read labels from C-STS; the written form always has them.
-
-    Returns:
-        Iterator over the rows in file order.
     """
     if not is_written(Path(path)):
-        return iter_csts(path, labels=labels)
-    return (
-        CstsRow(pair.sentence1, pair.sentence2, condition, label)
-        for pair in iter_written(path)
-        for condition, label in pair.labels.items()
-    )
+        yield from iter_csts(path, labels=labels)
+        return
+    for pair in iter_written(path):
+        for condition, label in pair.labels.items():
+            yield CstsRow(pair.sentence1, pair.sentence2, condition, label)

@@ -30,13 +30,12 @@ _CLASS_NUMBERS |= {str(number): number for number in range(len(NLI_CLASSES))}
 _CLASS_RULE = f"one of {', '.join(NLI_CLASSES)} (or 0, 1, 2 in that order)"
 # SNLI writes "-" where the annotators did not agree; the data sets on the Hub write -1.
 _MISSING_LABELS = ("-", "-1", "", "nan")
-
 _LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
 class NliTask:
-    """Validated pairs with a class: what the softmax objective learns from.
+    """Validated pairs with a class, for the softmax objective.
 
     Attributes:
         revision: First 12 hex digits of the SHA-256 of the file.
@@ -58,12 +57,9 @@ class NliTask:
 
     def take(self, rows: IntArray) -> NliTask:
         """Return a task of the rows with the indices ``(m,)``, in that order."""
-        return replace(
-            self,
-            premises=tuple(self.premises[row] for row in rows),
-            hypotheses=tuple(self.hypotheses[row] for row in rows),
-            classes=self.classes[rows],
-        )
+        premises = tuple(self.premises[row] for row in rows)
+        hypotheses = tuple(self.hypotheses[row] for row in rows)
+        return replace(self, premises=premises, hypotheses=hypotheses, classes=self.classes[rows])
 
 
 def load_nli(path: Path | str, *, name: str | None = None) -> NliTask:

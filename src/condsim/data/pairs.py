@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from condsim.data.decoding import file_lines
-from condsim.data.files import iter_rows, stem_of, text_lines
+from condsim.data.files import iter_rows, never_empty, stem_of, text_lines
 from condsim.data.formats import tsv_records
-from condsim.data.row import Row, location, number_of, score_of
+from condsim.data.row import Row, location, number_of
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.types import Task
@@ -93,15 +93,11 @@ def join_tasks(tasks: Sequence[Task], *, name: str) -> Task:
         raise InputError("There are no tasks to join; at least one is needed.")
     first = tasks[0]
     for task in tasks[1:]:
-        if task.label_range != first.label_range:
+        same_kind = (task.conditions is None) == (first.conditions is None)
+        if not same_kind or task.label_range != first.label_range:
             raise InputError(
-                f"Joined tasks must have one label range; {first.name} has {first.label_range} and "
-                f"{task.name} has {task.label_range}."
-            )
-        if (task.conditions is None) != (first.conditions is None):
-            raise InputError(
-                f"Joined tasks must all have conditions, or none; {first.name} and {task.name} "
-                "differ."
+                "Joined tasks must have one label range, and all have conditions or none; "
+                f"{first.name} and {task.name} differ."
             )
     conditions = tuple(chain.from_iterable(task.conditions or () for task in tasks))
     revisions = " ".join(task.revision for task in tasks)
@@ -217,26 +213,23 @@ def load_stsb(path: Path | str, *, name: str | None = None) -> Task:
         The rows in file order, without conditions, each with a label from 0 to 5.
     """
     path = Path(path)
-    rows = (_stsb_row(path, *record) for record in tsv_records(path, text_lines(path)))
+    records = enumerate(never_empty(path, tsv_records(path, text_lines(path))), start=1)
+    rows = (_stsb_row(path, number, line, fields) for number, (line, fields) in records)
     task = make_task(path, rows, label_range=_STS_RANGE, name=name)
-    if not len(task):
-        raise InputError(f"{path}: has only blank lines.")
     _LOGGER.info("%s: %d pairs without conditions, all scored", task.name, len(task))
     compare_split(path, rows=len(task), published=STSB_COUNTS)
     return task
 
 
-def _stsb_row(path: Path, line: int, fields: list[str]) -> tuple[str, str, None, float]:
+def _stsb_row(
+    path: Path, number: int, line: int, fields: list[str]
+) -> tuple[str, str, None, float]:
     if len(fields) < len(STSB_COLUMNS):
         raise InputError(
             f"{location(path, line=line)}: must have at least {len(STSB_COLUMNS)} tab separated "
             f"fields ({', '.join(STSB_COLUMNS)}), got {len(fields)}."
         )
     # The sources of the sentences may follow.
-    cells = {name: field.strip() for name, field in zip(STSB_COLUMNS, fields, strict=False)}
-    for column in ("sentence1", "sentence2"):
-        if not cells[column]:
-            raise InputError(f"{location(path, line=line, column=column)}: must not be empty.")
-    where = location(path, line=line, column="score")
-    score = score_of(cells["score"], where, label_range=_STS_RANGE)
-    return cells["sentence1"], cells["sentence2"], None, score
+    row = Row(path, number, line, dict(zip(STSB_COLUMNS, map(str.strip, fields), strict=False)))
+    score = row.score("score", label_range=_STS_RANGE)
+    return row.text("sentence1"), row.text("sentence2"), None, score

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,24 +64,22 @@ def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
     """
     path = Path(path)
     rows: dict[tuple[str, ...], Row] = {}
-    groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in iter_rows(path, columns=REWORDING_COLUMNS):
-        texts = tuple(row.text(column) for column in REWORDING_COLUMNS)
+        texts = tuple(map(row.text, REWORDING_COLUMNS))
         first = rows.setdefault(texts, row)
         if first is not row:
             raise InputError(
                 f"{row.place('condition')}: a pair must have each wording once, got "
                 f"{short_repr(texts[-1])} again after row {first.number}."
             )
-        groups[texts[:-1]].append(row)
-    for group_rows in groups.values():
-        if len(group_rows) == 1:
-            row = group_rows[0]
+    counts = Counter(texts[:-1] for texts in rows)
+    for texts, row in rows.items():
+        if counts[texts[:-1]] == 1:
             raise InputError(
                 f"{row.place()}: a pair must have two or more wordings of a condition_group, "
-                f"got 1 of {short_repr(row.cells['condition_group'])}."
+                f"got 1 of {short_repr(texts[2])}."
             )
-    ids = {group: number for number, group in enumerate(groups)}
+    ids = {group: number for number, group in enumerate(counts)}
     sentences1, sentences2, condition_groups, conditions = zip(*rows, strict=True)
     return Rewordings(
         name=stem_of(path),

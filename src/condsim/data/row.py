@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
-import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +14,6 @@ from condsim.types import is_marks
 Cell = str | float | int | None
 Record = Mapping[str, object]
 
-_IMPOSSIBLE_TEXT = re.compile("[\0\ud800-\udfff]")
 _EMPTY_RECORD: Record = MappingProxyType({})
 _MAX_REPR_CHARACTERS = 60
 _MAX_LISTED_NAMES = 12
@@ -29,7 +25,7 @@ class Row(NamedTuple):
     Attributes:
         number: Number of the row, from 1, not counting the header and blank lines.
         line: Physical line of the file on which the row starts, from 1; None in Parquet.
-        cells: The requested columns; an optional column that the file lacks is None.
+        cells: The requested columns, without spaces around texts; None where the file lacks one.
         record: Every column in the order of the file, if requested; a value is anything JSON can
             hold. A second column called ``note`` is named ``note.1``.
     """
@@ -110,68 +106,17 @@ def label_hint(value: Cell, *, high: float) -> str:
     return f" Only 'condsim adapt' reads words: write {high:g} for alike and {low} for different."
 
 
-def checked_cell(row: Row, column: str, value: object) -> Cell:
-    """Check a requested cell of a format that has types."""
-    # pandas writes NaN for an empty cell.
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    if not isinstance(value, str):
-        raise InputError(f"{row.place(column)}: must be text or a number, got {short_repr(value)}.")
-    _check_unicode(row, column, value)
-    return value.strip()
-
-
-def checked_value(row: Row, column: str, value: object) -> object:
-    """Check a cell that is only copied: anything JSON can hold in valid Unicode."""
-    _check_unicode(row, column, column)
-    # pandas writes NaN for an empty cell, which JSON does not have.
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, bool):
-        return value
-    if value is None or isinstance(value, str | int | float):
-        return checked_cell(row, column, value)
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, RecursionError) as error:
-        rule = "nested less deeply" if isinstance(error, RecursionError) else "a value of JSON"
-        raise InputError(
-            f"{row.place(column)}: must be {rule}, got a {type(value).__name__}."
-        ) from None
-    _check_unicode(row, column, text)
-    return value
-
-
-def _check_unicode(row: Row, column: str, text: str) -> None:
-    if _IMPOSSIBLE_TEXT.search(text):
-        raise InputError(
-            f"{row.place(column)}: contains a NUL or half of a surrogate pair, got "
-            f"{short_repr(text)}. Text must be valid Unicode."
-        )
-
-
 def check_header(
-    path: Path, names: Sequence[str], columns: Sequence[str], more: Sequence[str]
+    where: str, names: Sequence[str], columns: Sequence[str], optional: Sequence[str] = ()
 ) -> None:
-    """Reject a header that lacks a column, or has one of ``columns`` or ``more`` twice."""
+    """Reject names that lack one of ``columns`` or repeat one; suggest which ones to rename."""
     stripped = [name.strip() for name in names]
-    repeated = sorted({name for name in (*columns, *more) if stripped.count(name.strip()) > 1})
+    repeated = sorted({name for name in (*columns, *optional) if stripped.count(name.strip()) > 1})
     if repeated:
         raise InputError(
-            f"{path}, header: each column name must occur once, got {join_names(repeated)} "
-            "more than once."
+            f"{where}: each column name must occur once, got {join_names(repeated)} more than once."
         )
-    check_columns(f"{path}, header", names, columns)
-
-
-def check_columns(where: str, names: Sequence[str], columns: Sequence[str]) -> None:
-    """Reject a row or a header that lacks a column; suggest which columns to rename."""
-    missing = [name for name in columns if name not in names]
-    if missing:
-        columns_found = match_columns(names, missing)
-        missing = [name for name in missing if name not in columns_found]
+    missing = [name for name in columns if name not in names and name.strip() not in stripped]
     if not missing:
         return
     unused = {name.casefold(): name for name in names if name not in columns}
@@ -185,8 +130,7 @@ def check_columns(where: str, names: Sequence[str], columns: Sequence[str]) -> N
     elif new_names:
         pairs = [f"{short_repr(old)} to {short_repr(new)}" for old, new in new_names.items()]
         hint = f" Rename {', '.join(pairs)}."
-    subject = "column" if len(missing) == 1 else "columns"
-    verb = "is" if len(missing) == 1 else "are"
+    subject, verb = ("column", "is") if len(missing) == 1 else ("columns", "are")
     raise InputError(
         f"{where}: {subject} {join_names(missing)} {verb} missing; found "
         f"{join_names(names) or 'none'}.{hint}"

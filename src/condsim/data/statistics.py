@@ -91,14 +91,10 @@ def pair_rows(task: Task) -> Pairing:
     )
     # Without conditions there is nothing to contrast.
     if task.conditions is not None:
+        counts = (pairing.pairs, ties, pairing.lone_rows, pairing.unlabelled_rows)
         _LOGGER.info(
             "%s: %d high-low pairs, %d ties, %d lone rows, %d unlabelled rows, %d larger groups",
-            task.name,
-            pairing.pairs,
-            pairing.ties,
-            pairing.lone_rows,
-            pairing.unlabelled_rows,
-            pairing.larger_groups,
+            *(task.name, *counts, pairing.larger_groups),
         )
     return pairing
 

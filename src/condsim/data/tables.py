@@ -116,8 +116,11 @@ def _select(
 
 
 def _read_criteria_text(row: Row) -> CriteriaText:
-    values = _object(row, "attributes")
-    attributes = _attributes(values, row.place("attributes"), separator=None)
+    place = row.place("attributes")
+    values = {
+        name: _words(name, value, place) for name, value in _object(row, "attributes").items()
+    }
+    attributes = {name: words for name, words in values.items() if words}
     return CriteriaText(row.text("text"), attributes, row.place())
 
 
@@ -140,7 +143,8 @@ def _read_table(path: Path, *, text: str, separator: str | None) -> Iterator[Cri
         for name, value in row.record.items():
             # The index column of a pandas file has no name.
             if name != text and name.strip("_ "):
-                attributes |= _attributes({name: value}, row.place(name), separator=separator)
+                words = _words(name, value, row.place(name), separator=separator)
+                attributes |= {name: words} if words else {}
         yield CriteriaText(row.text(text), attributes, row.place())
 
 
@@ -155,20 +159,10 @@ def _object(row: Row, column: str) -> Mapping[str, object]:
     return {name.strip(): item for name, item in value.items()}
 
 
-def _attributes(
-    values: Mapping[str, object], where: str, *, separator: str | None
-) -> dict[str, tuple[str, ...]]:
-    """Return the distinct values of each criterion, without criteria that have none."""
-    attributes = {}
-    for name, value in values.items():
-        if distinct_values := _distinct_values(name, value, where, separator=separator):
-            attributes[name] = distinct_values
-    return attributes
-
-
-def _distinct_values(
-    name: str, value: object, where: str, *, separator: str | None
+def _words(
+    name: str, value: object, where: str, *, separator: str | None = None
 ) -> tuple[str, ...]:
+    """Return the distinct values of a criterion."""
     parts: list[object] = [value]
     if isinstance(value, list | tuple):
         parts = list(value)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from condsim.data.decoding import file_lines
-from condsim.data.files import suffix_of, text_lines
+from condsim.data.files import never_empty, suffix_of, text_lines
 from condsim.data.pairs import make_task
 from condsim.data.row import location, score_of, short_repr
 from condsim.errors import InputError
@@ -23,7 +23,6 @@ from condsim.io import sha256_of, write_text
 from condsim.types import IntArray, Task
 
 _FIELD_SEPARATOR = "|||"
-_TEXT_FIELDS = ("domain", "text 1", "text 2")
 _FORM = "'domain ||| text 1 ||| text 2 ||| condition = label ; condition = label'"
 _LABEL_RANGE = (1.0, 5.0)
 _LOGGER = logging.getLogger(__name__)
@@ -88,13 +87,9 @@ def iter_written(path: Path | str) -> Iterator[WrittenPair]:
         The pairs in file order.
     """
     path = Path(path)
-    is_empty = True
-    for number, line in enumerate(text_lines(path), start=1):
-        if line.strip():
-            yield _parse_pair(line, location(path, line=number), number)
-            is_empty = False
-    if is_empty:
-        raise InputError(f"{path}: has only blank lines; at least one pair is needed: {_FORM}.")
+    lines = enumerate(text_lines(path), start=1)
+    pairs = (_parse_pair(path, number, line) for number, line in lines if line.strip())
+    yield from never_empty(path, pairs)
 
 
 def load_written(
@@ -113,8 +108,6 @@ def load_written(
         InputError: See `iter_written`; also if there is no file, or a pair of texts occurs twice.
     """
     files = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
-    if not files:
-        raise InputError("The written form needs at least one file; got none.")
     pairs: dict[tuple[str, str], WrittenPair] = {}
     for path in files:
         for pair in iter_written(path):
@@ -150,31 +143,20 @@ def write_written(pairs: Iterable[WrittenPair], path: Path) -> None:
     write_text(path, "".join(lines))
 
 
-def _parse_pair(line: str, where: str, number: int) -> WrittenPair:
+def _parse_pair(path: Path, number: int, line: str) -> WrittenPair:
+    where = location(path, line=number)
     fields = [part.strip() for part in line.split(_FIELD_SEPARATOR)]
-    if len(fields) != len(_TEXT_FIELDS) + 1:
+    pieces = [[piece.strip() for piece in part.split("=")] for part in fields[-1].split(";")]
+    conditions = {piece[0] for piece in pieces}
+    is_complete = len(fields) == 4 and all(fields) and all(conditions)
+    if not is_complete or {*map(len, pieces)} != {2} or len(conditions) < len(pieces):
         raise InputError(
-            f"{where}: must have 4 parts separated by {_FIELD_SEPARATOR}, {_FORM}, got "
-            f"{len(fields)}."
+            f"{where}: must be {_FORM}, with no part empty and each condition once, got "
+            f"{short_repr(line.strip())}."
         )
-    *texts, conditions = fields
-    for name, text in zip(_TEXT_FIELDS, texts, strict=True):
-        if not text:
-            raise InputError(f"{where}: the {name} must not be empty.")
-    labels: dict[str, float] = {}
-    for part in conditions.split(";"):
-        condition, _, label = (piece.strip() for piece in part.partition("="))
-        if not condition or "=" in label:
-            raise InputError(
-                f"{where}: each condition must be written 'condition = label', separated by ;, got "
-                f"{short_repr(part.strip())}."
-            )
-        if condition in labels:
-            raise InputError(
-                f"{where}: each condition must occur once in a pair, got {short_repr(condition)} "
-                "twice."
-            )
+    labels = {}
+    for condition, label in pieces:
         subject = f"{where}, condition {condition!r}: the label"
         labels[condition] = score_of(label, subject, label_range=_LABEL_RANGE)
-    domain, sentence1, sentence2 = texts
+    domain, sentence1, sentence2, _ = fields
     return WrittenPair(domain, sentence1, sentence2, labels, where, number)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-import numpy as np
-
 from condsim.errors import requires_extra
-from condsim.integrations.models import Model
+from condsim.integrations.models import Model, encode_present
 from condsim.loading import load_encoder
 from condsim.types import FloatArray
 
@@ -46,18 +44,11 @@ class BertopicBackend(BaseEmbedder):  # type: ignore[misc]  # BERTopic has no ty
         """Encode documents, or the words of topics, under the condition.
 
         Args:
-            documents: Texts, length n. BERTopic fills short topics up with empty words: their
-                embeddings are 0.
+            documents: Texts, length n. The embeddings of blank ones are 0: BERTopic fills short
+                topics up with empty words.
             verbose: Shows nothing either way.
 
         Returns:
             Embeddings, ``(n, dimension)`` float32, of length 1 where there is text.
         """
-        texts = [str(text) for text in documents]
-        vectors = np.zeros((len(texts), self.embedding_model.dimension), dtype=np.float32)
-        filled = [row for row, text in enumerate(texts) if text.strip()]
-        if filled:
-            vectors[filled] = self.embedding_model.encode(
-                [texts[row] for row in filled], self.condition
-            )
-        return vectors
+        return encode_present(self.embedding_model, [*map(str, documents)], self.condition)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from condsim.errors import requires_extra
-from condsim.integrations.models import Model, scorer_of
+from condsim.integrations.models import Model, score_present, scorer_of
 
 with requires_extra("duckdb"):
-    from contextlib import suppress
-
     import duckdb
     import pyarrow as pa
 
@@ -17,10 +17,9 @@ _NAME = "condsim_score"
 def register_duckdb(connection: duckdb.DuckDBPyConnection, *, model: Model = None) -> None:
     """Add the SQL function ``condsim_score(a, b, condition)`` to a DuckDB connection.
 
-    It takes three VARCHAR and returns a FLOAT in [0, 1]; NULL where one of them is NULL. DuckDB
-    passes up to 2,048 rows at a time, and within these each distinct text is encoded once. A text
-    without letters is an error of the query: write ``nullif(trim(a), '')`` to make it NULL. Called
-    again on a connection, `register_duckdb` changes the model.
+    It takes three VARCHAR and returns a FLOAT in [0, 1]; NULL where one of them is NULL or blank.
+    DuckDB passes up to 2,048 rows at a time, and within these each distinct text is encoded once.
+    Called again on a connection, `register_duckdb` changes the model.
 
     Args:
         model: The model that scores; None is the default model.
@@ -40,11 +39,13 @@ def register_duckdb(connection: duckdb.DuckDBPyConnection, *, model: Model = Non
     scorer = scorer_of(model)
 
     def score(first: pa.Array, second: pa.Array, conditions: pa.Array) -> pa.Array:
-        return pa.array(scorer.score(first, second, conditions), pa.float32())
+        columns = (column.to_pylist() for column in (first, second, conditions))
+        scores = score_present(scorer, *columns, scale="unit")
+        return pa.array(scores, pa.float32(), from_pandas=True)
 
     # DuckDB raises this if the function does not exist yet.
     with suppress(duckdb.InvalidInputException):
         connection.remove_function(_NAME)
     connection.create_function(  # type: ignore[call-overload]  # each version has another enum
-        _NAME, score, ["VARCHAR"] * 3, "FLOAT", type="arrow"
+        _NAME, score, ["VARCHAR"] * 3, "FLOAT", type="arrow", null_handling="special"
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from condsim.errors import requires_extra
-from condsim.integrations.models import Model, ranked, scorer_of
+from condsim.integrations.models import Model, encode_present, is_blank, ranked, scorer_of
 from condsim.loading import load_encoder
 
 with requires_extra("haystack"):
-    from dataclasses import replace
-
     from haystack import Document, component
 
 
@@ -49,21 +49,27 @@ class HaystackDocumentEmbedder(_Embedder):
         model: As for `HaystackTextEmbedder`.
 
     Raises:
-        InputError: If a document has no text.
         ModelError: If there is no such model, or it has no embeddings.
     """
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
-        """Encode documents; ``documents`` are copies with embeddings."""
-        vectors = self._encoder.encode([one.content for one in documents], self.condition).tolist()
-        pairs = zip(documents, vectors, strict=True)
-        return {"documents": [replace(one, embedding=vector) for one, vector in pairs]}
+        """Encode documents; ``documents`` are copies with embeddings, or none where text is."""
+        texts = [document.content for document in documents]
+        vectors = encode_present(self._encoder, texts, self.condition, log="no embedding").tolist()
+        return {
+            "documents": [
+                replace(document, embedding=None if is_blank(document.content) else vector)
+                for document, vector in zip(documents, vectors, strict=True)
+            ]
+        }
 
 
 @component
 class HaystackRanker:
     """A Haystack ranker that sorts documents by their score under a condition.
+
+    Documents without text have no score, and are the last.
 
     Attributes:
         condition: The respect in which documents are compared with the query; None: as a whole.
@@ -73,7 +79,7 @@ class HaystackRanker:
         at_least: The lowest score to keep, 0 to 1; any if None.
 
     Raises:
-        InputError: When it ranks, if a document has no text or ``top_k`` is below 1.
+        InputError: When it ranks, if ``top_k`` is below 1.
         ModelError: If there is no such model.
     """
 
@@ -105,8 +111,12 @@ class HaystackRanker:
         Returns:
             ``documents``: copies of those that are kept, with their scores, the best first.
         """
-        texts = [one.content for one in documents]
-        condition = condition if condition is not None else self.condition
-        top = top_k if top_k is not None else self.top_k
-        found = ranked(self._scorer, query, texts, condition, top=top, at_least=self.at_least)
-        return {"documents": [replace(documents[index], score=score) for index, score in found]}
+        best = ranked(
+            self._scorer,
+            query,
+            [document.content for document in documents],
+            self.condition if condition is None else condition,
+            top=self.top_k if top_k is None else top_k,
+            at_least=self.at_least,
+        )
+        return {"documents": [replace(documents[index], score=score) for index, score in best]}

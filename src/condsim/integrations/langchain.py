@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from condsim.errors import requires_extra
-from condsim.integrations.models import Model, ranked, scorer_of
+from condsim.integrations.models import Model, encode_present, ranked, scorer_of
 from condsim.loading import load_encoder
 from condsim.model.base import PairScorer
 
@@ -35,19 +35,22 @@ class LangChainEmbeddings(Embeddings):
         self._encoder = load_encoder(model)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Encode texts, length n; return n lists of ``dimension`` numbers."""
-        vectors: list[list[float]] = self._encoder.encode(texts, self.condition).tolist()
-        return vectors
+        """Encode n texts; return n lists of ``dimension`` numbers, all 0 for a blank text."""
+        vectors = encode_present(self._encoder, texts, self.condition, log="a vector of zeros")
+        lists: list[list[float]] = vectors.tolist()
+        return lists
 
     def embed_query(self, text: str) -> list[float]:
         """Encode one text; return ``dimension`` numbers."""
-        return self.embed_documents([text])[0]
+        vector: list[float] = self._encoder.encode(text, self.condition).tolist()
+        return vector
 
 
 class LangChainReranker(BaseDocumentCompressor):
     """A LangChain document compressor that ranks documents by their score under a condition.
 
-    Each document that is kept is a copy whose metadata has its score as ``relevance_score``.
+    Each document that is kept is a copy whose metadata has its score as ``relevance_score``. Blank
+    documents have no score (None), and are the last.
 
     Attributes:
         condition: The respect in which documents are compared with the query; None: as a whole.
@@ -56,7 +59,7 @@ class LangChainReranker(BaseDocumentCompressor):
         at_least: The lowest score to keep, 0 to 1; any if None.
 
     Raises:
-        InputError: When it ranks, if a document is empty or ``top_n`` is below 1.
+        InputError: When it ranks, if ``top_n`` is below 1.
         ModelError: If there is no such model.
     """
 
@@ -86,13 +89,16 @@ class LangChainReranker(BaseDocumentCompressor):
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
         """Return the documents to keep, the best first."""
-        texts = [document.page_content for document in documents]
-        found = ranked(
-            self._scorer, query, texts, self.condition, top=self.top_n, at_least=self.at_least
+        best = ranked(
+            self._scorer,
+            query,
+            [document.page_content for document in documents],
+            self.condition,
+            top=self.top_n,
+            at_least=self.at_least,
         )
-        return [_with_score(documents[index], score) for index, score in found]
-
-
-def _with_score(document: Document, score: float) -> Document:
-    metadata = {**document.metadata, "relevance_score": score}
-    return document.model_copy(update={"metadata": metadata})
+        kept = []
+        for index, score in best:
+            metadata = {**documents[index].metadata, "relevance_score": score}
+            kept.append(documents[index].model_copy(update={"metadata": metadata}))
+        return kept

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from condsim.errors import InputError, requires_extra
-from condsim.integrations.models import Model, ranked, scorer_of
+from condsim.integrations.models import Model, encode_present, ranked, scorer_of
 from condsim.loading import load_encoder
 from condsim.model.base import PairScorer
 from condsim.model.embedding import EmbeddingScorer
@@ -23,7 +23,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
 
     Nodes and queries are encoded alike; an index that was built under one condition answers queries
     under that one. LlamaIndex keeps an ``embeddings_cache`` by the text alone, so give each
-    condition a separate cache.
+    condition a separate cache. The vector of a blank text is 0.
 
     Attributes:
         condition: The respect in which texts are near to each other; None: as a whole.
@@ -60,14 +60,16 @@ class LlamaIndexEmbedding(BaseEmbedding):
         return "CondsimEmbedding"
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        vectors: list[list[float]] = self._encoder.encode(texts, self.condition).tolist()
-        return vectors
+        vectors = encode_present(self._encoder, texts, self.condition, log="a vector of zeros")
+        lists: list[list[float]] = vectors.tolist()
+        return lists
 
     def _get_text_embedding(self, text: str) -> list[float]:
         return self._get_text_embeddings([text])[0]
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
+        vector: list[float] = self._encoder.encode(query, self.condition).tolist()
+        return vector
 
     async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         return await asyncio.to_thread(self._get_text_embeddings, texts)
@@ -80,7 +82,7 @@ class LlamaIndexReranker(BaseNodePostprocessor):
     """A LlamaIndex node postprocessor that ranks nodes by their score under a condition.
 
     It reads a node as embeddings do, with its metadata; ``excluded_embed_metadata_keys`` of the
-    node leaves some out.
+    node leaves some out. Nodes without text have no score, and are the last.
 
     Attributes:
         condition: The respect in which nodes are compared with the query; None: as a whole.
@@ -89,7 +91,7 @@ class LlamaIndexReranker(BaseNodePostprocessor):
         at_least: The lowest score to keep, 0 to 1; any if None.
 
     Raises:
-        InputError: When it ranks, if there is no query, a node is empty or ``top_n`` is below 1.
+        InputError: When it ranks, if there is no query or ``top_n`` is below 1.
         ModelError: If there is no such model.
     """
 
@@ -123,13 +125,12 @@ class LlamaIndexReranker(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         if query_bundle is None:
             raise InputError("A re-ranker needs a query; pass 'query_str' or 'query_bundle'.")
-        texts = [node.node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes]
-        found = ranked(
+        best = ranked(
             self._scorer,
             query_bundle.query_str,
-            texts,
+            [node.node.get_content(metadata_mode=MetadataMode.EMBED) for node in nodes],
             self.condition,
             top=self.top_n,
             at_least=self.at_least,
         )
-        return [NodeWithScore(node=nodes[index].node, score=score) for index, score in found]
+        return [NodeWithScore(node=nodes[index].node, score=score) for index, score in best]

@@ -38,11 +38,11 @@ class _Accessor:
             scale: ``unit``, ``likert`` or ``raw``, as in ``model.score``.
 
         Returns:
-            Scores, float32, with the frame's index; NaN where a text or condition is missing.
+            Scores, float32, with the frame's index; NaN where a text or condition is missing or
+            blank.
 
         Raises:
-            InputError: If there is no such column or more than one, or a text is empty or not a
-                string.
+            InputError: If there is no such column or more than one, or a text is not a string.
         """
         for name in (first, second):
             if name not in self._frame.columns:
@@ -70,10 +70,8 @@ def _texts(column: pd.Series) -> list[str | None]:
 def register_pandas(model: Model = None) -> None:
     """Add ``condsim`` to pandas frames: ``frame.condsim.score("a", "b", condition="…")``.
 
-    Called again, it changes the model.
-
     Args:
-        model: The model that scores; None is the default model.
+        model: The model that scores from then on; None is the default model.
 
     Raises:
         ModelError: If there is no such model.

@@ -22,11 +22,7 @@ class _Namespace:
         self._expression = expression
 
     def score(
-        self,
-        other: str | pl.Expr,
-        *,
-        condition: str | pl.Expr | None = None,
-        scale: Scale = "unit",
+        self, other: str | pl.Expr, *, condition: str | pl.Expr | None = None, scale: Scale = "unit"
     ) -> pl.Expr:
         """Score the texts of this expression against others, row by row.
 
@@ -37,10 +33,11 @@ class _Namespace:
             scale: ``unit``, ``likert`` or ``raw``, as in ``model.score``.
 
         Returns:
-            An expression of Float32 with the name of this one; null where a text or condition is.
+            An expression of Float32 with the name of this one; null where a text or condition is
+            null or blank.
 
         Raises:
-            InputError: When the query runs, if a text is empty or not a string.
+            InputError: When the query runs, if a text is not a string.
         """
         # The scorer registered now, not the one registered when the query runs.
         scorer = self.scorer
@@ -50,13 +47,8 @@ class _Namespace:
 
         def scores(columns: Sequence[pl.Series]) -> pl.Series:
             first, second, *conditions = _aligned(columns)
-            values = score_present(
-                scorer,
-                first,
-                second,
-                conditions[0] if conditions else condition,  # type: ignore[arg-type]
-                scale=scale,
-            )
+            names = condition if isinstance(condition, str) else next(iter(conditions), None)
+            values = score_present(scorer, first, second, names, scale=scale)
             return pl.Series(columns[0].name, values).fill_nan(None)
 
         return pl.map_batches(expressions, scores, pl.Float32, is_elementwise=True)

@@ -24,29 +24,22 @@ class RayWorkers:
     """Run calls on the workers of a Ray cluster."""
 
     def __init__(
-        self,
-        *,
-        address: str | None = None,
-        workers: int | None = None,
-        cpus: float = 1,
-        gpus: float = 0,
+        self, *, address: str | None = None, workers: int | None = None, gpus: float = 0
     ) -> None:
-        """Check the numbers and that Ray is installed; connect on first use.
+        """Check that Ray is installed; connect on first use.
 
         Args:
             address: Address of the cluster; ``"auto"`` is that of this machine, None starts one.
-            workers: Number of workers, each with its models; as many as fit by default.
-            cpus: Cores of a worker.
+            workers: Number of workers, each with a core and its models; as many as fit by default.
             gpus: Accelerators of a worker; Ray hides them from a worker that asks for none.
         """
         require("ray", extra="ray")
-        if (workers is not None and workers < 1) or cpus <= 0 or gpus < 0:
+        if (workers is not None and workers < 1) or gpus < 0:
             raise InputError(
-                "Ray needs at least 1 worker, with cores above 0 and accelerators of at least 0; "
-                f"got {workers}, {cpus:g} and {gpus:g}."
+                "Ray needs at least 1 worker, with at least 0 accelerators; got "
+                f"{workers} and {gpus:g}."
             )
-        self._address, self._workers = address, workers
-        self._resources = {"num_cpus": cpus, "num_gpus": gpus}
+        self._address, self._workers, self._gpus = address, workers, gpus
 
     def check(self) -> None:
         """Connect to the cluster once, so that a mistake shows before long work."""
@@ -62,25 +55,36 @@ class RayWorkers:
         max_workers: int | None,
         failure: str,
     ) -> Iterator[Any]:
-        """Yield the results of calls, in any order, as workers become free.
-
-        If a worker dies, another takes its call.
+        """Yield the results of calls, in any order; calls are read as workers become free.
 
         Args:
-            worker: A class with a method ``work``, which may be called twice with the same value.
+            worker: A class with a method ``work``, which is called again if its worker dies.
             arguments: Arguments of its constructor.
-            calls: Arguments of ``work``, read as workers become free.
+            calls: Arguments of ``work``.
             max_workers: Limit on the number of workers.
             failure: Message if a call fails, with ``{}`` for the reason.
         """
         with _connected(self._address) as ray:
+            from ray.util import ActorPool
+
+            remote = ray.remote(
+                max_restarts=-1, max_task_retries=_RETRIES_PER_CALL, num_cpus=1, num_gpus=self._gpus
+            )(worker)
             count = self._worker_count(ray)
-            count = count if max_workers is None else min(count, max_workers)
-            options = {"max_restarts": -1, "max_task_retries": _RETRIES_PER_CALL}
-            remote = ray.remote(**options, **self._resources)(worker)
+            if max_workers is not None:
+                count = min(count, max_workers)
             actors = [remote.remote(*arguments) for _ in range(count)]
+            pool: Any = ActorPool(actors)
+            remaining = iter(calls)
             try:
-                yield from _results(ray, actors, iter(calls), failure)
+                for call in islice(remaining, count):
+                    pool.submit(_work, call)
+                while pool.has_next():
+                    yield pool.get_next_unordered()
+                    for call in islice(remaining, 1):
+                        pool.submit(_work, call)
+            except ray.exceptions.RayError as error:
+                raise InputError(failure.format(_failure_reason(error))) from error
             finally:
                 # Otherwise they would hold their cores in a cluster that keeps running.
                 for actor in actors:
@@ -88,17 +92,13 @@ class RayWorkers:
 
     def _worker_count(self, ray: Any) -> int:  # noqa: ANN401  (a module)
         available = ray.cluster_resources()
-        names = {"num_cpus": "CPU", "num_gpus": "GPU"}
-        fit = min(
-            int(available.get(names[key], 0) // share)
-            for key, share in self._resources.items()
-            if share
-        )
+        fit = int(available.get("CPU", 0))
+        if self._gpus:
+            fit = min(fit, int(available.get("GPU", 0) // self._gpus))
         if fit < (self._workers or 1):
             raise InputError(
-                f"The Ray cluster has room for {fit} workers of {self._resources['num_cpus']:g} "
-                f"cores and {self._resources['num_gpus']:g} accelerators; got {self._workers or 1} "
-                "to start. Ask for fewer or smaller ones."
+                f"The Ray cluster has room for {fit} workers of 1 core and {self._gpus:g} "
+                f"accelerators; got {self._workers or 1} to start. Ask for fewer or smaller ones."
             )
         return self._workers or fit
 
@@ -109,17 +109,7 @@ class RayEncoding(RayWorkers):
     def __init__(
         self, model: str | None = None, *, address: str | None = None, workers: int | None = None
     ) -> None:
-        """Check the numbers; connect on first use.
-
-        Args:
-            model: The model of the index, by a name or folder that all machines know.
-            address: Address of the cluster; a local one is started if None.
-            workers: Number of workers, each with its model; as many as fit by default.
-
-        Raises:
-            MissingExtraError: If Ray is not installed.
-            InputError: If the number is below 1.
-        """
+        """Connect on first use; the model has a name or folder that all machines know."""
         super().__init__(address=address, workers=workers)
         self._model = model
 
@@ -155,8 +145,8 @@ def _connected(address: str | None) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         # Ray itself tries for minutes to reach an address where nothing listens.
-        if address and (place := _HOST_AND_PORT.fullmatch(address)):
-            target = (place[1], int(place[2]))
+        if match := _HOST_AND_PORT.fullmatch(address or ""):
+            target = (match[1], int(match[2]))
             socket.create_connection(target, timeout=_CONNECT_TIMEOUT_SECONDS).close()
         ray.init(
             address=address or "local",
@@ -175,19 +165,8 @@ def _connected(address: str | None) -> Iterator[Any]:
         ray.shutdown()
 
 
-def _results(ray: Any, actors: list[Any], calls: Iterator[Any], failure: str) -> Iterator[Any]:  # noqa: ANN401
-    from ray.util import ActorPool
-
-    pool: Any = ActorPool(actors)
-    try:
-        for call in islice(calls, len(actors)):
-            pool.submit(lambda worker, value: worker.work.remote(value), call)
-        while pool.has_next():
-            yield pool.get_next_unordered()
-            for call in islice(calls, 1):
-                pool.submit(lambda worker, value: worker.work.remote(value), call)
-    except ray.exceptions.RayError as error:
-        raise InputError(failure.format(_failure_reason(error))) from error
+def _work(actor: Any, call: Any) -> Any:  # noqa: ANN401
+    return actor.work.remote(call)
 
 
 def _failure_reason(error: Exception) -> str:
@@ -195,5 +174,5 @@ def _failure_reason(error: Exception) -> str:
     cause = getattr(error, "cause", None)
     if isinstance(cause, CondSimError):
         return str(cause)
-    lines = [line.strip() for line in str(cause or error).splitlines() if line.strip()]
-    return f"{lines[-1] if lines else type(error).__name__}."
+    lines = str(cause or error).strip().splitlines()
+    return f"{lines[-1].strip() if lines else type(error).__name__}."

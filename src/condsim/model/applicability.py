@@ -133,19 +133,9 @@ class ApplicabilityHead:
     @classmethod
     def load(cls, path: Path | str) -> ApplicabilityHead:
         """Read a head; ModelError if it is missing, damaged or of another format."""
-        fix = "fit or download it again"
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise ModelError(
-                f"{path}: the applicability head cannot be read ({error}); {fix}."
-            ) from None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ModelError(
-                f"{path}: must be an applicability head of format {FORMAT}; {fix}, or use a newer "
-                "condsim."
-            )
-        try:
+            is_current = content["format"] == FORMAT
             head = cls(
                 model=str(content["model"]),
                 weights=np.array(content["weights"], np.float64),
@@ -153,14 +143,23 @@ class ApplicabilityHead:
                 probe=np.array(content["probe"], np.float32),
                 facts=dict(content["facts"]),
             )
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ModelError(f"{path} is damaged ({error!r}); {fix}.") from None
-        shapes = (head.weights.shape, head.probe.ndim)
-        numbers = np.concatenate([[head.bias], head.weights.ravel(), head.probe.ravel()])
-        if shapes != ((3 * head.dimension + 8,), 1) or not np.isfinite(numbers).all():
+            numbers = np.concatenate([[head.bias], head.weights, head.probe])
+        except (
+            OSError,
+            LookupError,
+            TypeError,
+            ValueError,
+            ArithmeticError,
+            RecursionError,
+        ) as error:
             raise ModelError(
-                f"{path} is damaged: it must have 3 d + 8 finite weights for a probe of length d, "
-                f"and a finite bias; got {head.weights.size} and {head.probe.size}; {fix}."
+                f"{path} is not an applicability head ({error!r}); fit or download it again."
+            ) from None
+        fits = head.weights.size == 3 * head.dimension + 8 and np.isfinite(numbers).all()
+        if not is_current or not fits:
+            raise ModelError(
+                f"{path}: must have 3 d + 8 weights for a probe of length d, all finite "
+                f"numbers, and be of format {FORMAT}; fit or download it again."
             )
         return head
 

@@ -23,7 +23,7 @@ from condsim.model.calibration import Calibration
 from condsim.model.chunking import collect_truncations
 from condsim.model.legibility import collect_unread, record_unread
 from condsim.notebook import html_table
-from condsim.types import BoolArray, FloatArray, IntArray, is_marks
+from condsim.types import BoolArray, FloatArray, is_marks
 
 if TYPE_CHECKING:
     from condsim.model.explanation import Explanation, Occlusion, Reader
@@ -80,12 +80,7 @@ class PairScorer(ABC):
 
     @overload
     def score(  # type: ignore[overload-overlap]  # a str is a sequence of str to the type checker
-        self,
-        sentences1: str,
-        sentences2: str,
-        condition: str | None = None,
-        *,
-        scale: Scale = "unit",
+        self, sentences1: str, sentences2: str, condition: str | None = ..., *, scale: Scale = ...
     ) -> float: ...
 
     @overload
@@ -93,9 +88,9 @@ class PairScorer(ABC):
         self,
         sentences1: Texts,
         sentences2: Texts,
-        condition: Texts | None = None,
+        condition: Texts | None = ...,
         *,
-        scale: Scale = "unit",
+        scale: Scale = ...,
     ) -> FloatArray: ...
 
     @accepts_conditions
@@ -135,12 +130,7 @@ class PairScorer(ABC):
         return float(scores[0]) if rows.single else scores
 
     def score_matrix(
-        self,
-        sentences1: Texts,
-        sentences2: Texts,
-        condition: Texts,
-        *,
-        scale: Scale = "unit",
+        self, sentences1: Texts, sentences2: Texts, condition: Texts, *, scale: Scale = "unit"
     ) -> FloatArray:
         """Score every pair of sentences under every one of several conditions.
 
@@ -165,14 +155,10 @@ class PairScorer(ABC):
         """
         check_scale(scale)
         rows = check_rows(None, sentences1=sentences1, sentences2=sentences2)
-        names = _checked_column("condition", condition)
-        if not names:
-            raise InputError("There must be at least one condition, such as 'the action'.")
+        conditions = _checked_conditions(condition)
+        first, second = rows.sentences
         with collect_truncations(), collect_unread():
-            columns = [
-                self.score([*rows.sentences[0]], [*rows.sentences[1]], name, scale=scale)
-                for name in names
-            ]
+            columns = [self.score(first, second, name, scale=scale) for name in conditions]
         return np.stack(columns, axis=1)
 
     def __repr__(self) -> str:
@@ -229,16 +215,14 @@ class PairScorer(ABC):
         check_threshold(at_least)
         threshold = np.float32(at_least)
         rows = check_rows(None, sentences1=sentences1, sentences2=sentences2)
-        conditions = _checked_column("condition", condition)
-        if not conditions:
-            raise InputError("There must be at least one condition, such as 'the action'.")
+        conditions = _checked_conditions(condition)
         first, second = rows.sentences
         same = ~self._unread_differ(first, second)
         with collect_unread():
             if rows.single:
-                if not same[0]:
-                    return False
-                return bool((self.score(first[0], second[0], conditions) >= threshold).all())
+                if same[0]:
+                    same = self.score(first[0], second[0], conditions) >= threshold
+                return bool(same.all())
             for name in conditions:
                 # Rows that already differ in a condition are not scored again.
                 index = np.flatnonzero(same).tolist()
@@ -249,11 +233,10 @@ class PairScorer(ABC):
     def _unread_differ(self, first: Sequence[str], second: Sequence[str]) -> BoolArray:
         """Mark pairs with different words that the model cannot read, ``(n,)``."""
         parts = self.unread_parts(chain(first, second))
-        differ = np.zeros(len(first), dtype=np.bool_)
-        if parts:
-            for row, (text1, text2) in enumerate(zip(first, second, strict=True)):
-                differ[row] = parts.get(text1) != parts.get(text2)
-        return differ
+        if not parts:
+            return np.zeros(len(first), np.bool_)
+        pairs = zip(first, second, strict=True)
+        return np.array([parts.get(text1) != parts.get(text2) for text1, text2 in pairs], np.bool_)
 
     def unread_parts(self, texts: Iterable[str]) -> dict[str, str]:
         """Return the words that the model cannot read, of each text that has any.
@@ -342,19 +325,7 @@ class Rows:
 
 
 def check_rows(conditions: Texts | None, **sentences: Texts) -> Rows:
-    """Check texts and repeat single ones for every row.
-
-    Args:
-        conditions: Conditions, or one for every row, or None.
-        **sentences: Columns of sentences, or one sentence for every row, by the name in messages.
-
-    Returns:
-        Columns of equal length.
-
-    Raises:
-        InputError: If a column is not a sequence of texts, a text is empty, a condition is only
-            punctuation or the lengths differ.
-    """
+    """Check columns of texts, named as in messages, and repeat single texts for every row."""
     inputs: dict[str, Texts] = dict(sentences)
     if conditions is not None:
         inputs["condition"] = conditions
@@ -385,6 +356,13 @@ def _checked_column(name: str, texts: Texts) -> Sequence[str]:
         if rule := _broken_rule(name, text):
             raise InputError(f"{name!r} must {rule}; got {reprlib.repr(text)} at index {index}.")
     return column
+
+
+def _checked_conditions(condition: Texts) -> Sequence[str]:
+    conditions = _checked_column("condition", condition)
+    if not conditions:
+        raise InputError("There must be at least one condition, such as 'the action'.")
+    return conditions
 
 
 def _broken_rule(name: str, text: object) -> str:
@@ -436,48 +414,3 @@ def rescaled(raw: FloatArray, calibration: Calibration | None, scale: Scale) -> 
         return raw
     unit = raw if calibration is None else calibration.apply(raw)
     return unit if scale == "unit" else 1 + 4 * unit
-
-
-def deduplicate_inputs(
-    columns: Sequence[Sequence[str]], conditions: Sequence[str] | None
-) -> tuple[list[str], list[str] | None, IntArray]:
-    """List each conditional sentence once, in an order that depends on the texts alone.
-
-    So swapped columns are embedded in the same batches, and scores are symmetric to the last bit,
-    although the contents of a batch affect the last bits of an embedding.
-
-    Args:
-        columns: Columns of sentences, each of length n.
-        conditions: Their conditions, length n, or None.
-
-    Returns:
-        The distinct sentences (m), their conditions (m) or None, and the index of each text of the
-        columns among them, ``(columns, n)``.
-    """
-    keys = conditions if conditions is not None else [""] * len(columns[0])
-    texts = [list(zip(keys, column, strict=True)) for column in columns]
-    index_of = {key: number for number, key in enumerate(sorted(set(chain(*texts))))}
-    rows = [[index_of[key] for key in row] for row in texts]
-    sentences = [sentence for _, sentence in index_of]
-    index = np.array(rows, dtype=np.int64).reshape(len(columns), -1)
-    return sentences, None if conditions is None else [key for key, _ in index_of], index
-
-
-def token_batches(lengths: IntArray, *, tokens: int) -> Iterator[IntArray]:
-    """Cut texts, sorted by length, into batches of at most ``tokens`` tokens.
-
-    Args:
-        lengths: Tokens of each text, (n,).
-        tokens: Maximum number of tokens of a batch, padded to its longest text, 1 or more.
-
-    Yields:
-        Indices of the texts of one batch, shortest first; a text above the limit is alone.
-    """
-    order = np.argsort(lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        stop = start + 1
-        while stop < len(order) and (stop + 1 - start) * lengths[order[stop]] <= tokens:
-            stop += 1
-        yield order[start:stop]
-        start = stop

@@ -123,7 +123,10 @@ class TfIdfRidge:
 
 
 class _SparseMatrix:
-    """Counts of the terms of each document, ``(n, d)``, as coordinates and values of entries."""
+    """Counts of the terms of each document, ``(n, d)``, as coordinates and values of entries.
+
+    The core does not require scipy.
+    """
 
     def __init__(self, documents: Iterable[list[str]], vocabulary: dict[str, int]) -> None:
         rows, columns, values = array("q"), array("q"), array("d")
@@ -200,10 +203,9 @@ class _RidgeScorer(ABC):
         self.fitted_on: str | None = None
         self._ridge = TfIdfRidge(alpha=alpha)
 
-    @staticmethod
     @abstractmethod
     def _terms(
-        sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
+        self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
     ) -> Iterable[list[str]]:
         """List the terms of each row, of the part that the regression sees."""
 
@@ -233,9 +235,8 @@ class ConditionOnlyScorer(_RidgeScorer):
 
     name = "condition-only"
 
-    @staticmethod
     def _terms(
-        sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
+        self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
     ) -> Iterable[list[str]]:
         return map(_words_and_bigrams, conditions or ("",) * len(sentences1))
 
@@ -249,9 +250,8 @@ class SentencesOnlyScorer(_RidgeScorer):
 
     name = "sentences-only"
 
-    @staticmethod
     def _terms(
-        sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
+        self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
     ) -> Iterable[list[str]]:
         for pair in zip(sentences1, sentences2, strict=True):
             terms1, terms2 = map(_words_and_bigrams, pair)

@@ -32,17 +32,12 @@ class Calibration:
 
     def __post_init__(self) -> None:
         """Check the knots."""
-        for name, values in (("raw", self.raw), ("score", self.score)):
-            knots = np.asarray(values, dtype=np.float64)
-            if knots.size < 2 or not np.isfinite(knots).all() or (np.diff(knots) <= 0).any():
-                raise ModelError(
-                    f"A calibration's {name!r} must be two or more increasing finite numbers; got "
-                    f"{list(values)}."
-                )
-        if len(self.raw) != len(self.score) or self.score[0] < 0 or self.score[-1] > 1:
+        raw, score = np.array(self.raw, np.float64), np.array(self.score, np.float64)
+        is_valid = raw.size == score.size > 1 and np.isfinite([raw, score]).all()
+        if not is_valid or not (np.diff([raw, score]) > 0).all() or score[0] < 0 or score[-1] > 1:
             raise ModelError(
-                "A calibration's 'score' must have one value in [0, 1] for each value of 'raw'; "
-                f"got {len(self.raw)} raw values and the scores {list(self.score)}."
+                "A calibration must have two or more increasing finite numbers under 'raw', and as "
+                f"many in [0, 1] under 'score'; got {list(self.raw)} and {list(self.score)}."
             )
 
     def apply(self, raw: ArrayLike) -> FloatArray:
@@ -109,15 +104,11 @@ def fit_calibration(raw: ArrayLike, gold: ArrayLike, *, knots: int = 16) -> Cali
             is outside [0, 1].
     """
     x, y = np.asarray(raw, np.float64), np.asarray(gold, np.float64)
-    if x.ndim != 1 or x.shape != y.shape or not x.size:
+    has_rows = x.ndim == 1 and x.shape == y.shape and x.size > 0
+    if not has_rows or not np.isfinite(x).all() or not ((y >= 0) & (y <= 1)).all():
         raise InputError(
-            "A calibration needs rows with one raw and one gold similarity each; got the shapes "
-            f"{x.shape} and {y.shape}."
-        )
-    if not (np.isfinite(x).all() and np.isfinite(y).all() and y.min() >= 0 and y.max() <= 1):
-        raise InputError(
-            "A calibration needs finite raw similarities and gold ones in [0, 1]; got raw from "
-            f"{x.min()} to {x.max()} and gold from {y.min()} to {y.max()}."
+            "A calibration needs rows with one finite raw similarity and a gold one in [0, 1] "
+            f"each; got the shapes {x.shape} and {y.shape}."
         )
     if knots < 1:
         raise InputError(f"The 'knots' of a calibration must be 1 or more; got {knots}.")

@@ -158,9 +158,9 @@ _COUNTS: ContextVar[Counter[tuple[str, int]] | None] = ContextVar("truncations",
 
 
 @contextmanager
-def collect_truncations() -> Iterator[None]:
+def collect_truncations(*, warn: bool = True) -> Iterator[None]:
     """Count the inputs that models truncate, and warn once when the outermost block ends."""
-    if _COUNTS.get() is not None:
+    if warn and _COUNTS.get() is not None:
         yield
         return
     counts: Counter[tuple[str, int]] = Counter()
@@ -169,7 +169,7 @@ def collect_truncations() -> Iterator[None]:
         yield
     finally:
         _COUNTS.reset(token)
-        for (name, limit), number in counts.items():
+        for (name, limit), number in counts.items() if warn else ():
             inputs = "1 input" if number == 1 else f"{number} inputs"
             _LOGGER.warning("%s truncated %s at %d tokens, the most it reads.", name, inputs, limit)
 

@@ -37,15 +37,11 @@ def conditional_sentences(
         conditions: The condition of each sentence, length n.
         order: Which of the two comes first, and whether conditions are bare.
 
-    Raises:
-        InputError: If the lengths differ or the order is unknown.
-
     Example:
         >>> conditional_sentences(["A dog runs."], ["the animal"], order="condition-first")
         [['the animal', 'A dog runs.']]
     """
     check_order(order)
-    _check_lengths(sentences=sentences, conditions=conditions)
     conditions = as_read(conditions, order=order)
     columns = (sentences, conditions) if order == "sentence-first" else (conditions, sentences)
     return [list(pair) for pair in zip(*columns, strict=True)]
@@ -91,10 +87,6 @@ def cross_encoder_inputs(
         layout: One text, or a pair of texts of which the sentences are one.
         inputs: The part of a row to read (C-STS Table 10); the separators of the rest go with it.
 
-    Raises:
-        InputError: If the lengths differ, the order is unknown, or only conditions are to be read
-            and there are none.
-
     Example:
         >>> cross_encoder_inputs(["A dog."], ["A cat."], ["the animal"], separator=" [SEP] ")
         ['A dog. [SEP] A cat. [SEP] the animal']
@@ -103,21 +95,8 @@ def cross_encoder_inputs(
         if conditions is None:
             raise InputError("This cross-encoder reads only conditions, and the rows have none.")
         return [*as_read(conditions, order=order)]
-    columns = {"sentences1": sentences1, "sentences2": sentences2}
-    _check_lengths(**columns if conditions is None else columns | {"conditions": conditions})
     pairs = [list(pair) for pair in zip(sentences1, sentences2, strict=True)]
     if conditions is not None and inputs == "both":
         joined = [separator.join(pair) for pair in pairs]
         pairs = conditional_sentences(joined, conditions, order=order)
     return [separator.join(pair) if layout == "released" else pair for pair in pairs]
-
-
-def _check_lengths(**columns: Sequence[str]) -> None:
-    """Refuse columns of different lengths, and a single text in place of a column."""
-    for name, column in columns.items():
-        if isinstance(column, str):
-            raise InputError(f"{name} must be a list of texts; got one text, {column!r}.")
-    if len({len(column) for column in columns.values()}) > 1:
-        names = " and ".join(columns)
-        numbers = " and ".join(str(len(column)) for column in columns.values())
-        raise InputError(f"{names} must have the same length; got {numbers}.")

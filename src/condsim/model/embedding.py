@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -21,9 +20,9 @@ from condsim.model.base import (
     Texts,
     accepts_conditions,
     check_rows,
-    deduplicate_inputs,
     rescaled,
 )
+from condsim.model.batching import deduplicate_inputs, row_blocks
 from condsim.model.calibration import Calibration
 from condsim.model.chunking import Chunker, Input, collect_truncations, record_truncation
 from condsim.model.conditions import Order, as_read, check_order, conditional_sentences
@@ -33,15 +32,11 @@ from condsim.types import FloatArray, IntArray
 if TYPE_CHECKING:
     from condsim.model.explanation import Occlusion
 
-# Blocks of rows bound the memory; a row with more characters counts as several rows.
-ROWS_PER_BLOCK = 4096
-CHARACTERS_PER_ROW = 512
 # Texts with a higher cosine are the same tokens to the model.
 MIN_COSINE_OF_SAME_TOKENS = 0.9999
 
 
-@dataclass(frozen=True)
-class Tokenised:
+class Tokenised(NamedTuple):
     """Inputs as a model takes them.
 
     Attributes:
@@ -110,7 +105,7 @@ class EmbeddingScorer(PairScorer):
         rows = check_rows(condition, sentences=sentences)
         embeddings = np.empty((len(rows), self.dimension), dtype=np.float32)
         with collect_truncations(), collect_unread():
-            for block in _blocks(rows):
+            for block in row_blocks(rows.sentences):
                 self._record_unread(rows, block)
                 vectors, index = self._embed_rows(rows, block)
                 embeddings[block] = vectors[index[0]]
@@ -120,7 +115,6 @@ class EmbeddingScorer(PairScorer):
     def applicability(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
         self, sentences1: str, sentences2: str, condition: str
     ) -> float: ...
-
     @overload
     def applicability(
         self, sentences1: Texts, sentences2: Texts, condition: Texts
@@ -160,7 +154,7 @@ class EmbeddingScorer(PairScorer):
             self._checked_head = self.head
         probabilities = np.empty(len(rows), dtype=np.float32)
         with collect_truncations(), collect_unread():
-            for block in _blocks(rows):
+            for block in row_blocks(rows.sentences):
                 self._record_unread(rows, block)
                 probabilities[block] = self.head.probability(self._embedded(rows, block))
         return float(probabilities[0]) if rows.single else probabilities
@@ -214,9 +208,7 @@ class EmbeddingScorer(PairScorer):
 
     def _record_unread(self, rows: Rows, block: slice) -> bool:
         """Count the texts of a block that the model cannot read; tell if any has unread words."""
-        columns = (
-            [*rows.sentences] if rows.conditions is None else [*rows.sentences, rows.conditions]
-        )
+        columns = (*rows.sentences, rows.conditions or ())
         parts = self.unread_parts(chain.from_iterable(column[block] for column in columns))
         record_unread(text for text, words in parts.items() if words == text)
         return bool(parts)
@@ -270,7 +262,7 @@ class EmbeddingScorer(PairScorer):
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         raw = np.empty(len(rows), dtype=np.float32)
-        for block in _blocks(rows):
+        for block in row_blocks(rows.sentences):
             has_unread = self._record_unread(rows, block)
             vectors, index = self._embed_rows(rows, block)
             raw[block] = np.einsum("nd,nd->n", vectors[index[0]], vectors[index[1]])
@@ -278,10 +270,8 @@ class EmbeddingScorer(PairScorer):
                 # Also texts that are mostly read, but differ only in what is not.
                 first, second = (column[block] for column in rows.sentences)
                 same_tokens = raw[block] > MIN_COSINE_OF_SAME_TOKENS
-                for row in np.flatnonzero(
-                    same_tokens & self._unread_differ(first, second)
-                ).tolist():
-                    record_unread((first[row], second[row]))
+                differ = np.flatnonzero(same_tokens & self._unread_differ(first, second))
+                record_unread(column[row] for row in differ.tolist() for column in (first, second))
         # Rounding may leave a cosine of 1.0000001.
         np.clip(raw, -1, 1, out=raw)
         return rescaled(raw, self.calibration, scale)
@@ -346,16 +336,3 @@ class EmbeddingScorer(PairScorer):
     def _chunker(self) -> Chunker | None:
         """Splitter of long texts; None if the model's tokens have no position in the text."""
         return None
-
-
-def _blocks(rows: Rows) -> Iterator[slice]:
-    """Cut rows into blocks, which have fewer rows where texts are long."""
-    start = size = 0
-    for row, texts in enumerate(zip(*rows.sentences, strict=True)):
-        row_size = max(1, sum(map(len, texts)) // CHARACTERS_PER_ROW)
-        size += row_size
-        if size > ROWS_PER_BLOCK and row > start:
-            yield slice(start, row)
-            start, size = row, row_size
-    if len(rows):
-        yield slice(start, len(rows))

@@ -21,6 +21,7 @@ import numpy as np
 
 from condsim.errors import InputError, require
 from condsim.io import replacing
+from condsim.notebook import shortened
 from condsim.types import BoolArray, Float64Array, FloatArray
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ class Word:
     @property
     def label(self) -> str:
         """The word or group on one line, shortened."""
-        text = " ".join(self.text.split())
-        return text if len(text) <= _LABEL_CHARACTERS else f"{text[: _LABEL_CHARACTERS - 1]}…"
+        return shortened(self.text, _LABEL_CHARACTERS)
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, object]:
         """Convert the explanation to values that JSON can hold."""
-        pairs = None if self.pairs is None else [[float(x) for x in row] for row in self.pairs]
-        return {**asdict(self), "pairs": pairs}
+        return asdict(self) | {"pairs": None if self.pairs is None else self.pairs.tolist()}
 
     def to_html(self) -> str:
         """Make a fragment of HTML, without scripts, for light and dark pages alike.

@@ -101,12 +101,11 @@ class Legibility:
 
     @cached_property
     def _unknown_id(self) -> int | None:
-        name = json.loads(self._tokenizer.to_str())["model"].get("unk_token")
-        if name is None:
-            # Unigram models have the id of the unknown token instead of its name.
-            number: int | None = json.loads(self._tokenizer.to_str())["model"].get("unk_id")
-            return number
-        return self._tokenizer.token_to_id(name)
+        model = json.loads(self._tokenizer.to_str())["model"]
+        # Unigram models have the id of the unknown token instead of its name.
+        name = model.get("unk_token")
+        number: int | None = model.get("unk_id")
+        return number if name is None else self._tokenizer.token_to_id(name)
 
     @cached_property
     def _learnt_scripts(self) -> frozenset[str] | None:
@@ -133,13 +132,11 @@ def suspects(texts: Iterable[str]) -> list[str]:
 
     They have a character outside ASCII, or a word of more than 100 characters.
     """
-    return list(
-        dict.fromkeys(
-            text
-            for text in texts
-            if not text.isascii() or (len(text) > 100 and _LONG_WORD.search(text))
-        )
-    )
+    suspected: dict[str, None] = {}
+    for text in texts:
+        if not text.isascii() or (len(text) > 100 and _LONG_WORD.search(text)):
+            suspected[text] = None
+    return list(suspected)
 
 
 @lru_cache(maxsize=4_096)

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from condsim.errors import InputError, ModelError
 from condsim.model.applicability import head_of
-from condsim.model.base import token_batches
+from condsim.model.batching import token_batches
 from condsim.model.calibration import UNCALIBRATED
 from condsim.model.chunking import Chunker, Input
 from condsim.model.embedding import EmbeddingScorer, Tokenised
@@ -77,16 +77,12 @@ class OnnxScorer(EmbeddingScorer):
     def _find_dimension(self, folder: Path | str) -> int:
         # The size is a name, such as "unk__1", if the exporter could not tell the number.
         size = self._session.get_outputs()[0].shape[-1]
-        dimension = size if isinstance(size, int) else self.settings.dimension
-        if dimension is None:
+        stated = self.settings.dimension
+        dimension = size if isinstance(size, int) else stated
+        if dimension is None or stated not in (None, dimension):
             raise ModelError(
-                f"{folder}: neither {MODEL_FILE} nor {FILE_NAME} says the dimension of an "
-                "embedding. Export the model again."
-            )
-        if self.settings.dimension not in (None, dimension):
-            raise ModelError(
-                f"{folder}: the 'dimension' in {FILE_NAME} is {self.settings.dimension}, and "
-                f"{dimension} in {MODEL_FILE}. Download the model again."
+                f"{folder}: the 'dimension' of an embedding must be the same in {FILE_NAME} and "
+                f"{MODEL_FILE}; got {stated} and {size}. Download the model again."
             )
         return dimension
 
@@ -176,8 +172,6 @@ def available_processors() -> int:
 
 def _load_tokenizer(path: Path, max_length: int) -> tuple[Tokenizer, int]:
     """Read a tokenizer that truncates at ``max_length`` tokens, and the id of its padding."""
-    if not path.is_file():
-        raise ModelError(f"{path} is missing; download the model again.")
     # Neither tokenizers nor onnxruntime raises a narrower class than Exception.
     try:
         tokenizer = Tokenizer.from_file(str(path))
@@ -191,8 +185,6 @@ def _load_tokenizer(path: Path, max_length: int) -> tuple[Tokenizer, int]:
 
 def _load_session(path: Path) -> onnxruntime.InferenceSession:
     """Open a model that runs in the thread that calls it."""
-    if not path.is_file():
-        raise ModelError(f"{path} is missing; download the model again.")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -82,21 +82,21 @@ class ModelSettings:
             raise ModelError(f"{path} is missing; the folder is not a condsim model.") from None
         except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{path} is not valid JSON ({error}).") from None
-        if not isinstance(content, dict):
-            raise ModelError(f"{path} must be a JSON object; got {reprlib.repr(content)}.")
-        if content.get("format") != FORMAT:
-            raise ModelError(
-                f"{path}: 'format' must be {FORMAT}; got {content.get('format')!r}, for which a "
-                "newer condsim may be needed."
-            )
         try:
             return cls._from_dict(content)
         except ModelError as error:
             raise ModelError(f"{path}: {error}") from None
 
     @classmethod
-    def _from_dict(cls, content: dict[str, Any]) -> ModelSettings:
+    def _from_dict(cls, content: Any) -> ModelSettings:  # noqa: ANN401
         """Check the values of a file, without pydantic, which would slow `condsim.load` down."""
+        if not isinstance(content, dict):
+            raise ModelError(f"must be a JSON object; got {reprlib.repr(content)}.")
+        if content.get("format") != FORMAT:
+            raise ModelError(
+                f"'format' must be {FORMAT}; got {content.get('format')!r}, for which a newer "
+                "condsim may be needed."
+            )
         content = {"layout": "pair", "inputs": "both"} | content
         choices = {"kind": Kind, "order": Order, "layout": Layout, "inputs": Inputs}
         for key, literal in choices.items():

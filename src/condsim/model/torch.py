@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from condsim.errors import ModelError, unknown_name
-from condsim.model.base import PairScorer, Rows, Scale, rescaled, token_batches
+from condsim.model.base import PairScorer, Rows, Scale, rescaled
+from condsim.model.batching import token_batches
 from condsim.model.calibration import Calibration
 from condsim.model.chunking import Chunker, Input, record_truncation
 from condsim.model.conditions import Inputs, Layout, Order, check_order, cross_encoder_inputs

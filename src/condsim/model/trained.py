@@ -28,8 +28,8 @@ def load_trained(
     It has the settings of ``condsim.json`` if the folder contains one.
     """
     path = Path(folder)
-    has_settings, has_modules = (path / FILE_NAME).is_file(), (path / _MODULES).is_file()
-    if not has_modules:
+    has_settings = (path / FILE_NAME).is_file()
+    if not (path / _MODULES).is_file():
         problem = f"has a {FILE_NAME} and no weights" if has_settings else "is not a model"
         raise ModelError(
             f"{folder} {problem}: a model folder contains model.onnx or {_MODULES}, as 'condsim "
@@ -45,7 +45,9 @@ def load_trained(
         settings = ModelSettings(kind=kind, name=path.name, order=order)
     scorer = _load_scorer(str(path), settings, device=device)
     if has_settings:
-        check_loaded(scorer.model, path)
+        _check_vocabulary(scorer.model)
+        if not (path / "adapter_config.json").exists():
+            _check_parameters(scorer.model, _weight_files(path))
     if isinstance(scorer, EmbeddingScorer):
         scorer.head = head_of(path)
     return scorer
@@ -118,17 +120,20 @@ def _load_scorer(
     model: str, settings: ModelSettings, *, device: str | None
 ) -> EncoderScorer | CrossEncoderScorer:
     loaded = _load_modules(model, settings.kind, device=device)
-    name, order, calibration = settings.name, settings.order, settings.calibration
-    if settings.kind == "cross-encoder":
-        return CrossEncoderScorer(
-            loaded,
-            name=name,
-            order=order,
-            calibration=calibration,
-            layout=settings.layout,
-            inputs=settings.inputs,
+    calibration = settings.calibration
+    if settings.kind != "cross-encoder":
+        calibration = calibration or UNCALIBRATED
+        return EncoderScorer(
+            loaded, name=settings.name, order=settings.order, calibration=calibration
         )
-    return EncoderScorer(loaded, name=name, order=order, calibration=calibration or UNCALIBRATED)
+    return CrossEncoderScorer(
+        loaded,
+        name=settings.name,
+        order=settings.order,
+        calibration=calibration,
+        layout=settings.layout,
+        inputs=settings.inputs,
+    )
 
 
 def _load_modules(model: str, kind: Kind, *, device: str | None) -> Any:  # noqa: ANN401
@@ -191,13 +196,6 @@ def check_not_pickled(folder: Path) -> None:
                 f"{pickled} is a pickle, which can run code and is not read. Save the model with "
                 "save_pretrained, which writes model.safetensors."
             )
-
-
-def check_loaded(model: Any, folder: Path) -> None:  # noqa: ANN401
-    """Refuse a model with the tokenizer of another, or with parameters missing from its folder."""
-    _check_vocabulary(model)
-    if not (folder / "adapter_config.json").exists():
-        _check_parameters(model, _weight_files(folder))
 
 
 def _weight_files(folder: Path) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -108,12 +108,11 @@ def fusion_module(
 
 def split_pairs(pairs: Sequence[Sequence[str]], *, order: Order) -> tuple[list[str], list[str]]:
     """Split conditional sentences into sentences and conditions."""
-    for row, pair in enumerate(pairs):
-        if isinstance(pair, str) or len(pair) != 2:
-            raise InputError(
-                f"A tri-encoder takes pairs of texts, condition and sentence ({order}); got "
-                f"{pair!r} in row {row}."
-            )
+    wrong = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
+    if wrong is not None:
+        raise InputError(
+            f"A tri-encoder takes pairs of texts, condition and sentence ({order}); got {wrong!r}."
+        )
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     return (first, second) if order == "sentence-first" else (second, first)
 
@@ -236,9 +235,8 @@ class TriEncoder(InputModule):
     def sentence_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """Encode sentences alone, (n, d), from token ids and their mask, (n, length)."""
         pooled, row_of = self._encode_distinct(tokens, mask)  # (distinct, d), (n,)
-        features = self.sentence_layer({"sentence_embedding": pooled})
-        vectors: Tensor = features["sentence_embedding"]
-        return vectors.index_select(0, row_of)
+        features: dict[str, Tensor] = self.sentence_layer({"sentence_embedding": pooled})
+        return features["sentence_embedding"].index_select(0, row_of)
 
     def condition_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """Encode conditions alone, (n, d), from token ids and their mask, (n, length)."""
@@ -303,10 +301,7 @@ class TriEncoder(InputModule):
         )
         module = cls(transformer, **config)
         stored = load_file(weights)
-        expected = module._own_weights()
-        if {name: value.shape for name, value in stored.items()} != {
-            name: value.shape for name, value in expected.items()
-        }:
+        if _shapes(stored) != _shapes(module._own_weights()):
             raise ModelError(
                 f"The layers in {weights} do not fit the options in {_CONFIG_FILE}; save the "
                 "model again."
@@ -358,6 +353,10 @@ class TriEncoder(InputModule):
             for name, value in self.state_dict().items()
             if not name.startswith("transformer.")
         }
+
+
+def _shapes(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in weights.items()}
 
 
 def build_tri_encoder(

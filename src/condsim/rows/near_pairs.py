@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ EXACT_UP_TO = 200_000
 
 # Links of an item in the HNSW graph, and candidates for them; FAISS's default is 40.
 _HNSW_LINKS, _HNSW_BUILD_WIDTH = 32, 200
+_NEIGHBOUR = np.dtype([("item", np.int32), ("similarity", np.float32)])
 
 
 def unit_length(vectors: FloatArray, *, what: str) -> FloatArray:
@@ -49,12 +50,7 @@ def unit_length(vectors: FloatArray, *, what: str) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class TextEncoder:
-    """A model that embeds texts.
-
-    Attributes:
-        name: The name that the caller gave.
-        revision: Hash of its files, or its commit; None if unknown.
-    """
+    """A model that embeds texts; its revision is a hash of its files, its commit or None."""
 
     name: str
     revision: str | None
@@ -68,19 +64,13 @@ class TextEncoder:
 def load_text_encoder(name: str | None = None, *, device: str | None = None) -> TextEncoder:
     """Load a text encoder.
 
-    Args:
-        name: ``default`` for the default model; a folder; a name on the Hub; all-MiniLM-L6-v2 if
-            None.
-        device: Device of torch; chosen automatically if None.
-
-    Raises:
-        ModelError: If there is no such model, or it compares pairs and does not embed texts.
-        MissingExtraError: If the model needs torch, which is not installed.
+    The name is ``default``, a folder or a name on the Hub, all-MiniLM-L6-v2 if None. Raises a
+    ModelError if there is no such model, or it compares pairs and does not embed texts.
     """
     name = name or _TEXT_ENCODER
     folder = packaged_folder(name)
     model = load_encoder(load_scorer(name if folder is None else str(folder), device=device))
-    return TextEncoder(name=name, revision=revision_of(name), model=model)
+    return TextEncoder(name, revision_of(name), model)
 
 
 def caption_vectors(
@@ -101,17 +91,11 @@ def caption_vectors(
 
 @dataclass(frozen=True, eq=False)
 class ItemPairs:
-    """Pairs of near items, none twice, none with itself, sorted.
+    """Pairs of near items, none twice, none with itself, sorted; the first has the lower number."""
 
-    Attributes:
-        items1: Numbers of the items that come first, ``(p,)``.
-        items2: Numbers of the others, each higher, ``(p,)``.
-        similarity: Cosine of the two, ``(p,)``.
-    """
-
-    items1: IntArray
-    items2: IntArray
-    similarity: FloatArray
+    items1: IntArray  # (pairs,)
+    items2: IntArray  # (pairs,)
+    similarity: FloatArray  # (pairs,)
 
     def __len__(self) -> int:
         return len(self.items1)
@@ -126,14 +110,14 @@ def nearest_pairs(
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     digest = hashlib.sha256(vectors.tobytes()).hexdigest()[:12]
     name = f"{digest}-{'exact' if exact else 'hnsw'}"
-    index: Any = None
+
+    @lru_cache
+    def index() -> Any:  # noqa: ANN401
+        progress("index", 0, n)
+        return _make_index(vectors, k, exact=exact, path=cache / f"index-{name}.faiss")
 
     def search(start: int, stop: int) -> NDArray[np.void]:
-        nonlocal index
-        if index is None:
-            progress("index", 0, n)
-            index = _make_index(vectors, k, exact=exact, path=cache / f"index-{name}.faiss")
-        similarity, ids = index.search(vectors[start:stop], k + 1)
+        similarity, ids = index().search(vectors[start:stop], k + 1)
         return _without_self(ids, similarity, first=start)
 
     cache.mkdir(parents=True, exist_ok=True)
@@ -172,7 +156,7 @@ def _without_self(ids: IntArray, similarity: FloatArray, *, first: int) -> NDArr
     keep = ids != np.arange(first, first + rows)[:, None]
     # Equal vectors may crowd an item out of its list.
     keep[keep.all(axis=1), -1] = False
-    neighbours = np.empty((rows, width - 1), dtype=[("item", np.int32), ("similarity", np.float32)])
+    neighbours = np.empty((rows, width - 1), _NEIGHBOUR)
     neighbours["item"] = ids[keep].reshape(rows, width - 1)
     neighbours["similarity"] = np.clip(similarity[keep].reshape(rows, width - 1), -1, 1)
     return neighbours

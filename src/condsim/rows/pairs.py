@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,15 +37,14 @@ _PAIRS_PER_BATCH = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Candidate(TableRow):
-    """A sentence pair that may be annotated.
+    """A sentence pair that may be annotated; its measures are None until it is filtered.
 
     Attributes:
         pair_id: See `pair_id_of`.
         source: Name of the collection that both sentences are from.
         item1: Item of the first sentence; the other one is of another item.
         similarity: Cosine of the embeddings of both items, -1 to 1; None where there are none.
-        iou: Intersection over union of the bags of words, 0 to 1; None until filtered, as are the
-            others.
+        iou: Intersection over union of the bags of words, 0 to 1.
         text_cosine: Cosine of the embeddings of both sentences, -1 to 1.
         length_ratio: Words of the shorter by words of the longer, 0 to 1.
         min_length: Characters of the shorter.
@@ -100,40 +99,30 @@ def bag_of_words(text: str, stop_words: AbstractSet[str]) -> frozenset[str]:
     return frozenset(words) - stop_words
 
 
-@dataclass(frozen=True, eq=False)
-class Measures:
-    """Measures of sentence pairs, arrays of one shape.
-
-    Attributes:
-        same_text: Whether both sentences are the same text.
-        text_cosine: -1 to 1; None where there is no text encoder.
-        min_length: Characters of the shorter sentence.
-    """
+class Measures(NamedTuple):
+    """Measures of sentence pairs, arrays of one shape; see `Candidate`."""
 
     same_text: NDArray[np.bool_]
     iou: NDArray[np.float64]
+    # None where there is no text encoder.
     text_cosine: FloatArray | None
     length_ratio: NDArray[np.float64]
     min_length: IntArray
 
 
-@dataclass(frozen=True, eq=False)
-class TextFacts:
-    """Counts of n texts.
+class TextFacts(NamedTuple):
+    """Counts of n texts."""
 
-    Attributes:
-        bags: 1 where a text has a content word, sparse, ``(n, vocabulary)``.
-        sizes: Number of content words, ``(n,)``.
-        word_counts: Words that white space separates, ``(n,)``.
-        lengths: Characters, ``(n,)``.
-        text_ids: The same number for equal texts, ``(n,)``.
-    """
-
-    bags: Any
-    sizes: IntArray
-    word_counts: IntArray
-    lengths: IntArray
-    text_ids: IntArray
+    # 1 where a text has a content word, sparse.
+    bags: Any  # (n, vocabulary)
+    # Content words.
+    sizes: IntArray  # (n,)
+    # Words that white space separates.
+    word_counts: IntArray  # (n,)
+    # Characters.
+    lengths: IntArray  # (n,)
+    # The same number for equal texts.
+    text_ids: IntArray  # (n,)
 
     def product(self, rows: slice, columns: IntArray, *, vectors: FloatArray | None) -> Measures:
         """Measure all pairs of r texts with c others, ``(r, c)``; vectors are of length 1."""
@@ -181,7 +170,7 @@ def text_facts(texts: Sequence[str], *, stop_words: AbstractSet[str] | None = No
         (np.ones(len(words), np.int32), np.array(words), np.append(0, np.cumsum(sizes))),
         shape=(len(texts), max(1, len(vocabulary))),
     )
-    return TextFacts(bags, sizes, word_counts=counts, lengths=lengths, text_ids=ids)
+    return TextFacts(bags, sizes, counts, lengths, ids)
 
 
 class FilterSettings(Settings):
@@ -243,19 +232,10 @@ class FilterCounts:
 
 
 class PairFilter:
-    """Filter that measures pairs in batches.
+    """Filter that measures pairs in batches, and counts them.
 
-    Args:
-        encoder: Embeds the sentences; None for no cosine.
-        stop_words: Words left out of the bags of words; English ones if None.
-
-    Attributes:
-        settings: The bounds.
-        counts: Numbers of pairs that were read, rejected and passed.
-        repeated: Pairs that came before and were left out before the filters.
-
-    Raises:
-        InputError: If there is a bound for the cosine and no encoder.
+    Without an encoder there is no cosine; stop words are left out of the bags of words, English
+    ones if None. Raises an InputError if there is a bound for the cosine and no encoder.
     """
 
     def __init__(
@@ -271,8 +251,7 @@ class PairFilter:
         self.counts = FilterCounts()
         self.repeated = 0
         self._encoder = encoder
-        self._stop_words = read_stop_words() if stop_words is None else stop_words
-        self._seen: set[str] = set()
+        self._stop_words = stop_words
 
     def passing(self, pairs: Iterator[Candidate]) -> Iterator[Candidate]:
         """Return the pairs that pass, once each, with their measures."""
@@ -290,20 +269,18 @@ class PairFilter:
                 )
 
     def _fresh(self, pairs: Iterator[Candidate]) -> Iterator[Candidate]:
+        seen: set[str] = set()
         for pair in pairs:
-            if pair.pair_id in self._seen:
+            if pair.pair_id in seen:
                 self.repeated += 1
             else:
-                self._seen.add(pair.pair_id)
+                seen.add(pair.pair_id)
                 yield pair
 
     def _measure(self, batch: Sequence[Candidate]) -> Measures:
         numbers: dict[str, int] = {}
         first = [numbers.setdefault(pair.sentence1, len(numbers)) for pair in batch]
         second = [numbers.setdefault(pair.sentence2, len(numbers)) for pair in batch]
-        texts = list(numbers)
-        return text_facts(texts, stop_words=self._stop_words).paired(
-            np.array(first),
-            np.array(second),
-            vectors=None if self._encoder is None else self._encoder.encode(texts),
-        )
+        vectors = None if self._encoder is None else self._encoder.encode([*numbers])
+        facts = text_facts([*numbers], stop_words=self._stop_words)
+        return facts.paired(np.array(first), np.array(second), vectors=vectors)

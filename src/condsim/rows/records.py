@@ -10,7 +10,7 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, astuple, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 from condsim import __version__
 from condsim.console import Progress
 from condsim.data.files import iter_rows
-from condsim.data.row import Row, short_repr
+from condsim.data.row import Row, number_of, short_repr
 from condsim.errors import InputError, require
 from condsim.evaluation.report import write_json
 from condsim.io import replacing, sha256_of
@@ -86,12 +86,14 @@ def in_blocks(rows: Iterable[T]) -> Iterator[list[T]]:
         yield block
 
 
-def counted(rows: Iterable[T], total: int, progress: Progress) -> Iterator[T]:
+def counted(
+    rows: Iterable[T], progress: Progress, *, stage: str = "rows", total: int = 0
+) -> Iterator[T]:
     """Pass rows on and report their number."""
     for number, row in enumerate(rows, start=1):
         yield row
         if number % BLOCK == 0 or number == total:
-            progress("rows", number, total)
+            progress(stage, number, total)
 
 
 def plain_values(result: DataclassInstance) -> dict[str, object]:
@@ -109,33 +111,20 @@ def _jsonable(value: object) -> object:
     return value
 
 
-def read_rows(
-    path: Path | str, kind: type[RowT], *, names: Mapping[str, str] | None = None
-) -> Iterator[RowT]:
-    """Stream the rows of a file in bounded memory.
+def read_rows(path: Path | str, kind: type[RowT]) -> Iterator[RowT]:
+    """Stream the rows of a file in bounded memory; formats as `iter_rows` reads them.
 
-    Args:
-        path: File with the columns of ``kind``; formats as `iter_rows` reads them. Columns whose
-            field has a default may be absent.
-        names: Name of a column in the file, by field, where it is not the field's name.
-
-    Raises:
-        InputError: If the file cannot be read or a cell is empty or of the wrong type; names the
-            file, the row and the column.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
+    Columns whose field has a default may be absent. InputError names the file, the row and the
+    column of a cell that is empty or of the wrong type.
     """
     types = _column_types(kind)
-    columns = [((names or {}).get(field.name, field.name), field) for field in fields(kind)]
-    rows = iter_rows(
-        Path(path),
-        columns=[column for column, field in columns if field.default is MISSING],
-        optional=[column for column, field in columns if field.default is not MISSING],
-    )
-    for row in rows:
+    optional = [field.name for field in fields(kind) if field.default is not MISSING]
+    required = [name for name in types if name not in optional]
+    for row in iter_rows(Path(path), columns=required, optional=optional):
         values: dict[str, Any] = {
-            field.name: _cell_value(row, column, types[field.name])
-            for column, field in columns
-            if field.default is MISSING or row.cells[column] not in (None, "")
+            name: _cell_value(row, name, types[name])
+            for name in (*required, *optional)
+            if name in required or row.cells[name] not in (None, "")
         }
         try:
             record = kind(**values)
@@ -160,29 +149,20 @@ def _cell_value(row: Row, column: str, kind: type) -> str | float | int:
         raise InputError(f"{row.place(column)}: must not be empty.")
     if kind is str:
         return str(cell)
-    try:
-        number = float(cell)
-    except (ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number) or (kind is int and not number.is_integer()):
+    number = number_of(cell)
+    if number is None or not math.isfinite(number) or (kind is int and not number.is_integer()):
         rule = "a whole number" if kind is int else "a number"
         raise InputError(f"{row.place(column)}: must be {rule}, got {short_repr(cell)}.")
     return int(number) if kind is int else number
 
 
 def write_rows(rows: Iterable[RowT], path: Path, *, kind: type[RowT]) -> int:
-    """Write rows to a ``.parquet`` or ``.csv`` file in one step; return their number.
-
-    Raises:
-        InputError: If the suffix is another one or the file cannot be written.
-        MissingExtraError: If the file is Parquet and pyarrow is not installed.
-    """
-    writers = {".parquet": _write_parquet, ".csv": _write_csv_rows}
-    writer = writers.get(path.suffix.lower())
-    if writer is None:
-        raise InputError(f"{path}: the name must end in {' or '.join(writers)}.")
+    """Write rows to a ``.parquet`` or ``.csv`` file in one step; return their number."""
+    suffix = path.suffix.lower()
+    if suffix not in (".parquet", ".csv"):
+        raise InputError(f"{path}: the name must end in .parquet or .csv.")
     with replacing(path) as partial:
-        return writer(iter(rows), partial, kind)
+        return (_write_csv if suffix == ".csv" else _write_parquet)(iter(rows), partial, kind)
 
 
 def parquet_schema(kind: type[TableRow]) -> Any:  # noqa: ANN401
@@ -195,18 +175,15 @@ def parquet_schema(kind: type[TableRow]) -> Any:  # noqa: ANN401
 def _write_parquet(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> int:
     arrow = require("pyarrow", extra="build")
     parquet = require("pyarrow.parquet", extra="build")
-    schema = parquet_schema(kind)
-    written = 0
+    schema, written = parquet_schema(kind), 0
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-        while batch := list(islice(rows, _ROWS_PER_GROUP)):
-            columns = zip(*map(astuple, batch), strict=True)
-            arrays = [arrow.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
-            writer.write_table(arrow.table(arrays, schema=schema))
+        while batch := [asdict(row) for row in islice(rows, _ROWS_PER_GROUP)]:
+            writer.write_table(arrow.Table.from_pylist(batch, schema=schema))
             written += len(batch)
     return written
 
 
-def _write_csv_rows(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> int:
+def _write_csv(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> int:
     written, cells = 0, attrgetter(*columns_of(kind))
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
@@ -242,27 +219,18 @@ def write_provenance(
     output: Path, *, kind: str, made_from: Sequence[Path], facts: Mapping[str, object]
 ) -> None:
     """Write the manifest of a finished file, with its sources and the version of condsim."""
-    content = {
-        "kind": kind,
-        "sha256": sha256_of(output),
-        "made_from": revisions_of(made_from),
-        **facts,
-        "condsim": __version__,
-    }
-    write_manifest(output, content)
+    hashes = {"sha256": sha256_of(output), "made_from": revisions_of(made_from)}
+    write_manifest(output, {"kind": kind, **hashes, **facts, "condsim": __version__})
 
 
 def read_manifest(path: Path) -> dict[str, Any] | None:
     """Read the manifest of a file; None if it is missing, `InputError` if it is damaged."""
     manifest = manifest_of(path)
     try:
-        content = json.loads(manifest.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise TypeError("it is not a mapping")
+        return dict(json.loads(manifest.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
             f"{manifest} cannot be read ({error}); remove it and make {path.name} again."
         ) from error
-    return content

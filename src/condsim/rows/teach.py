@@ -78,7 +78,7 @@ def teach(
         sentences1, sentences2, conditions, labels = map(list, zip(*block, strict=True))
         scores = [t.score(sentences1, sentences2, conditions, scale="likert") for t in teachers]
         mean = np.clip(np.mean(scores, axis=0, dtype=np.float64), 1, 5)
-        own = np.array([np.nan if label is None else label for label in labels])
+        own = np.array(labels, np.float64)
         blended = np.where(np.isnan(own), mean, (1 - given) * mean + given * own)
         for row, label in zip(block, np.round(blended, 4).tolist(), strict=True):
             yield TrainingRow(row.sentence1, row.sentence2, row.condition, label, origin)
@@ -113,22 +113,12 @@ def _origin_of_models(teachers: Sequence[PairScorer]) -> str:
 def teach_file(
     file: Path, output: Path, teachers: Sequence[PairScorer], *, given: float, progress: Progress
 ) -> int:
-    """Label the rows of a file into another, with a manifest next to it.
+    """Label the rows of a file by the mean score of models, 1 to 5; return their number.
 
-    Args:
-        file: Rows in the columns of C-STS, or pairs without the column ``condition``, which are
-            scored from 0 to 1. All are checked before any is labelled.
-        output: A ``.csv`` or ``.parquet`` file.
-        teachers: The models; labels are the mean of their scores, 1 to 5.
-        given: Share of a row's own label in the new one, 0 to below 1; 0 for pairs.
-        progress: Called with the stage, the rows done and their number.
-
-    Returns:
-        Number of rows written.
-
-    Raises:
-        InputError: If a row breaks a rule, the output is the input, there is no teacher, ``given``
-            is out of its range, or pairs without conditions are to keep labels.
+    Rows are in the columns of C-STS, or pairs without the column ``condition``, which are scored
+    from 0 to 1. All are checked before any is labelled. ``given`` is the share of a row's own label
+    in the new one, 0 to below 1; 0 for pairs. The output is a ``.csv`` or ``.parquet`` file with a
+    manifest.
     """
     check_not_input(output, file)
     columns = {name.casefold() for name in column_names(file)}
@@ -137,11 +127,11 @@ def teach_file(
             raise InputError(f"{file} has no column 'condition', so no label can be --given.")
         total = sum(1 for _ in _read_plain_pairs(file))
         scored = teach_pairs(_read_plain_pairs(file), teachers)
-        written = write_rows(counted(scored, total, progress), output, kind=TaughtPair)
+        written = write_rows(counted(scored, progress, total=total), output, kind=TaughtPair)
     else:
         total = sum(1 for _ in iter_csts(file))
         labelled = teach(iter_csts(file), teachers, given=given)
-        written = write_rows(counted(labelled, total, progress), output, kind=TrainingRow)
+        written = write_rows(counted(labelled, progress, total=total), output, kind=TrainingRow)
     names = [teacher.name for teacher in teachers]
     facts = {"teachers": names, "given": given, "rows": written}
     write_provenance(output, kind="taught labels", made_from=[file], facts=facts)
@@ -164,49 +154,32 @@ def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> 
     return None if function is None else function.say(function.read(cut_sentence(sentence))) or None
 
 
-def function_answers(
-    questions: Sequence[tuple[str, str]], *, registry: Registry = REGISTRY
-) -> list[str | None]:
+def function_answers(questions: Sequence[tuple[str, str]]) -> list[str | None]:
     """Answer conditions, each from a sentence, by labelling functions; see `answers`."""
-    return [answers(*question, registry=registry) for question in questions]
+    return [answers(condition, sentence) for condition, sentence in questions]
 
 
 def model_answers(
     questions: Sequence[tuple[str, str]], *, asker: Asker, name: str
 ) -> list[str | None]:
-    """Answer conditions, each from a sentence, by a language model, called ``name`` in errors.
-
-    Raises:
-        InputError: If a sentence is too long for the model.
-        BackendError: If the model does not answer; the answers so far are stored.
-    """
+    """Answer conditions, each from a sentence, by a language model, called ``name`` in errors."""
     prompts = [_PROMPT.format(condition, sentence) for condition, sentence in questions]
     results: list[str | None] = [None] * len(questions)
-    try:
-        for row, answer in asker.answers(prompts.__getitem__, len(questions)):
-            results[row] = read_answer(answer.text)
-    except InputError:
-        # Find the sentence that is too long.
-        for row, (condition, sentence) in enumerate(questions):
-            try:
-                asker.check_lengths(prompts.__getitem__, [row])
-            except InputError:
-                raise InputError(
-                    f"{name} cannot take a sentence as long as {sentence[:60]!r}... under the "
-                    f"condition {condition!r}."
-                ) from None
-        raise
+    for row, (condition, sentence) in enumerate(questions):
+        try:
+            asker.check_lengths(prompts.__getitem__, [row])
+        except InputError:
+            raise InputError(
+                f"{name} cannot take a sentence as long as {sentence[:60]!r}... under the "
+                f"condition {condition!r}."
+            ) from None
+    for row, answer in asker.answers(prompts.__getitem__, len(questions)):
+        results[row] = read_answer(answer.text)
     return results
 
 
 def read_answer(text: str) -> str | None:
-    """Extract a short answer from the output of a model.
-
-    Example:
-        >>> read_answer(' "Two people."')
-        'Two people'
-        >>> read_answer("Not said.")
-    """
+    """Extract a short answer from the output of a model."""
     lines = _THOUGHT.sub("", text).strip().splitlines()
     answer = _AROUND.sub("", lines[0]) if lines else ""
     if _REFUSAL.match(answer) or len(answer.split()) > _MAX_ANSWER_WORDS:
@@ -253,23 +226,11 @@ def answer_file(
     seed: int = 0,
     functions: Sequence[Path] = (),
 ) -> Counter[str]:
-    """Add answers to a file of rows, into another with a manifest next to it.
+    """Add answers to a file of C-STS rows; return the number of rows by origin.
 
-    Args:
-        file: Rows in the columns of C-STS; all are checked before any question is asked.
-        output: A ``.csv`` or ``.parquet`` file that ``condsim train`` reads.
-        answer: Answers for the sentences of each row, such as `function_answers`.
-        name: Name of the answerer in the manifest and the column ``origin``.
-        progress: Called with the stage, the rows read and their number.
-        seed: Seed of the choice of the sentence that is replaced.
-        functions: Files of labelling functions that answer, for the manifest.
-
-    Returns:
-        Rows written, by origin, and ``unlabelled``: those left out.
-
-    Raises:
-        InputError: If a row breaks a rule, no row has a label, or the output is the input.
-        BackendError: If a language model does not answer; the answers so far are stored.
+    All rows are checked before any question is asked; ``unlabelled`` ones are left out. The output
+    is a ``.csv`` or ``.parquet`` file with a manifest, which has the name of the answerer, as the
+    column ``origin`` does, and the files of labelling functions.
     """
     check_not_input(output, file)
     labels = Counter(row.label is not None for row in iter_csts(file))
@@ -281,17 +242,13 @@ def answer_file(
     written = Counter(unlabelled=labels[False])
 
     def rows() -> Iterator[TrainingRow]:
-        source = counted(iter_csts(file), labels.total(), progress)
+        source = counted(iter_csts(file), progress, total=labels.total())
         for row in with_answers(source, answer, name=name, seed=seed):
             written[row.origin] += 1
             yield row
 
     write_rows(rows(), output, kind=TrainingRow)
-    facts = {
-        "functions": revisions_of(functions),
-        "answerer": name,
-        "seed": seed,
-        "rows": dict(written),
-    }
+    facts = {"functions": revisions_of(functions), "answerer": name, "seed": seed}
+    facts["rows"] = dict(written)
     write_provenance(output, kind="rows with answers", made_from=[file], facts=facts)
     return written

@@ -6,7 +6,8 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import h11
 import uvicorn
@@ -18,12 +19,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from condsim import __version__
 from condsim.errors import InputError
 from condsim.model.base import PairScorer
-from condsim.serving import playground, routes
+from condsim.serving import clients, playground, routes
 from condsim.serving.errors import RESPONSES, RequestError, handle_errors
 from condsim.serving.middleware import Guard, RequestCounter
-from condsim.serving.routes import SharedService
-from condsim.serving.schemas import Status
-from condsim.serving.service import Service
+from condsim.serving.schemas import ModelCard, ModelList, Status
+from condsim.serving.service import Service, SharedService
 from condsim.serving.settings import ServingSettings
 
 if TYPE_CHECKING:
@@ -94,8 +94,12 @@ def create_app(
     handle_errors(app)
     app.add_middleware(Guard, settings=settings, keys=keys)
     app.add_middleware(RequestCounter, metrics=service.metrics)
-    for part in (router, routes.router, playground.router):
-        app.include_router(part)
+    # "default" keeps FastAPI from documenting its own form of errors.
+    responses = {**RESPONSES, "default": RESPONSES[400]}
+    for part in (routes.router, clients.router):
+        app.include_router(part, responses=responses)
+    app.include_router(router)
+    app.include_router(playground.router)
     return app
 
 
@@ -120,19 +124,29 @@ async def metrics(service: SharedService) -> Response:
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
-@router.get("/v1/models", responses={401: RESPONSES[401]})
-async def models(service: SharedService) -> dict[str, Any]:
+@router.get("/v1/models", responses={401: RESPONSES[401]}, response_model_exclude_none=True)
+async def models(service: SharedService) -> ModelList:
     """List the model, and the columns and prepared conditions of the index, if there is one."""
-    card: dict[str, Any] = {
-        "id": service.name,
-        "object": "model",
-        "created": 0,
-        "owned_by": "condsim",
-    }
-    if service.index is not None:
-        about = service.index.about
-        card["index"] = {"columns": list(about.columns), "prepared": list(about.prepared)}
-    return {"object": "list", "data": [card]}
+    return ModelList(data=[_card(service)])
+
+
+@router.get(
+    "/v1/models/{name:path}",
+    responses={401: RESPONSES[401], 404: RESPONSES[404], "default": RESPONSES[400]},
+    response_model_exclude_none=True,
+)
+async def model(name: str, service: SharedService) -> ModelCard:
+    """Describe the model by its name."""
+    service.check_model(name)
+    return _card(service)
+
+
+def _card(service: Service) -> ModelCard:
+    if service.index is None:
+        return ModelCard(id=service.name)
+    about = service.index.about
+    index = {"columns": list(about.columns), "prepared": list(about.prepared)}
+    return ModelCard(id=service.name, index=index)
 
 
 class _Protocol(H11Protocol):
@@ -167,13 +181,11 @@ class _Protocol(H11Protocol):
 class _Server(uvicorn.Server):
     """Announces that it is open: from then on SIGTERM and Ctrl-C end it in good order."""
 
-    def __init__(self, config: uvicorn.Config, on_open: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_open = on_open
+    on_open: Callable[[], None]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._on_open()
+        self.on_open()
 
 
 def run_server(
@@ -206,7 +218,9 @@ def run_server(
         )
         url_host = f"[{host}]" if ":" in host else host
         address = f"http://{url_host}:{listener.getsockname()[1]}"
-        _Server(config, lambda: announce(address)).run(sockets=[listener])
+        server = _Server(config)
+        server.on_open = partial(announce, address)
+        server.run(sockets=[listener])
 
 
 def _listen(host: str, port: int) -> socket.socket:

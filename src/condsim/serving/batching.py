@@ -83,7 +83,7 @@ class Batcher:
         self._stopping = False
         self._seconds_per_row = 0.0
         self._thread = threading.Thread(target=self._run, name="condsim-batches", daemon=True)
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: asyncio.AbstractEventLoop
 
     @property
     def running(self) -> bool:
@@ -130,8 +130,7 @@ class Batcher:
 
     def wait(self, work: Work, *columns: Sequence[str]) -> NDArray[Any]:
         """Do the same as `submit` on another thread than the event loop's."""
-        if self._loop is None:
-            raise RequestError(503, "The server is starting; ask again.", retry_after=1)
+        self._check_room(0)
         return asyncio.run_coroutine_threadsafe(self.submit(work, *columns), self._loop).result()
 
     def _check_room(self, cost: int) -> None:
@@ -149,12 +148,9 @@ class Batcher:
                 retry_after=max(1, math.ceil(self.queued * pace)),
             )
 
+    # Answers name the texts that the model cannot read.
+    @collect_unread(log=False)
     def _run(self) -> None:
-        # Answers name the texts that the model cannot read.
-        with collect_unread(log=False):
-            self._run_batches()
-
-    def _run_batches(self) -> None:
         while parts := self._next_batch():
             start = time.monotonic()
             parts_of_work: dict[tuple[Work, int], list[_Part]] = {}
@@ -226,7 +222,7 @@ class Batcher:
                 start = stop
                 if rows.stop == len(job.costs):
                     results.append((job, np.concatenate(job.results)))
-        if self._loop is not None and results:
+        if results:
             self._loop.call_soon_threadsafe(_deliver, results)
 
 
@@ -264,6 +260,7 @@ class QueuedEmbeddings(EmbeddingScorer):
         )
         self._batcher = batcher
         self._encode = scorer.encode
+        self._legibility = scorer._legibility
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         if isinstance(texts[0], str):

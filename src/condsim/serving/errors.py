@@ -51,6 +51,7 @@ _STATUSES = {
     408: ("timeout_error", "The request did not arrive in time."),
     413: ("too_large_error", "The request exceeds a limit, which the text names."),
     415: ("invalid_request_error", "The body is not JSON."),
+    422: ("invalid_request_error", "There is not one condition for each text."),
     429: ("rate_limit_error", "The queue is full; `Retry-After` says when to try again."),
     500: ("server_error", "The server failed; its log says why."),
     501: ("server_error", "The server lacks a library, which the text names."),
@@ -89,15 +90,18 @@ def _validation_message(fault: Mapping[str, Any]) -> str:
     rule = fault["msg"]
     if fault["type"] == "json_invalid":
         return f"The request is not valid JSON: {fault['ctx']['error']}."
+    if fault["type"] == "value_error" and not path:
+        return str(fault["ctx"]["error"])
     if not path:
         return "The request must be a JSON object."
-    key = path[0] + "".join(f"[{part}]" for part in path[1:])
+    key = path[0]
+    for part in path[1:]:
+        key += f"[{part}]" if isinstance(part, int) else f".{part}"
     if fault["type"] == "extra_forbidden":
         return f"Unknown request key {key!r}."
     if fault["type"] == "missing":
         return f"The request key {key!r} is missing."
-    if rule.startswith("Input should be "):
-        rule = f"must be {rule.removeprefix('Input should be ')}"
+    rule = rule.removeprefix("Value error, ").replace("Input should be", "must be")
     return f"Request key {key!r} {rule}; got {reprlib.repr(fault['input'])}."
 
 

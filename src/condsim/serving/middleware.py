@@ -41,7 +41,9 @@ class Guard:
 
     def _may_ask(self, scope: Scope) -> bool:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        if not self._keys or path in _OPEN_PATHS or path.startswith("/page/"):
+        is_open = path in _OPEN_PATHS or path.startswith("/page/")
+        # A POST to / embeds texts.
+        if not self._keys or (is_open and scope["method"] in ("GET", "HEAD")):
             return True
         scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
         # Every key is compared, in the same time for every wrong one.

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from condsim.model.base import SAMPLES, Scale
 from condsim.model.explanation import ExplainedText
+
+
+class TextDocument(BaseModel):
+    """A text as an object, as Cohere and Jina have it."""
+
+    text: str
 
 
 def _as_list(value: object) -> object:
@@ -24,21 +30,23 @@ def _document_texts(value: object) -> object:
     ]
 
 
-_STRING: dict[str, Any] = {"type": "string"}
-_DOCUMENT = {"type": "object", "properties": {"text": _STRING}, "required": ["text"]}
-
-
-def _array(*items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": {"anyOf": [*items]}, "minItems": 1}
+def _one_or_each(value: object) -> object:
+    """Accept what a union of both does, with one message instead of two."""
+    texts = value if isinstance(value, list) else [value]
+    if value is not None and not all(isinstance(text, str) for text in texts):
+        raise ValueError("must be a string, or a list of strings")
+    return value
 
 
 Strings = Annotated[list[str], Field(min_length=1)]
-Texts = Annotated[
-    Strings, BeforeValidator(_as_list), WithJsonSchema({"anyOf": [_STRING, _array(_STRING)]})
-]
+Texts = Annotated[Strings, BeforeValidator(_as_list, json_schema_input_type=str | Strings)]
 """One text or several."""
 Documents = Annotated[
-    Strings, BeforeValidator(_document_texts), WithJsonSchema(_array(_STRING, _DOCUMENT))
+    Strings,
+    BeforeValidator(
+        _document_texts,
+        json_schema_input_type=Annotated[list[str | TextDocument], Field(min_length=1)],
+    ),
 ]
 """Texts, each alone or as the ``text`` of an object."""
 Pairs = Annotated[
@@ -52,13 +60,27 @@ Condition = Annotated[
         examples=["the attitude of the staff"],
     ),
 ]
+OneOrEach = Annotated[
+    str | list[str] | None,
+    BeforeValidator(_one_or_each),
+    Field(description="One condition for all texts, or a list with one for each."),
+]
+Conditions = Annotated[
+    Texts | None,
+    Field(
+        validation_alias=AliasChoices("condition", "conditions"),
+        examples=[["the sport", "the number of people"]],
+    ),
+]
+"""One condition or several, each for all rows."""
 Ignored = Annotated[object, Field(description="Accepted from existing clients; has no effect.")]
+Dimensions = Annotated[int | None, Field(description="That of the model, if given.")]
 
 # Nothing is billed, so nothing is counted.
 _USAGE = {"prompt_tokens": 0, "total_tokens": 0}
+_COHERE_META: dict[str, Any] = {"api_version": {"version": "2"}}
 _QUERY = Field(examples=["The staff were rude."])
 _TEXTS = Field(examples=[["The staff were friendly.", "The receptionist was unfriendly."]])
-_CONDITIONS = Field(examples=[["the sport", "the number of people"]])
 
 
 class RequestBody(BaseModel):
@@ -66,65 +88,106 @@ class RequestBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-
-class ModelRequest(RequestBody):
-    """A request that may name the model."""
-
     model: str | None = Field(None, description="The name in `/v1/models`, or none.")
 
 
-class EmbeddingsRequest(ModelRequest):
-    """OpenAI's form, and `condition`: one for all texts, or one for each."""
+class EmbeddingsRequest(RequestBody):
+    """OpenAI's form, and `condition`."""
 
     input: Annotated[Texts, _TEXTS]
-    condition: Texts | None = None
+    condition: OneOrEach = None
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: int | None = Field(None, description="The model's own, if given.")
+    dimensions: Dimensions = None
     user: Ignored = None
 
 
-class RerankRequest(ModelRequest):
-    """The form of Cohere and Jina, and `condition`."""
+class TeiEmbedRequest(RequestBody):
+    """The form of text-embeddings-inference, and `condition`; vectors have length 1 always."""
 
-    query: Annotated[str, _QUERY]
-    documents: Annotated[Documents, _TEXTS]
-    condition: Condition = None
-    top_n: int | None = Field(None, ge=1, le=10**6, description="Return only the best ones.")
-    return_documents: bool | None = None
-    max_tokens_per_doc: Ignored = None
-    max_chunks_per_doc: Ignored = None
-    priority: Ignored = None
-    truncation: Ignored = None
-
-
-class TeiRerankRequest(RequestBody):
-    """The form of text-embeddings-inference, and `condition`."""
-
-    query: Annotated[str, _QUERY]
-    texts: Annotated[Strings, _TEXTS]
-    condition: Condition = None
-    raw_scores: bool = Field(False, description="The scores on the raw scale.")
-    return_text: bool = False
+    inputs: Annotated[Texts, _TEXTS]
+    condition: OneOrEach = None
+    dimensions: Dimensions = None
+    normalize: Ignored = None
+    prompt_name: Ignored = None
     truncate: Ignored = None
     truncation_direction: Ignored = None
 
 
-class ApplicabilityRequest(ModelRequest):
+class CohereEmbedRequest(RequestBody):
+    """The form of version 2 of Cohere, for texts, and `condition`."""
+
+    texts: Annotated[Strings, _TEXTS]
+    condition: OneOrEach = None
+    embedding_types: list[Literal["float", "base64"]] = Field(["float"], min_length=1)
+    output_dimension: Dimensions = None
+    input_type: Ignored = None
+    max_tokens: Ignored = None
+    priority: Ignored = None
+    truncate: Ignored = None
+
+
+class SimilarityTexts(BaseModel):
+    """A sentence, and those to compare it with."""
+
+    model_config = RequestBody.model_config
+
+    source_sentence: Annotated[str, _QUERY]
+    sentences: Annotated[Strings, _TEXTS]
+
+
+class SimilarityRequest(RequestBody):
+    """The form of text-embeddings-inference, and `condition`."""
+
+    inputs: SimilarityTexts
+    condition: Condition = None
+    parameters: Ignored = None
+
+
+class RerankRequest(RequestBody):
+    """The form of Cohere, Jina and vLLM with `documents`, or that of TEI with `texts`."""
+
+    query: Annotated[str, _QUERY]
+    documents: Annotated[Documents | None, _TEXTS] = None
+    texts: Annotated[Strings | None, _TEXTS] = None
+    condition: Condition = None
+    top_n: int | None = Field(
+        None, ge=0, le=10**6, description="Return only the best ones; all if 0 or none."
+    )
+    raw_scores: bool = Field(False, description="The scores on the raw scale.")
+    return_documents: bool | None = None
+    return_text: bool | None = None
+    max_tokens_per_doc: Ignored = None
+    max_chunks_per_doc: Ignored = None
+    priority: Ignored = None
+    truncate: Ignored = None
+    truncate_prompt_tokens: Ignored = None
+    truncation: Ignored = None
+    truncation_direction: Ignored = None
+    user: Ignored = None
+
+    @model_validator(mode="after")
+    def _check_form(self) -> Self:
+        if (self.documents is None) == (self.texts is None):
+            raise ValueError("A request must have either 'documents' or 'texts'.")
+        return self
+
+
+class ApplicabilityRequest(RequestBody):
     """Every pair under every condition."""
 
     pairs: Pairs
-    conditions: Annotated[Strings, _CONDITIONS]
+    conditions: Conditions = None
 
 
-class ScoreRequest(ModelRequest):
+class ScoreRequest(RequestBody):
     """Every pair under every condition; without conditions, each pair as a whole."""
 
     pairs: Pairs
-    conditions: Annotated[Strings | None, _CONDITIONS] = None
+    conditions: Conditions = None
     scale: Scale = "unit"
 
 
-class ClusterRequest(ModelRequest):
+class ClusterRequest(RequestBody):
     """Texts to group under one condition, into `k` groups or as many as the data suggest."""
 
     texts: Annotated[Strings, _TEXTS]
@@ -133,7 +196,23 @@ class ClusterRequest(ModelRequest):
     min_size: int | None = Field(None, ge=2, description="Minimum texts of a group, without `k`.")
 
 
-class ExplainRequest(ModelRequest):
+class DedupeRequest(RequestBody):
+    """Texts, and the conditions that must all hold between duplicates."""
+
+    texts: Annotated[Strings, _TEXTS]
+    conditions: Conditions = None
+    at_least: float | list[float] | None = Field(
+        None, description="Score of duplicates, for all conditions or for each.", examples=[0.9]
+    )
+    to: int | None = Field(None, ge=1, description="How many texts to keep, without `at_least`.")
+    and_overall: float | None = Field(
+        None, description="Score without a condition that duplicates must reach as well."
+    )
+    chain: bool = Field(False, description="A duplicate of a duplicate is in the group as well.")
+    keep: Literal["first", "longest"] = "first"
+
+
+class ExplainRequest(RequestBody):
     """A pair, and a condition unless to explain its texts as a whole."""
 
     sentence1: Annotated[str, Field(examples=["A man throws a ball."])]
@@ -145,11 +224,11 @@ class ExplainRequest(ModelRequest):
     )
 
 
-class SearchRequest(ModelRequest):
+class SearchRequest(RequestBody):
     """A query under conditions, by default the only one that the index is prepared for."""
 
     query: Annotated[str, Field(examples=["I waited two months for my toaster."])]
-    conditions: Annotated[Strings | None, Field(examples=[["the complaint", "the product"]])] = None
+    conditions: Conditions = None
     weights: list[float] | None = Field(
         None, description="One for each condition, above 0; equal if none.", examples=[[0.7, 0.3]]
     )
@@ -178,12 +257,22 @@ class EmbeddingsAnswer(BaseModel):
     usage: dict[str, int] = _USAGE
 
 
+class CohereEmbedAnswer(BaseModel):
+    """Embeddings in the order of the texts, by their type."""
+
+    id: str
+    response_type: Literal["embeddings_by_type"] = "embeddings_by_type"
+    embeddings: dict[str, list[list[float] | str]]
+    texts: list[str]
+    meta: dict[str, Any] = _COHERE_META
+
+
 class RankedDocument(BaseModel):
     """A document's index in the request, and its score from 0 to 1."""
 
     index: int
     relevance_score: float
-    document: dict[str, str] | None = None
+    document: TextDocument | None = None
 
 
 class RerankAnswer(BaseModel):
@@ -192,7 +281,7 @@ class RerankAnswer(BaseModel):
     id: str
     model: str
     results: list[RankedDocument]
-    meta: dict[str, Any] = {"api_version": {"version": "2"}}
+    meta: dict[str, Any] = _COHERE_META
     usage: dict[str, int] = _USAGE
 
 
@@ -234,6 +323,22 @@ class ClusterAnswer(BaseModel):
     silhouette: float | None = None
 
 
+class DuplicateText(BaseModel):
+    """A text's index in the request, that of the kept text, and their score."""
+
+    index: int
+    duplicate_of: int
+    score: float
+
+
+class DedupeAnswer(BaseModel):
+    """Indices of the texts to keep, and the other texts."""
+
+    model: str
+    kept: list[int]
+    duplicates: list[DuplicateText]
+
+
 class ExplainAnswer(BaseModel):
     """`remainder` and all contributions add up to `score`.
 
@@ -265,6 +370,23 @@ class SearchAnswer(BaseModel):
 
     model: str
     results: list[SearchResult]
+
+
+class ModelCard(BaseModel):
+    """The model; columns and prepared conditions of the index, if there is one."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = 0
+    owned_by: str = "condsim"
+    index: dict[str, list[str]] | None = None
+
+
+class ModelList(BaseModel):
+    """The one model of the server."""
+
+    object: Literal["list"] = "list"
+    data: list[ModelCard]
 
 
 class Status(BaseModel):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_args
 
-from fastapi import Request
+from fastapi import Depends, Header, Request
 
 from condsim.errors import InputError, unknown_name
 from condsim.model.base import PairScorer, Scale, check_rows
 from condsim.model.embedding import EmbeddingScorer
-from condsim.model.legibility import suspects
+from condsim.model.legibility import collect_unread, suspects
 from condsim.serving.batching import Batcher, QueuedEmbeddings, QueuedScores
 from condsim.serving.errors import RequestError
 from condsim.serving.middleware import ServerMetrics
@@ -24,13 +23,12 @@ from condsim.types import FloatArray
 if TYPE_CHECKING:
     from condsim.search.index import Index
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class Service:
-    """A model that many callers share.
-
-    Attributes:
-        batched_scorer: The model for other threads than the event loop's, in the same batches.
-    """
+    """A model that many callers share."""
 
     def __init__(
         self, scorer: PairScorer, *, settings: ServingSettings, index: Index | None
@@ -42,14 +40,7 @@ class Service:
         self._score_on: dict[str, Any] = {
             scale: partial(scorer.score, scale=scale) for scale in get_args(Scale)
         }
-        self.batched_scorer: PairScorer = (
-            QueuedEmbeddings(scorer, self.batcher)
-            if isinstance(scorer, EmbeddingScorer)
-            else QueuedScores(scorer.name, self._score_on, self.batcher)
-        )
-        self.index = None
-        if index is not None:
-            self.index = index.using(QueuedEmbeddings(self.embedder, self.batcher))
+        self.index = index and index.using(self.queued_embedder)
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
@@ -58,6 +49,18 @@ class Service:
         if isinstance(self.scorer, EmbeddingScorer):
             return self.scorer
         raise InputError(f"{self.name} gives scores only; this needs a bi- or tri-encoder.")
+
+    @property
+    def queued_embedder(self) -> EmbeddingScorer:
+        """The model for other threads than the event loop's, in the same batches."""
+        return QueuedEmbeddings(self.embedder, self.batcher)
+
+    @property
+    def queued_scorer(self) -> PairScorer:
+        """The same for any model."""
+        if isinstance(self.scorer, EmbeddingScorer):
+            return self.queued_embedder
+        return QueuedScores(self.name, self._score_on, self.batcher)
 
     def check_model(self, name: str | None) -> None:
         """Reject the name of another model."""
@@ -72,27 +75,31 @@ class Service:
             raise RequestError(
                 413, f"A request may have {max_rows} {unit} (--max-rows); got {rows}."
             )
-        for column in columns:
-            for text in column:
-                if len(text) > max_characters:
-                    raise RequestError(
-                        413,
-                        f"A text may have {max_characters} characters (--max-characters); got "
-                        f"{len(text)}.",
-                    )
+        longest = max((len(text) for column in columns for text in column), default=0)
+        if longest > max_characters:
+            raise RequestError(
+                413,
+                f"A text may have {max_characters} characters (--max-characters); got {longest}.",
+            )
 
-    async def score(
-        self,
-        sentences1: Sequence[str],
-        sentences2: Sequence[str],
-        conditions: Sequence[str] | None,
-        *,
-        scale: Scale,
-    ) -> FloatArray:
-        """Score n pairs, each under its condition; returns (n,)."""
-        check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
-        columns = (sentences1, sentences2, *([] if conditions is None else [conditions]))
+    async def score(self, *columns: Sequence[str], scale: Scale) -> FloatArray:
+        """Score n checked pairs: both columns, and one of conditions if there are any."""
         return await self.batcher.submit(self._score_on[scale], *columns)
+
+    async def embed(self, condition: str | list[str] | None, **texts: list[str]) -> FloatArray:
+        """Embed texts under one condition or each under its own; their name is that in messages."""
+        ((key, column),) = texts.items()
+        conditions = [condition] if isinstance(condition, str) else condition
+        self.check_size(len(column), key, column, conditions or ())
+        if isinstance(condition, list) and len(condition) != len(column):
+            raise RequestError(
+                422,
+                f"Request key 'condition' must be one string, or a list with one for each of the "
+                f"{len(column)} {key}; got a list of {len(condition)}.",
+            )
+        rows = check_rows(condition, **texts)
+        columns = [column] if rows.conditions is None else [column, rows.conditions]
+        return await self.batcher.submit(self.embedder.encode, *columns)
 
     async def unread_pairs(self, pairs: Sequence[Sequence[str]]) -> list[int]:
         """List the pairs with texts that the model cannot read, or that differ only there."""
@@ -108,10 +115,9 @@ class Service:
                 unread.append(index)
         return unread
 
-    @asynccontextmanager
-    async def exclusive(self, kind: str) -> AsyncIterator[None]:
-        """Let one request at a time do a kind of work on another thread than the model's."""
-        lock, limit = self._locks[kind], self.settings.time_limit
+    async def in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Do work on another thread than the model's, for one request at a time."""
+        lock, limit = self._locks[work.__name__], self.settings.time_limit
         try:
             await asyncio.wait_for(lock.acquire(), limit)
         except TimeoutError:
@@ -119,12 +125,33 @@ class Service:
                 503, f"Other requests took {limit:g} s (--time-limit).", retry_after=1
             ) from None
         try:
-            yield
+            # The log shows no text of a caller.
+            with collect_unread(log=False):
+                return await asyncio.to_thread(work, *args, **kwargs)
         finally:
             lock.release()
 
 
-async def service_of(request: Request) -> Service:
-    """Return the service of the app that received a request."""
+async def _service_of(request: Request) -> Service:
     service: Service = request.app.state.service
     return service
+
+
+async def _header_condition(
+    value: Annotated[
+        str | None,
+        Header(
+            alias="X-Condsim-Condition",
+            description="The condition, for clients that cannot add one to the request.",
+        ),
+    ] = None,
+) -> str | None:
+    # Servers read headers as Latin-1, and many clients send UTF-8.
+    try:
+        return value and value.encode("latin-1").decode()
+    except UnicodeError:
+        return value
+
+
+SharedService = Annotated[Service, Depends(_service_of)]
+HeaderCondition = Annotated[str | None, Depends(_header_condition)]

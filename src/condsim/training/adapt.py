@@ -17,7 +17,7 @@ from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from sklearn.linear_model import Ridge
 
-from condsim.cache import sole_process, write_manifest
+from condsim.cache import sole_process
 from condsim.config import Settings
 from condsim.data.load import load_task
 from condsim.errors import InputError, ModelError
@@ -330,12 +330,14 @@ class _AdaptationRun:
         text = card.read_text(encoding="utf-8").partition("\n## Adaptation")[0]
         write_text(card, f"{text}\n## Adaptation\n\n```text\n{result.to_text()}\n```\n")
         facts = {
+            "kind": "adapted model",
             "source": {"name": self.before.name, "revision": self.revision},
             "files": {path.name: sha256_of(path) for path in self.files},
             "settings": self.settings.model_dump(),
             **result.facts(),
         }
-        write_manifest(folder, facts, what="adapted model")
+        text = json.dumps(facts, indent=2, ensure_ascii=False)
+        write_text(folder / "manifest.json", f"{text}\n")
         # The folder is empty.
         if output.is_dir():
             output.rmdir()

@@ -88,16 +88,6 @@ def test_csts_predictions_are_written_for_each_row(conditional, letters, tmp_pat
     assert len(content["default"]["validation"]["cosine_scores"]) == 7
 
 
-def test_csts_push_takes_the_conditions_along(conditional, monkeypatch):
-    pushed = {}
-    monkeypatch.setattr(
-        datasets.DatasetDict, "push_to_hub", lambda self, name, **_: pushed.update({name: self})
-    )
-    local_task("CSTS", conditional)._push_dataset_to_hub("someone/csts")
-    columns = pushed["someone/csts"]["validation"].column_names
-    assert columns == ["sentence1", "sentence2", "condition", "score"]
-
-
 def test_conditional_task_refuses_a_model_without_embeddings(conditional):
     class Other:
         mteb_model_meta = None

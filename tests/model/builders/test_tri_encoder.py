@@ -148,8 +148,9 @@ def test_tri_encoder_order_says_which_text_is_the_condition(
     np.testing.assert_array_equal(model.encode([pair[::-1] for pair in pairs]), embeddings)
 
 
-@pytest.mark.parametrize("pooling", get_args(Pooling))
-@pytest.mark.parametrize("fusion", FUSIONS)
+@pytest.mark.parametrize(
+    ("pooling", "fusion"), list(zip(get_args(Pooling), [*FUSIONS, "hadamard"], strict=True))
+)
 def test_tri_encoder_saved_and_loaded_is_equal(
     pooling: Any, fusion: Any, tiny_backbone: Path, pairs: list[list[str]], tmp_path: Path
 ) -> None:
@@ -182,9 +183,8 @@ def test_tri_encoder_model_card_encodes_pairs(
     assert "Error while computing" not in caplog.text
 
 
-@pytest.mark.parametrize("weights", [{"mse": 1.0, "quad": 0.5}])
 def test_tri_encoder_in_trainer_trains_on_one_forward_for_both_columns(
-    weights: dict[str, float], tiny_backbone: Path, pairs: list[list[str]], tmp_path: Path
+    tiny_backbone: Path, pairs: list[list[str]], tmp_path: Path
 ) -> None:
     model = build_tri_encoder(str(tiny_backbone))
     rows = Dataset.from_dict(
@@ -200,7 +200,7 @@ def test_tri_encoder_in_trainer_trains_on_one_forward_for_both_columns(
             output_dir=str(tmp_path), per_device_train_batch_size=2, report_to="none", use_cpu=True
         ),
         train_dataset=rows,
-        loss=ObjectiveLoss(model, weights),
+        loss=ObjectiveLoss(model, {"mse": 1.0, "quad": 0.5}),
     )
     batch = next(iter(trainer.get_train_dataloader()))
     columns, labels = trainer.collect_features(batch)
@@ -225,7 +225,7 @@ def test_distinct_rows_repeats_point_to_their_first_row() -> None:
 
 @pytest.mark.parametrize("inputs", [["a man"], [["a", "b"], ["a", "b", "c"]]])
 def test_tri_encoder_not_pairs_raises(inputs: Any, tiny_backbone: Path) -> None:
-    with pytest.raises(InputError, match=r"takes pairs of texts, .* in row \d"):
+    with pytest.raises(InputError, match="takes pairs of texts"):
         build_tri_encoder(str(tiny_backbone))[0].preprocess(inputs)
 
 

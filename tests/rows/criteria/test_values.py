@@ -15,13 +15,12 @@ from condsim.rows.criteria.values import Criterion, canonical_value
 def _distances(answers: Sequence[Sequence[str]], **settings: Any) -> list[list[int | None]]:
     """The distance of each answer from the first one used, then from each other."""
     bins = settings.pop("bins", None)
-    made = Criterion("c", answers, CriterionSettings(**settings), bins=bins)
-    numbers = made.numbers
-    return [[None if min(a, b) < 0 else made.distance(a, b) for b in numbers] for a in numbers]
+    criterion = Criterion("c", answers, CriterionSettings(**settings), bins=bins)
+    return [[criterion.distance(a, b) for b in criterion.numbers] for a in criterion.numbers]
 
 
 @pytest.mark.parametrize(
-    ("one", "two", "expected"),
+    ("value1", "value2", "expected"),
     [
         ("The Eagle", "eagle's", 0),
         ("two beds", "2 beds", 0),
@@ -41,22 +40,24 @@ def _distances(answers: Sequence[Sequence[str]], **settings: Any) -> list[list[i
     ],
 )
 def test_distance_of_written_values_is_that_of_their_meaning(
-    one: str, two: str, expected: int | None
+    value1: str, value2: str, expected: int | None
 ) -> None:
-    assert _distances([(one,), (two,)])[0][1] == expected
+    assert _distances([(value1,), (value2,)])[0][1] == expected
 
 
 def test_distance_of_several_values_needs_all_or_none_in_common() -> None:
-    found = _distances([("red", "blue"), ("blue", "red"), ("red",), ("green", "black")])
-    assert found[0] == [0, 0, None, 1]
+    distances = _distances([("red", "blue"), ("blue", "red"), ("red",), ("green", "black")])
+    assert distances[0] == [0, 0, None, 1]
 
 
 def test_distance_of_groups_in_the_settings_is_theirs() -> None:
     answers = [("song",), ("track",), ("album",), ("film",), ("other",)]
-    found = _distances(answers, same=[["Song", "track"]], near=[["song", "album"]], skip=["other"])
-    assert found[0] == [0, 0, None, 1, None]
-    assert found[1][2] is None
-    assert found[4][4] is None
+    distances = _distances(
+        answers, same=[["Song", "track"]], near=[["song", "album"]], skip=["other"]
+    )
+    assert distances[0] == [0, 0, None, 1, None]
+    assert distances[1][2] is None
+    assert distances[4][4] is None
 
 
 def test_distance_of_opinions_needs_one_pole_each() -> None:
@@ -81,8 +82,10 @@ def test_distance_of_numbers_is_that_of_bins() -> None:
 
 
 def test_bins_of_uneven_numbers_hold_as_many_texts() -> None:
-    made = Criterion("c", [("1",), ("2",), ("3",)], CriterionSettings(), texts=[6, 3, 3], bins=2)
-    assert made.numbers == [0, 1, 1]
+    criterion = Criterion(
+        "c", [("1",), ("2",), ("3",)], CriterionSettings(), texts=[6, 3, 3], bins=2
+    )
+    assert criterion.numbers == [0, 1, 1]
 
 
 def test_canonical_value_without_words_is_itself() -> None:
@@ -90,17 +93,21 @@ def test_canonical_value_without_words_is_itself() -> None:
     assert canonical_value("$5") == "$ 5"
 
 
-def test_settings_of_a_wrong_kind_are_one_line() -> None:
-    with pytest.raises(InputError, match="got True; write yes, no, true and false in quotes"):
-        CriterionSettings(order=[True, False])
-    with pytest.raises(InputError, match="an 'order' of its values or 'bins', not both"):
-        CriterionSettings(order=["a", "b"], bins=2)
-    with pytest.raises(InputError, match="must not be empty"):
-        CriterionSettings(wordings=[" "])
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"order": [True, False]}, "write yes, no, true and false in quotes"),
+        ({"order": ["a", "b"], "bins": 2}, "an 'order' of its values or 'bins', not both"),
+        ({"wordings": [" "]}, "must not be empty"),
+    ],
+)
+def test_settings_of_a_wrong_kind_are_one_line(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        CriterionSettings(**settings)
 
 
 @pytest.mark.parametrize(
-    ("name", "some"),
+    ("name", "wordings"),
     [
         ("the opinion about the food", ("opinion of the food", "How good is the food?")),
         ("the kind of venue", ("type of venue", "which venue")),
@@ -110,8 +117,8 @@ def test_settings_of_a_wrong_kind_are_one_line() -> None:
         ("the length of the stay", ("length of the stay",)),
     ],
 )
-def test_wordings_of_a_name_are_several_and_different(name: str, some: tuple[str, ...]) -> None:
-    found = derive_wordings(name)
-    assert found[0] == name.replace("_", " ")
-    assert {*some} <= {*found}
-    assert len({*found}) == len(found) > 2
+def test_wordings_of_a_name_are_several_and_different(name: str, wordings: tuple[str, ...]) -> None:
+    derived = derive_wordings(name)
+    assert derived[0] == name.replace("_", " ")
+    assert {*wordings} <= {*derived}
+    assert len({*derived}) == len(derived) > 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from condsim.rows.teach import answers
@@ -89,21 +91,16 @@ def test_score_pair_expected_label(
     assert function.score(Sentence(two), Sentence(one)) == expected
 
 
-def test_read_attribute_absent_says_so() -> None:
-    function = REGISTRY.find("color of dog")
-    assert function is not None
-    nobody, untold = Sentence("A man reads."), Sentence("A dog runs.")
-    assert function.read(nobody) is ABSENT
-    assert function.read(untold) is None
-    assert function.is_inapplicable(ABSENT, frozenset({"red"}))
-    assert not function.is_inapplicable(ABSENT, None)
-
-
-def test_void_count_of_none_needs_both() -> None:
-    function = REGISTRY.find("number of people")
-    assert function is not None
-    assert not function.is_inapplicable(ABSENT, function.read(Sentence("A man reads.")))
-    assert function.is_inapplicable(ABSENT, ABSENT)
+def test_read_attribute_absent_is_inapplicable_and_a_count_of_none_needs_both() -> None:
+    colour, count = REGISTRY.find("color of dog"), REGISTRY.find("number of people")
+    assert colour is not None
+    assert count is not None
+    assert colour.read(Sentence("A man reads.")) is ABSENT
+    assert colour.read(Sentence("A dog runs.")) is None
+    assert colour.is_inapplicable(ABSENT, frozenset({"red"}))
+    assert not colour.is_inapplicable(ABSENT, None)
+    assert not count.is_inapplicable(ABSENT, count.read(Sentence("A man reads.")))
+    assert count.is_inapplicable(ABSENT, ABSENT)
 
 
 def test_functions_are_found_by_their_wordings() -> None:
@@ -127,9 +124,8 @@ def test_functions_any_sentence_scores_are_labels() -> None:
         "A girl eats an apple at a wooden table in a small kitchen.",
         "",
     )
-    for function in REGISTRY:
-        for one in texts:
-            for two in texts:
-                score = function.score(Sentence(one), Sentence(two))
-                assert score is None or 1 <= score <= 5
-                assert isinstance(function.say(function.read(Sentence(one))), str)
+    sentences = [*map(Sentence, texts)]
+    for function, sentence1, sentence2 in product(REGISTRY, sentences, sentences):
+        score = function.score(sentence1, sentence2)
+        assert score is None or 1 <= score <= 5
+        assert isinstance(function.say(function.read(sentence1)), str)

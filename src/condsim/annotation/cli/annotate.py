@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 
 StageName = Literal["qualification", "conditions", "verification"]
 StageArgument = Annotated[StageName, typer.Argument(help="Stage of the annotation.")]
-Folder = Annotated[
-    Path, typer.Option(help="Folder of the data set, with the file annotation.sqlite.")
-]
+Folder = Annotated[Path, typer.Option(help="Folder of the data set, with annotation.sqlite.")]
 Server = Annotated[
     str,
     typer.Option(
@@ -37,33 +36,27 @@ Data = Annotated[
         "earlier items stay."
     ),
 ]
-Pairs = Annotated[
-    Path | None,
-    typer.Option(help="qualification: pairs to write conditions for.", show_default="condsim's"),
-]
+Pairs = Annotated[Path | None, typer.Option(help="qualification: pairs to write conditions for.")]
 Annotators = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Answers for each item.",
-        show_default="1 for conditions, 3 for verification",
-    ),
+    int | None, typer.Option(min=1, help="Answers for each item (conditions: 1, verification: 3).")
 ]
 Anyone = Annotated[
     bool, typer.Option("--anyone", help="Count the answers of everybody, not only of the pool.")
 ]
 Output = Annotated[
-    Path | None,
-    typer.Option(
-        help="File for the answers that count (.parquet or .csv).",
-        show_default="conditions.parquet or ratings.parquet in the folder",
-    ),
+    Path | None, typer.Option(help="File for the answers that count (.parquet or .csv).")
 ]
 DEFAULT_FOLDER = Path("annotation")
 DEFAULT_URL = "http://localhost:8080"
 
 app = typer.Typer(no_args_is_help=True)
 mturk = typer.Typer(no_args_is_help=True)
+
+
+def _open_store(folder: Path, *, make: bool = False) -> AnnotationStore:
+    from condsim.annotation.store import AnnotationStore
+
+    return AnnotationStore(folder, make=make)
 
 
 def _read_items(
@@ -81,7 +74,7 @@ def _show_pull(
     store: AnnotationStore, stage: StageName, report: PullReport, output: Path | None
 ) -> None:
     """Print the counts of a pull, and write the file of the stage."""
-    from condsim.annotation.outcome import write_stage
+    from condsim.annotation.outcome import stage_outcome, write_stage
 
     foreign = f", {report.foreign} of tasks that are not condsim's" if report.foreign else ""
     typer.echo(
@@ -90,12 +83,12 @@ def _show_pull(
     )
     written = write_stage(store, stage, output)
     if written is not None:
-        typer.echo(f"{stage}: {written.rows} rows in {written.path}")
-        _show_reasons(written.set_aside)
+        typer.echo(f"{stage}: {written[1]} rows in {written[0]}")
+        _show_reasons(stage_outcome(store, stage).set_aside)
 
 
-def _show_reasons(set_aside: Iterable[tuple[str, int]]) -> None:
-    for reason, number in set_aside:
+def _show_reasons(set_aside: Mapping[str, int]) -> None:
+    for reason, number in set_aside.items():
         typer.echo(f"  {number} do not count: {reason}")
 
 
@@ -111,9 +104,7 @@ def push(
     pairs: Pairs = None,
     folder: Folder = DEFAULT_FOLDER,
     server: Server = DEFAULT_URL,
-    title: Annotated[
-        str | None, typer.Option(help="Title of the project.", show_default="folder and stage")
-    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the project.")] = None,
     annotators: Annotators = None,
     anyone: Anyone = False,
     again: Annotated[
@@ -128,25 +119,15 @@ def push(
 
     `condsim build push qualification`
 
-    `condsim build push conditions --data pairs.parquet`
-
     `condsim build push verification --data annotation/conditions.parquet --annotators 3`
     """
-    from condsim.annotation.exchange import push_items
+    from condsim.annotation.exchange import PushOptions, push_items
     from condsim.annotation.label_studio import open_server
-    from condsim.annotation.store import AnnotationStore
 
-    with open_server(server) as client, AnnotationStore(folder, make=True) as store:
-        report = push_items(
-            store,
-            client,
-            stage,
-            _read_items(store, stage, data, pairs),
-            title=title,
-            annotators=annotators,
-            anyone=anyone,
-            again=again,
-        )
+    with open_server(server) as client, _open_store(folder, make=True) as store:
+        items = _read_items(store, stage, data, pairs)
+        options = PushOptions(title, annotators, anyone, again)
+        report = push_items(store, client, stage, items, options)
     typer.echo(
         f"{stage}: project {report.project} {'created' if report.is_new else 'found'}, "
         f"{report.items} items, {report.added} tasks added, {report.repeated} rows that were there "
@@ -162,12 +143,7 @@ def pull(
     server: Server = DEFAULT_URL,
     output: Output = None,
     hints: Annotated[
-        bool,
-        typer.Option(
-            "--hints",
-            help="conditions: show hints about doubtful conditions on the pages of their pairs, "
-            "where annotators can edit them.",
-        ),
+        bool, typer.Option("--hints", help="conditions: show hints where annotators can edit them.")
     ] = False,
 ) -> None:
     """Fetch annotations. Repeated runs add nothing twice.
@@ -176,10 +152,9 @@ def pull(
     """
     from condsim.annotation.exchange import pull_annotations, show_hints
     from condsim.annotation.label_studio import open_server
-    from condsim.annotation.store import AnnotationStore
 
     check_outputs(output=output)
-    with open_server(server) as client, AnnotationStore(folder) as store:
+    with open_server(server) as client, _open_store(folder) as store:
         _show_pull(store, stage, pull_annotations(store, client, stage), output)
         if hints:
             changed = show_hints(store, client, stage)
@@ -195,26 +170,25 @@ def status(
     ] = False,
 ) -> None:
     """Show the progress of each stage, and why answers do not count."""
-    from condsim.annotation.exchange import stage_status
+    from condsim.annotation.exchange import count_waiting
     from condsim.annotation.label_studio import open_server
-    from condsim.annotation.store import AnnotationStore
+    from condsim.annotation.outcome import stage_outcome
 
     with ExitStack() as stack:
-        store = stack.enter_context(AnnotationStore(folder))
+        store = stack.enter_context(_open_store(folder))
         client = None if offline else stack.enter_context(open_server(server))
         for stage in store.stages():
-            progress = stage_status(store, stage, client)
-            done, waiting = "", ""
-            if progress.target:
-                done = f", {progress.done} done of {progress.target} answers each"
-            if progress.waiting is not None:
-                waiting = f", {progress.waiting} to pull"
-            typer.echo(
-                f"{stage}: {progress.items} items{done}; {progress.counted} answers by "
-                f"{progress.people} people{waiting}"
-            )
-            _show_reasons(progress.set_aside)
-            for model, number in progress.proposals:
+            outcome = stage_outcome(store, stage)
+            people = [row.annotator for rows in outcome.counted.values() for row in rows]
+            line = f"{stage}: {len(outcome.counted)} items"
+            if outcome.target:
+                line += f", {outcome.done} done of {outcome.target} answers each"
+            line += f"; {len(people)} answers by {len(set(people))} people"
+            waiting = None if client is None else count_waiting(store, client, stage)
+            typer.echo(line if waiting is None else f"{line}, {waiting} to pull")
+            _show_reasons(outcome.set_aside)
+            models = Counter(proposal.model for proposal in store.proposals(stage))
+            for model, number in sorted(models.items()):
                 typer.echo(f"  {number} started by {model}")
         _show_pool(store)
 
@@ -226,28 +200,18 @@ def qualify(
         float, typer.Option(min=0, max=1, help="Minimum share of acceptable conditions.")
     ] = 0.8,
     min_ratings: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Minimum share of ratings within 1 of the known answer."),
+        float, typer.Option(min=0, max=1, help="Minimum share of ratings within 1 of the answer.")
     ] = 0.8,
-    accept: Annotated[
-        list[str] | None, typer.Option(help="Accept this annotator without a test.")
-    ] = None,
-    reject: Annotated[
-        list[str] | None, typer.Option(help="Reject this annotator; answers no longer count.")
-    ] = None,
+    accept: Annotated[list[str] | None, typer.Option(help="Annotator to accept untested.")] = None,
+    reject: Annotated[list[str] | None, typer.Option(help="Annotator to reject.")] = None,
 ) -> None:
     """Score the qualification test and choose the pool of annotators.
 
-    **Examples**
-
-    `condsim build qualify --min-ratings 0.9`
-
-    `condsim build qualify --accept ann@example.org --reject bob@example.org`
+    **Example**: `condsim build qualify --accept ann@example.org --reject bob@example.org`
     """
     from condsim.annotation.outcome import decide_by_hand, score_test
-    from condsim.annotation.store import AnnotationStore
 
-    with AnnotationStore(folder, make=bool(accept)) as store:
+    with _open_store(folder, make=bool(accept)) as store:
         by_hand = decide_by_hand(store, accept=accept or (), reject=reject or ())
         if "qualification" in store.stages() or not by_hand:
             for row in score_test(store, min_conditions=min_conditions, min_ratings=min_ratings):
@@ -271,9 +235,6 @@ def prefill(
             "prompted model, as 'condsim prompt --save' writes it."
         ),
     ] = "default",
-    name: Annotated[
-        str | None, typer.Option(help="Name stored with each row.", show_default="the model's")
-    ] = None,
     folder: Folder = DEFAULT_FOLDER,
 ) -> None:
     """Let a model answer first; annotators see its answers and change them.
@@ -283,18 +244,16 @@ def prefill(
     **Example**: `condsim build prefill verification --model default`
     """
     from condsim.annotation.prefill import prefill_stage
-    from condsim.annotation.store import AnnotationStore
 
     if stage == "qualification":
         raise InputError("A test cannot be prefilled; prefill conditions or verification.")
-    with AnnotationStore(folder) as store:
-        report = prefill_stage(store, stage, model, name=name)
+    with _open_store(folder) as store:
+        name, done, unread = prefill_stage(store, stage, model)
     if stage == "verification":
-        typer.echo(f"verification: {report.done} rows rated by {report.model}")
+        typer.echo(f"verification: {done} rows rated by {name}")
     else:
         typer.echo(
-            f"conditions: {report.done} pairs started by {report.model}, {report.unread} answers "
-            "that could not be read"
+            f"conditions: {done} pairs started by {name}, {unread} answers that could not be read"
         )
 
 
@@ -309,14 +268,13 @@ def form(
     anyone: Anyone = False,
 ) -> None:
     """Write the unfinished items as a CSV file, with the form that shows them."""
+    from condsim.annotation.exchange import PushOptions
     from condsim.annotation.mturk import export_mturk
-    from condsim.annotation.store import AnnotationStore
 
-    with AnnotationStore(folder, make=True) as store:
+    with _open_store(folder, make=True) as store:
         items = _read_items(store, stage, data, pairs)
-        table, page, number = export_mturk(
-            store, stage, items, output, annotators=annotators, anyone=anyone
-        )
+        options = PushOptions(annotators=annotators, anyone=anyone)
+        table, page, number = export_mturk(store, stage, items, output, options)
     typer.echo(f"{stage}: {number} items in {table}, their page in {page}")
 
 
@@ -329,10 +287,9 @@ def results(
 ) -> None:
     """Read the results of a batch; reading a file twice changes nothing."""
     from condsim.annotation.mturk import import_mturk
-    from condsim.annotation.store import AnnotationStore
 
     check_outputs(output=output)
-    with AnnotationStore(folder) as store:
+    with _open_store(folder) as store:
         _show_pull(store, stage, import_mturk(store, stage, batch), output)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,16 +15,14 @@ from condsim.errors import InputError, require
 if TYPE_CHECKING:
     from condsim.rows.pairs import FilterCounts, FilterSettings
 
-Preset = Annotated[str | None, typer.Option(help="Filters of the paper: coco or flickr30k.")]
+PresetName = Literal["coco", "flickr30k"]
+Preset = Annotated[PresetName | None, typer.Option(help="Filters of the paper.")]
 MaxIou = Annotated[float | None, typer.Option(help="Maximum overlap of the bags of words, 0 to 1.")]
 MinCosine = Annotated[float | None, typer.Option(help="Minimum cosine of the text encoder.")]
 MinRatio = Annotated[float | None, typer.Option(help="Minimum ratio of the word counts, 0 to 1.")]
 MinLength = Annotated[int | None, typer.Option(help="Minimum characters of the shorter sentence.")]
 StopWords = Annotated[
-    Path | None,
-    typer.Option(
-        help="File of stop words, separated by white space.", show_default="an English list"
-    ),
+    Path | None, typer.Option(help="File of stop words, if not the English list.")
 ]
 TextEncoderName = Annotated[
     str | None,
@@ -41,37 +39,34 @@ NoTextCosine = Annotated[
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 
-_BOUNDS = ("max_iou", "min_text_cosine", "min_length_ratio", "min_length")
-
-
 def _filter_settings(
-    name: str | None, bounds: Sequence[float | None], *, no_text_cosine: bool
+    preset: PresetName | None, bounds: Mapping[str, float | None], *, no_text_cosine: bool
 ) -> FilterSettings:
-    """Combine a preset, None for no bounds, with the bounds of options, None for the preset's."""
-    from condsim.annotation.candidates import preset
+    """Combine the filters of a preset with the bounds that are given."""
+    from condsim.annotation.candidates import PRESETS
     from condsim.rows.pairs import FilterSettings
 
-    settings = FilterSettings() if name is None else preset(name)[1]
-    options = zip(_BOUNDS, bounds, strict=True)
-    changes = {option: bound for option, bound in options if bound is not None}
-    if no_text_cosine:
-        if "min_text_cosine" in changes:
-            raise InputError("--no-text-cosine and --min-cosine contradict each other; give one.")
-        return settings.replaced(**changes, min_text_cosine=None)
-    return settings.replaced(**changes)
+    settings = FilterSettings() if preset is None else PRESETS[preset][1]
+    changes = {name: bound for name, bound in bounds.items() if bound is not None}
+    if not no_text_cosine:
+        return settings.replaced(**changes)
+    if "min_text_cosine" in changes:
+        raise InputError("--no-text-cosine and --min-cosine contradict each other; give one.")
+    return settings.replaced(**changes, min_text_cosine=None)
 
 
 def _show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
     """Print the number of pairs that each filter rejects."""
     numbers = [("seen", counts.pairs), ("rejected: a sentence with itself", counts.same_text)]
-    for text, bound, number in (
-        ("IOU above", settings.max_iou, counts.max_iou),
-        ("cosine below", settings.min_text_cosine, counts.min_text_cosine),
-        ("length ratio below", settings.min_length_ratio, counts.min_length_ratio),
-        ("fewer characters than", settings.min_length, counts.min_length),
+    for text, name in (
+        ("IOU above", "max_iou"),
+        ("cosine below", "min_text_cosine"),
+        ("length ratio below", "min_length_ratio"),
+        ("fewer characters than", "min_length"),
     ):
+        bound = getattr(settings, name)
         if bound is not None:
-            numbers.append((f"rejected: {text} {bound}", number))
+            numbers.append((f"rejected: {text} {bound:g}", getattr(counts, name)))
     numbers.append(("pass all", counts.passed))
     rows = [
         (text, f"{number:,}", f"{number / max(counts.pairs, 1):.1%}") for text, number in numbers
@@ -84,30 +79,20 @@ def candidates(
     items: Annotated[Path, typer.Argument(help="File with one caption or text in each row.")],
     output: Annotated[Path, typer.Option(help="Parquet file to write.")],
     preset: Preset = None,
-    k: Annotated[
-        int | None, typer.Option(min=1, help="Neighbors of an item.", show_default="preset's, 64")
-    ] = None,
-    texts: Annotated[
-        bool, typer.Option("--texts", help="A plain text collection: each text is an item.")
-    ] = False,
+    k: Annotated[int | None, typer.Option(min=1, help="Neighbors of an item (64).")] = None,
+    texts: Annotated[bool, typer.Option("--texts", help="Plain texts: each is an item.")] = False,
     item_column: Annotated[str, typer.Option(help="Column that names the item.")] = "item_id",
     caption_column: Annotated[
-        str | None,
-        typer.Option(help="Column of the text.", show_default="caption; sentence with --texts"),
+        str | None, typer.Option(help="Column of the text (caption; sentence with --texts).")
     ] = None,
-    source: Annotated[
-        str | None, typer.Option(help="Name of the collection.", show_default="the file's")
-    ] = None,
+    source: Annotated[str | None, typer.Option(help="Name of the collection.")] = None,
     images: Annotated[
         Path | None, typer.Option(help="Folder of images, named as the items.")
     ] = None,
     image_encoder: Annotated[
-        str | None,
-        typer.Option(help="CLIP model of sentence-transformers.", show_default="clip-ViT-B-32"),
+        str | None, typer.Option(help="CLIP model.", show_default="clip-ViT-B-32")
     ] = None,
-    embeddings: Annotated[
-        Path | None, typer.Option(help=".npy file with a row for each item.")
-    ] = None,
+    embeddings: Annotated[Path | None, typer.Option(help=".npy file, a row for each item.")] = None,
     text_encoder: TextEncoderName = None,
     no_text_cosine: NoTextCosine = False,
     max_iou: MaxIou = None,
@@ -115,19 +100,12 @@ def candidates(
     min_ratio: MinRatio = None,
     min_length: MinLength = None,
     stop_words: StopWords = None,
-    sample: Annotated[
-        int | None, typer.Option(min=1, help="Write this many at random.", show_default="all")
-    ] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="Write this many at random.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
     exact_up_to: Annotated[
         int, typer.Option(min=0, help="Maximum items for exact search; HNSW beyond.")
     ] = 200_000,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for vectors and indexes.", show_default="next to the output, .cache"
-        ),
-    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder for vectors and indexes.")] = None,
     device: Device = None,
 ) -> None:
     """Pair the captions of near items and filter the pairs.
@@ -143,30 +121,23 @@ def candidates(
     """
     for module in ("faiss", "filelock", "pyarrow.parquet"):
         require(module, extra="build")
-    from condsim.annotation.candidates import (
-        CandidateSettings,
-        make_candidates,
-        preset as preset_of,
-    )
+    from condsim.annotation.candidates import PRESETS, CandidateSettings, make_candidates
     from condsim.annotation.items import embed_collection, read_items
     from condsim.rows.pairs import read_stop_words
 
     check_outputs(output=output)
     if output.suffix.lower() != ".parquet":
         raise InputError(f"--output: candidates are written as .parquet; got {output}.")
-    if images is not None and embeddings is not None:
-        raise InputError("--images and --embeddings both embed the items; give one of them.")
-    if texts and images is not None:
-        raise InputError("--texts has no items with images; omit --images.")
+    if images is not None and (texts or embeddings is not None):
+        raise InputError("--images cannot be combined with --texts or --embeddings.")
     if image_encoder is not None and images is None:
         raise InputError("--image-encoder is for --images; give the folder of images as well.")
-    bounds = (max_iou, min_cosine, min_ratio, min_length)
+    bounds = {"max_iou": max_iou, "min_text_cosine": min_cosine}
+    bounds |= {"min_length_ratio": min_ratio, "min_length": min_length}
+    filters = _filter_settings(preset, bounds, no_text_cosine=no_text_cosine)
+    k = k or (64 if preset is None else PRESETS[preset][0])
     settings = CandidateSettings(
-        k=k or (64 if preset is None else preset_of(preset)[0]),
-        filters=_filter_settings(preset, bounds, no_text_cosine=no_text_cosine),
-        exact_up_to=exact_up_to,
-        sample=sample,
-        seed=seed,
+        k=k, filters=filters, exact_up_to=exact_up_to, sample=sample, seed=seed
     )
     words = read_stop_words(stop_words)
     collection = read_items(
@@ -177,7 +148,7 @@ def candidates(
     )
     cache = cache or output.with_suffix(".cache")
     # Without a bound and a text encoder, items that need no captions need no cosines either.
-    needs_cosine = text_encoder is not None or settings.filters.min_text_cosine is not None
+    needs_cosine = text_encoder is not None or filters.min_text_cosine is not None
     has_vectors = images is not None or embeddings is not None
     with long_work(log=None) as progress:
         vectors = embed_collection(
@@ -192,22 +163,14 @@ def candidates(
             progress=progress,
         )
         report = make_candidates(
-            collection,
-            vectors.items,
-            output,
-            settings=settings,
-            cache=cache,
-            progress=progress,
-            caption_vectors=vectors.captions,
-            stop_words=words,
-            provenance=vectors.provenance,
+            collection, vectors, output, settings, words, cache=cache, progress=progress
         )
     typer.echo(
         f"{report.items:,} items, {report.captions:,} captions "
         f"({report.repeated_captions:,} repeated ones left out), "
         f"{report.item_pairs:,} pairs of near items"
     )
-    _show_counts(report.counts, settings.filters)
+    _show_counts(report.counts, filters)
     typer.echo(f"left out, the same two texts came before: {report.repeated:,}")
     typer.echo(f"{output}: {report.written:,} pairs")
 
@@ -245,7 +208,8 @@ def filter_pairs(
     from condsim.rows.pairs import PairFilter, read_stop_words
 
     check_outputs(output=output)
-    bounds = (max_iou, min_cosine, min_ratio, min_length)
+    bounds = {"max_iou": max_iou, "min_text_cosine": min_cosine}
+    bounds |= {"min_length_ratio": min_ratio, "min_length": min_length}
     settings = _filter_settings(preset, bounds, no_text_cosine=no_text_cosine)
     words = read_stop_words(stop_words)
     encoder = None

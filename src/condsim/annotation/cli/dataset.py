@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
     from condsim.annotation.splits import SplitRules
 
 OutputFolder = Annotated[Path, typer.Option("--output", help="Folder of the data set.")]
+LabelName = Literal["median", "majority"]
+OrderName = Literal["report", "drop-reversed", "drop-unordered"]
 Ratios = Annotated[str, typer.Option(help="Train, validation and test.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the splits and of the order of rows.")]
 GroupName = Literal["sentence", "pair"]
-Group = Annotated[
-    GroupName,
-    typer.Option(help="Unit that may not be in two splits: a sentence, or (as in C-STS) a pair."),
-]
+Group = Annotated[GroupName, typer.Option(help="Unit that no two splits share; pair: as in C-STS.")]
 OversizeName = Literal["keep", "cut"]
 Oversize = Annotated[
     OversizeName,
@@ -33,26 +32,14 @@ Oversize = Annotated[
         "cut it and drop the rows in between."
     ),
 ]
-Format = Annotated[
-    Literal["csv", "parquet"], typer.Option("--format", help="File format of the splits.")
-]
+FormatName = Literal["csv", "parquet"]
+Format = Annotated[FormatName, typer.Option("--format", help="File format of the splits.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the data set in the folder.")]
-Name = Annotated[str | None, typer.Option(help="Name on the card.", show_default="the folder's")]
-License = Annotated[
-    str | None,
-    typer.Option(
-        "--license",
-        help="Licence as the Hub names it, such as cc-by-4.0.",
-        show_default="not stated",
-    ),
-]
+Name = Annotated[str | None, typer.Option(help="Name on the card, if not the folder's.")]
+License = Annotated[str | None, typer.Option("--license", help="Licence, such as cc-by-4.0.")]
 Sources = Annotated[
     list[str] | None,
-    typer.Option(
-        "--source",
-        metavar="NAME=LICENCE",
-        help="Source of the sentences and its licence. May be given several times.",
-    ),
+    typer.Option("--source", metavar="NAME=LICENCE", help="Source of sentences; repeatable."),
 ]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
@@ -63,30 +50,16 @@ def dataset(
     ratings: Annotated[Path, typer.Argument(help="Ratings, as `condsim build pull` writes them.")],
     output: OutputFolder,
     conditions: Annotated[
-        Path | None,
-        typer.Option(
-            help="All conditions, for those that a model proposed or that were never rated."
-        ),
+        Path | None, typer.Option(help="All conditions: unrated ones, and those by models.")
     ] = None,
-    candidates: Annotated[
-        Path | None, typer.Option(help="The candidates, for the source of each pair.")
-    ] = None,
-    labels: Annotated[
-        Literal["median", "majority"], typer.Option(help="Statistic of the ratings.")
-    ] = "median",
-    min_ratings: Annotated[
-        int, typer.Option(min=1, help="Rows with fewer ratings are dropped.")
-    ] = 1,
+    candidates: Annotated[Path | None, typer.Option(help="Sources of the pairs.")] = None,
+    labels: Annotated[LabelName, typer.Option(help="Statistic of the ratings.")] = "median",
+    min_ratings: Annotated[int, typer.Option(min=1, help="Drop rows with fewer ratings.")] = 1,
     invalid_share: Annotated[
-        float,
-        typer.Option(
-            help="A row is dropped if this share of its ratings, or more, says that the condition "
-            "does not apply."
-        ),
+        float, typer.Option(help="Drop a row if this share of its ratings says 'does not apply'.")
     ] = 0.5,
     order: Annotated[
-        Literal["report", "drop-reversed", "drop-unordered"],
-        typer.Option(help="Pairs whose high condition is not rated above the low one."),
+        OrderName, typer.Option(help="Pairs whose high condition is not rated above the low one.")
     ] = "report",
     keep_lone: Annotated[
         bool, typer.Option("--keep-lone", help="Keep rows whose pair has lost its other row.")
@@ -116,8 +89,9 @@ def dataset(
     `condsim build dataset ratings.parquet --output tickets --labels majority --min-ratings 3`
     """
     _require_extra()
+    from condsim.annotation.card import Target, fill_page
     from condsim.annotation.labels import LabelRules
-    from condsim.annotation.release import Target, build_dataset
+    from condsim.annotation.release import build_dataset
 
     rules = LabelRules(
         how=labels,
@@ -129,23 +103,18 @@ def dataset(
     )
     facts = build_dataset(
         ratings,
-        Target(output, name, license_, source or (), file_format, overwrite),
+        Target(output, name, license_, _licences(source), file_format, overwrite),
         labels=rules,
         splits=_split_rules(ratios, seed, group, oversize),
         conditions=conditions,
         candidates=candidates,
     )
-    typer.echo(f"{output}: {facts.summary()}")
+    typer.echo(f"{output}: {fill_page('dataset-summary.txt', facts)}")
 
 
 @app.command()
 def split(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="Rows with labels, in the columns of C-STS; pair_id and origin are kept."
-        ),
-    ],
+    file: Annotated[Path, typer.Argument(help="C-STS file; pair_id and origin are kept.")],
     output: OutputFolder,
     ratios: Ratios = "60:15:25",
     seed: Seed = 0,
@@ -159,24 +128,21 @@ def split(
 ) -> None:
     """Split rows that have labels, with leakage report and card.
 
-    **Examples**
-
-    `condsim build split labelled.csv --output tickets`
-
-    `condsim build split labelled.csv --output tickets --ratios 80:10:10 --group pair`
+    **Example**: `condsim build split labelled.csv --output tickets`
     """
     _require_extra()
-    from condsim.annotation.release import Target, split_dataset
+    from condsim.annotation.card import Target, fill_page
+    from condsim.annotation.release import split_dataset
 
-    target = Target(output, name, license_, source or (), file_format, overwrite)
+    target = Target(output, name, license_, _licences(source), file_format, overwrite)
     facts = split_dataset(file, target, splits=_split_rules(ratios, seed, group, oversize))
-    typer.echo(f"{output}: {facts.summary()}")
+    typer.echo(f"{output}: {fill_page('dataset-summary.txt', facts)}")
 
 
 def _require_extra() -> None:
     """Raise the error of a missing extra before the work."""
     logging.basicConfig(format="%(message)s")
-    for module in ("scipy", "matplotlib", "statsmodels", "krippendorff"):
+    for module in ("networkx", "matplotlib", "statsmodels", "krippendorff", "jinja2"):
         require(module, extra="build")
 
 
@@ -186,11 +152,19 @@ def _split_rules(ratios: str, seed: int, group: GroupName, oversize: OversizeNam
     try:
         train, validation, test = map(float, ratios.split(":"))
     except ValueError:
-        raise InputError(
-            f"--ratios must be three numbers such as 60:15:25, for train, validation and test; got "
-            f"{ratios!r}."
-        ) from None
+        raise InputError(f"--ratios must be three numbers, as 60:15:25; got {ratios!r}.") from None
     return SplitRules(ratios=(train, validation, test), seed=seed, group=group, oversize=oversize)
+
+
+def _licences(sources: Sequence[str] | None) -> dict[str, str]:
+    """Read sources and their licences, such as ``"tickets=internal use only"``."""
+    licences = {}
+    for text in sources or ():
+        name, _, licence = map(str.strip, text.partition("="))
+        if not name:
+            raise InputError(f"A source must be NAME=LICENCE; got {text!r}.")
+        licences[name] = licence
+    return licences
 
 
 @app.command("agreement")
@@ -200,11 +174,7 @@ def report_agreement(
 ) -> None:
     """Measure the agreement of annotators, the quality of each, and the agreement of models.
 
-    **Examples**
-
-    `condsim build agreement ratings.parquet`
-
-    `condsim build agreement ratings.csv --json agreement.json`
+    **Example**: `condsim build agreement ratings.parquet`
     """
     check_outputs(json=json)
     from condsim.annotation.agreement import report_ratings
@@ -220,21 +190,14 @@ def report_agreement(
 
 @app.command()
 def leakage(
-    files: Annotated[
-        list[Path],
-        typer.Argument(help="The splits, as C-STS files; baselines are fitted on the first."),
-    ],
+    files: Annotated[list[Path], typer.Argument(help="C-STS files, the train split first.")],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
     resamples: Resamples = 1000,
     json: JsonFile = None,
 ) -> None:
     """Find texts that splits share, and the results of models that see only a part of each row.
 
-    **Examples**
-
-    `condsim build leakage train.csv validation.csv test.csv`
-
-    `condsim build leakage train.csv dev.csv --json leakage.json`
+    **Example**: `condsim build leakage train.csv validation.csv test.csv`
     """
     check_outputs(json=json)
     from condsim.annotation.card import leakage_tables

@@ -89,15 +89,6 @@ class AbsTaskConditionalSTS(AbsTaskSTS):
             columns[f"text{side}"] = [f"{sentence} {condition}" for sentence, condition in both]
         return Dataset.from_dict(columns)
 
-    def _push_dataset_to_hub(
-        self,
-        repo_name: str,
-        num_proc: int | None = None,
-        **kwargs: Any,  # noqa: ANN401 - as in mteb
-    ) -> None:
-        fields = [*map(str, self.column_names), self.condition_column, "score"]
-        self._upload_dataset_to_hub(repo_name, fields, num_proc=num_proc, **kwargs)
-
 
 class CSTS(AbsTaskConditionalSTS):
     """C-STS: validation rows with the labels of Tu et al. (2024).
@@ -163,14 +154,12 @@ Tanmay Rajpurohit and Ashwin Kalyan and Danqi Chen and Karthik Narasimhan},
 
     def dataset_transform(self, num_proc: int | None = None, **kwargs: Any) -> None:  # noqa: ANN401
         """Name the labels as mteb does and leave rows without one out."""
-        splits = cast("DatasetDict", self.dataset)
-        scored = DatasetDict({split: self._scored(rows) for split, rows in splits.items()})
-        self.dataset = cast("Any", scored)
-
-    def _scored(self, rows: Dataset) -> Dataset:
-        """Rows with a label from 1 to 5; -1 stands for an invalid condition."""
-        if "score" not in rows.column_names:
-            rows = rows.rename_column("label", "score")
-        low, high = self.min_score, self.max_score
-        scores = enumerate(rows["score"])
-        return rows.select([row for row, one in scores if one is not None and low <= one <= high])
+        splits = DatasetDict()
+        for split, rows in cast("DatasetDict", self.dataset).items():
+            scored = rows if "score" in rows.column_names else rows.rename_column("label", "score")
+            # The label -1 stands for an invalid condition.
+            splits[split] = scored.filter(
+                lambda score: score is not None and self.min_score <= score <= self.max_score,
+                input_columns="score",
+            )
+        self.dataset = cast("Any", splits)

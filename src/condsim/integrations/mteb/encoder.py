@@ -11,7 +11,8 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 
 from condsim.errors import InputError
-from condsim.loading import load_scorer
+from condsim.loading import load_encoder, load_scorer
+from condsim.model.base import PairScorer
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import revision_of
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from torch.utils.data import DataLoader
     from typing_extensions import Unpack
 
-# mteb requires an owner before the name.
-_NAMESPACE = "condsim"
-
 
 class MtebEncoder:
     """Any condsim model that compares embeddings, as ``mteb.EncoderProtocol`` has it.
@@ -33,14 +31,15 @@ class MtebEncoder:
     A row that has its own condition, as in C-STS, is encoded under it. Other texts are encoded
     under ``condition``, or by themselves if it is None.
 
+    Attributes:
+        scorer: The model, not a copy.
+        condition: Condition of texts without their own, or None.
+        mteb_model_meta: Metadata that mteb writes next to results.
+
     Example:
         >>> encoder = MtebEncoder(condition="the topic")
         >>> encoder.mteb_model_meta.experiment_kwargs
         {'condition': 'the topic'}
-
-    Attributes:
-        scorer: The model, not a copy.
-        condition: What texts without a condition are encoded under, or None.
     """
 
     def __init__(
@@ -58,36 +57,35 @@ class MtebEncoder:
             revision: Version of the model in results; by default a hash of its files. A scorer
                 without a version gets a random one, so that mteb never reuses results of another.
             device: Where torch runs; not for a scorer that is loaded already.
-            condition: What texts without a condition are encoded under. A tri-encoder needs one on
-                plain STS.
+            condition: See the attribute. A tri-encoder needs one on plain STS.
 
         Raises:
-            InputError: If the condition is empty, or the model has no embeddings: a cross-encoder,
-                a prompted or an origin model.
-            ModelError: If there is no such model or it is damaged.
+            ModelError: If there is no such model, it is damaged, or it has no embeddings.
             MissingExtraError: If it needs a library that is not installed.
         """
-        if condition is not None and not condition.strip():
-            raise InputError("The 'condition' must have text; leave it out to encode texts alone.")
-        if isinstance(model, EmbeddingScorer):
-            scorer, found = model, getattr(model, "revision", None)
+        if isinstance(model, PairScorer):
+            self.scorer, version = load_encoder(model), getattr(model, "revision", None)
         else:
-            loaded = load_scorer(model, device=device)
-            if not isinstance(loaded, EmbeddingScorer):
-                raise InputError(
-                    f"mteb's STS tasks compare embeddings, and {loaded.name!r} scores a pair as a "
-                    "whole. Give a bi- or tri-encoder, or measure it with 'condsim evaluate'."
-                )
-            scorer, found = loaded, revision_of("default" if model is None else model)
-        self.scorer, self.condition = scorer, condition
-        version = revision or (found if isinstance(found, str) else None)
-        version = version or f"unversioned-{secrets.token_hex(8)}"
-        self._meta = _model_meta(scorer, version, condition)
-
-    @property
-    def mteb_model_meta(self) -> ModelMeta:
-        """Metadata that mteb writes next to results."""
-        return self._meta
+            self.scorer = load_encoder(load_scorer(model, device=device))
+            version = revision_of("default" if model is None else model)
+        self.condition = condition
+        name = re.sub(r"[^\w.-]+", "-", self.scorer.name)
+        settings = getattr(self.scorer, "settings", None)
+        is_onnx = isinstance(self.scorer, OnnxScorer)
+        self.mteb_model_meta = ModelMeta.create_empty(
+            {
+                # mteb requires an owner before the name.
+                "name": f"condsim/{name}",
+                "revision": revision or version or f"unversioned-{secrets.token_hex(8)}",
+                "languages": ["eng-Latn"],
+                "max_tokens": getattr(settings, "max_seq_length", None),
+                "embed_dim": self.scorer.dimension,
+                "framework": ["ONNX"] if is_onnx else ["Sentence Transformers", "PyTorch"],
+                "similarity_fn_name": ScoringFunction.COSINE,
+                "use_instructions": True,
+                "experiment_kwargs": None if condition is None else {"condition": condition},
+            }
+        )
 
     def encode(
         self,
@@ -122,17 +120,7 @@ class MtebEncoder:
             texts: dict[str, list[str]] = {**batch}
             sentences += texts["query" if "instruction" in texts else "text"]
             conditions += texts.get("instruction", [])
-        if conditions and len(conditions) != len(sentences):
-            raise InputError(
-                f"All texts of a task must have a condition, or none of them; got {len(sentences)} "
-                f"texts and {len(conditions)} conditions."
-            )
-        given = conditions or self.condition
-        try:
-            return self.scorer.encode(sentences, given)
-        except InputError as error:
-            hint = "" if given else " A model that needs one is given it as 'condition'."
-            raise InputError(f"{self.scorer.name}: {error}{hint}") from error
+        return self.scorer.encode(sentences, conditions or self.condition)
 
     def similarity(self, embeddings1: Array, embeddings2: Array) -> Array:
         """Return the cosine of each with each, ``(n, m)``."""
@@ -141,22 +129,3 @@ class MtebEncoder:
     def similarity_pairwise(self, embeddings1: Array, embeddings2: Array) -> Array:
         """Return the cosine of each pair, ``(n,)``: the raw score of condsim."""
         return pairwise_cos_sim(embeddings1, embeddings2)
-
-
-def _model_meta(scorer: EmbeddingScorer, revision: str, condition: str | None) -> ModelMeta:
-    torch = ["Sentence Transformers", "PyTorch"]
-    settings = getattr(scorer, "settings", None)
-    name = re.sub(r"[^\w.-]+", "-", scorer.name)
-    return ModelMeta.create_empty(
-        {
-            "name": f"{_NAMESPACE}/{name}",
-            "revision": revision,
-            "languages": ["eng-Latn"],
-            "max_tokens": getattr(settings, "max_seq_length", None),
-            "embed_dim": scorer.dimension,
-            "framework": ["ONNX"] if isinstance(scorer, OnnxScorer) else torch,
-            "similarity_fn_name": ScoringFunction.COSINE,
-            "use_instructions": True,
-            "experiment_kwargs": None if condition is None else {"condition": condition},
-        }
-    )

@@ -14,7 +14,7 @@ from condsim.types import Task
 
 
 def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) -> AbsTaskSTS:
-    """Return an STS task of mteb your own rows in place of those of the Hub.
+    """Return an STS task of mteb with your own rows in place of those of the Hub.
 
     The revision of the data in results becomes ``local-`` and that of the rows. mteb's cache
     ignores it: evaluate with ``cache=None``, or with a folder for such results alone.
@@ -32,18 +32,29 @@ def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) 
     name = loaded.metadata.name
     if not isinstance(loaded, AbsTaskSTS) or loaded.metadata.is_multilingual:
         raise InputError(
-            f"{name} must be an STS task of one subset, such as STS12, STSBenchmark or CSTS. "
-            f"It is of the type {loaded.metadata.type}, with the subsets "
-            f"{', '.join(loaded.metadata.hf_subsets)}."
+            f"{name} must be an STS task of one subset, such as STS12, STSBenchmark or CSTS."
         )
     labelled = rows.labelled()
-    _check(loaded, labelled, rows)
+    if not len(labelled):
+        raise InputError(f"{name}: none of the {len(rows)} rows of {rows.name} has a label.")
+    low, high = float(labelled.labels.min()), float(labelled.labels.max())
+    if low < loaded.min_score or high > loaded.max_score:
+        raise InputError(
+            f"{name}: labels must be from {loaded.min_score} to {loaded.max_score}; those of "
+            f"{rows.name} are from {low:g} to {high:g}."
+        )
     first, second = (str(column) for column in loaded.column_names)
     columns: dict[str, object] = {
         first: list(labelled.sentences1),
         second: list(labelled.sentences2),
         "score": labelled.labels.astype(float).tolist(),
     }
+    conditional = isinstance(loaded, AbsTaskConditionalSTS)
+    if conditional != (labelled.conditions is not None):
+        raise InputError(
+            f"{name} needs rows {'with' if conditional else 'without'} conditions; those of "
+            f"{rows.name} have {'none' if conditional else 'some'}."
+        )
     if isinstance(loaded, AbsTaskConditionalSTS):
         columns[loaded.condition_column] = list(labelled.conditions or ())
     split = split or loaded.eval_splits[0]
@@ -64,27 +75,5 @@ def _task(name: str) -> AbsTaskSTS:
     try:
         return cast("AbsTaskSTS", mteb.get_task(name))
     except KeyError:
-        known = [found.metadata.name for found in mteb.get_tasks(task_types=["STS"])]
-        raise unknown_name("task of mteb", name, [*known, CSTS.metadata.name]) from None
-
-
-def _check(task: AbsTaskSTS, labelled: Task, rows: Task) -> None:
-    name = task.metadata.name
-    if not len(labelled):
-        raise InputError(f"{name}: none of the {len(rows)} rows of {rows.name} has a label.")
-    low, high = float(labelled.labels.min()), float(labelled.labels.max())
-    if low < task.min_score or high > task.max_score:
-        raise InputError(
-            f"{name}: labels must be from {task.min_score} to {task.max_score}. Those of "
-            f"{rows.name} are from {low:g} to {high:g}; they are of another scale."
-        )
-    if isinstance(task, AbsTaskConditionalSTS) and labelled.conditions is None:
-        raise InputError(
-            f"{name} compares pairs with respect to a condition, and the rows of {rows.name} have "
-            "none. Give other rows, or a task such as STSBenchmark."
-        )
-    if not isinstance(task, AbsTaskConditionalSTS) and labelled.conditions is not None:
-        raise InputError(
-            f"{name} compares pairs as a whole, and the rows of {rows.name} have conditions, which "
-            "it would ignore. Give other rows, or the task CSTS."
-        )
+        names = [task.metadata.name for task in mteb.get_tasks(task_types=["STS"])]
+        raise unknown_name("task of mteb", name, [*names, CSTS.metadata.name]) from None

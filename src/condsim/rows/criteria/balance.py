@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -102,13 +102,10 @@ def _in_balance(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class RowSelection:
-    """Rows of the groups that are drawn, until there are enough.
-
-    Attributes:
-        size: Number of rows that will be written.
-    """
+    """Rows of the groups that are drawn, until there are enough."""
 
     def __init__(self, source: Labelled, settings: CriteriaSettings) -> None:
+        # Rows that will be written.
         self.size = 0
         self._source, self._settings = source, settings
         generator = random.Random(f"{settings.seed}/{source.name}/rows")
@@ -155,8 +152,8 @@ class RowSelection:
         np.add.at(wordings.counts[wording], [pair.distance for pair in pairs], times)
         self.size += wordings.rows(self._settings) - before
 
-    def rows(self) -> Iterator[tuple[CriteriaRow, float]]:
-        """Return the rows, shuffled within a group and criterion, each with its word overlap."""
+    def rows(self) -> tuple[list[CriteriaRow], list[float]]:
+        """Return the rows, shuffled within a group and criterion, and the word overlap of each."""
         exact, in_pairs = self._settings.balance == "exact", self._settings.form == "pairs"
         chosen = self._leave_out() if exact else self._chosen
         noise = np.random.default_rng(self._settings.seed).random(len(chosen))
@@ -166,6 +163,7 @@ class RowSelection:
         )
         kind = PairRow if in_pairs else GroupRow
         source, criteria = self._source, list(self._source.steps)
+        rows: list[CriteriaRow] = []
         for pair, wording, group in (chosen[index] for index in order):
             row = kind(
                 source.texts[pair.text1],
@@ -176,7 +174,8 @@ class RowSelection:
                 source.name,
                 f"{source.name}-{group:05d}",
             )
-            yield row, pair.overlap
+            rows.append(row)
+        return rows, [chosen[index].pair.overlap for index in order]
 
     def _leave_out(self) -> list[ChosenPair]:
         """Leave out the rows that have no row of their wording at the opposite distance.
@@ -209,11 +208,13 @@ class RowSelection:
 
 def choose_rows(
     source: Labelled, groups: Iterable[TextGroup], settings: CriteriaSettings, *, progress: Progress
-) -> Iterator[tuple[CriteriaRow, float]]:
-    """Choose rows until there are enough; return each with its word overlap."""
+) -> tuple[list[CriteriaRow], list[float]]:
+    """Choose rows until there are enough; return them and the word overlap of each."""
     selection = RowSelection(source, settings)
     if settings.form == "pairs":
-        groups = crossing_pairs(groups, list(source.steps.values()))
+        # With one criterion no pair is both alike and different, and all groups would be drawn.
+        steps = list(source.steps.values())
+        groups = crossing_pairs(groups, steps) if len(steps) > 1 else ()
     fillers: list[TextGroup] = []
     for group in groups:
         if group.is_filler:
@@ -225,4 +226,4 @@ def choose_rows(
     for filler in fillers:
         if not selection.add(filler):
             break
-    yield from selection.rows()
+    return selection.rows()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
+from typing import cast
 
 from condsim.console import Progress, silent
 from condsim.data.files import column_names, stem_of
@@ -20,8 +20,7 @@ from condsim.rows.criteria.balance import CriteriaRow, GroupRow, PairRow, choose
 from condsim.rows.criteria.collection import Labelled, collect_pairs, collect_texts
 from condsim.rows.criteria.sampler import GroupSampler, TextGroup, groups_of_pairs
 from condsim.rows.criteria.settings import CriteriaSettings
-from condsim.rows.criteria.values import is_number
-from condsim.rows.records import BLOCK, plain_values, write_provenance, write_rows
+from condsim.rows.records import counted, plain_values, write_provenance, write_rows
 
 _NO_TEXTS = HeldOutTexts()
 _SPLITS = frozenset(("train", "dev", "test", "val", "valid", "validation"))
@@ -29,19 +28,11 @@ _SPLITS = frozenset(("train", "dev", "test", "val", "valid", "validation"))
 
 @dataclass(frozen=True)
 class SetReport:
-    """Counts of the rows that were drawn from one table.
+    """Counts of the rows drawn from one table; groups are pairs in the form ``pairs``.
 
-    Attributes:
-        name: The set, named after its file.
-        texts: Texts that rows were drawn from.
-        excluded: Texts or pairs left out since they are held out.
-        repeated: Texts or pairs left out since they came before.
-        rows: Rows written.
-        groups: Groups, or pairs in the form ``pairs``, that have a row.
-        criteria: Rows by criterion.
-        unused: Criteria without rows: left out, or without two values of two texts each.
-        word_overlap: Spearman correlation of the labels with the share of words that both texts
-            have, -1 to 1; NaN where all labels are the same.
+    Texts or pairs are excluded if they are held out, and repeated if they came before. The word
+    overlap is the Spearman correlation of the labels with the share of words that both texts have,
+    -1 to 1; NaN where all labels are the same.
     """
 
     name: str
@@ -74,16 +65,12 @@ def build_criteria(
     exclude: Sequence[Path] = (),
     progress: Progress = silent,
 ) -> CriteriaReport:
-    """Write conditional rows of labelled tables; the same input gives the same file.
+    """Write conditional rows of labelled tables and a manifest; the same input gives the same file.
 
     Args:
-        paths: The tables, each a separate set; forms as `iter_criteria` reads them.
-        output: A ``.csv`` or ``.parquet`` file to write, with a manifest next to it.
-        text: The column of texts in a table.
-        criteria: The criteria to use; all if None.
-        separator: The text between several values in a cell of a table.
+        paths: The tables, each a separate set; forms and options as `iter_criteria` has them.
+        output: A ``.csv`` or ``.parquet`` file.
         exclude: Files of texts to leave out; see `condsim.data.held_out.held_out_texts`.
-        progress: Called with the stage, the number done and the total.
 
     Raises:
         InputError: If a file cannot be read or written, no criterion of a table can be used, the
@@ -95,18 +82,22 @@ def build_criteria(
         check_not_input(output, path)
     held_out = held_out_texts(exclude)
     reports: list[SetReport] = []
-    names: set[str] = set()
 
     def rows() -> Iterator[CriteriaRow]:
+        names: set[str] = set()
         for path, name in zip(paths, _set_names(paths), strict=True):
             items = iter_criteria(path, text=text, criteria=criteria, separator=separator)
-            if criteria is None and settings.bins is None and _has_criterion_columns(path):
-                items = _refuse_numbers(items, path, settings)
             source, groups = _open_source(
-                _report_progress(items, progress), settings, name=name, held_out=held_out
+                counted(items, progress, stage="read"),
+                settings,
+                name=name,
+                held_out=held_out,
+                refuse_numbers=criteria is None and settings.bins is None and _is_table(path),
             )
             names.update(source.steps, source.unused)
-            yield from _draw_set(source, groups, settings, reports, progress)
+            drawn, report = _draw_set(source, groups, settings, progress)
+            reports.append(report)
+            yield from drawn
         for name in settings.criteria:
             if name not in names:
                 raise unknown_name("criterion in the settings:", name, names)
@@ -129,19 +120,11 @@ def criteria_rows(
     *,
     name: str = "texts",
     held_out: HeldOutTexts = _NO_TEXTS,
-) -> Iterator[CriteriaRow]:
-    """Draw conditional rows of texts with attributes, or of labelled pairs.
+) -> list[CriteriaRow]:
+    """Draw conditional rows of texts with attributes, or of labelled pairs, read once.
 
-    Args:
-        items: The texts or the pairs, read once and kept in memory.
-        name: Name of the set; a part of the seed.
-        held_out: Texts to leave out.
-
-    Returns:
-        Iterator over rows of the type `GroupRow`, or `PairRow` in the form ``pairs``.
-
-    Raises:
-        InputError: If no criterion can be used.
+    The name of the set is a part of the seed. Rows are of the type `GroupRow`, or `PairRow` in the
+    form ``pairs``; InputError if no criterion can be used.
 
     Example:
         >>> names = ("Ann", "Bob", "Cy")
@@ -149,12 +132,12 @@ def criteria_rows(
         ...          for verb in ("buys", "sells") for thing in ("car", "boat")]
         >>> items = [CriteriaText(text, {"the action": (text.split()[1],),
         ...                              "the vehicle": (text.split()[3],)}) for text in texts]
-        >>> rows = list(criteria_rows(items, CriteriaSettings(rows=40, own_name=1.0)))
+        >>> rows = criteria_rows(items, CriteriaSettings(rows=40, own_name=1.0))
         >>> sorted({(row.condition, row.label) for row in rows})
         [('the action', 1.0), ('the action', 5.0), ('the vehicle', 1.0), ('the vehicle', 5.0)]
     """
     source, groups = _open_source(items, settings, name=name, held_out=held_out)
-    return _draw_set(source, groups, settings, [], silent)
+    return _draw_set(source, groups, settings, silent)[0]
 
 
 def _open_source(
@@ -163,59 +146,45 @@ def _open_source(
     *,
     name: str,
     held_out: HeldOutTexts,
+    refuse_numbers: bool = False,
 ) -> tuple[Labelled, Iterable[TextGroup]]:
     """Collect the items, which are all texts or all pairs, and return the groups to draw."""
     remaining = iter(items)
-    first = next(remaining, None)
-    if isinstance(first, CriteriaPair):
-        labelled = (item for item in chain([first], remaining) if isinstance(item, CriteriaPair))
+    first = list(islice(remaining, 1))
+    all_items = chain(first, remaining)
+    if first and isinstance(first[0], CriteriaPair):
+        labelled = cast(Iterable[CriteriaPair], all_items)
         pairs = collect_pairs(labelled, settings, name=name, held_out=held_out)
         return pairs, groups_of_pairs(pairs, settings)
-    all_items = remaining if first is None else chain([first], remaining)
-    attributed = (item for item in all_items if isinstance(item, CriteriaText))
-    texts = collect_texts(attributed, settings, name=name, held_out=held_out)
+    attributed = cast(Iterable[CriteriaText], all_items)
+    texts = collect_texts(
+        attributed, settings, name=name, held_out=held_out, refuse_numbers=refuse_numbers
+    )
     return texts, GroupSampler(texts, settings)
 
 
 def _draw_set(
-    source: Labelled,
-    groups: Iterable[TextGroup],
-    settings: CriteriaSettings,
-    reports: list[SetReport],
-    progress: Progress,
-) -> Iterator[CriteriaRow]:
-    """Draw the rows of a set, and add its report at the end."""
-    labels, overlaps = array("f"), array("f")
-    group_names: set[str] = set()
-    rows_of: Counter[str] = Counter()
-    # With one criterion no pair is both alike and different, and all groups would be drawn.
-    if settings.form == "pairs" and len(source.steps) < 2:
-        groups = ()
-    for row, overlap in choose_rows(source, groups, settings, progress=progress):
-        labels.append(row.label)
-        overlaps.append(overlap)
-        group_names.add(astuple(row)[-1])
-        rows_of[row.criterion] += 1
-        yield row
-    if not labels:
+    source: Labelled, groups: Iterable[TextGroup], settings: CriteriaSettings, progress: Progress
+) -> tuple[list[CriteriaRow], SetReport]:
+    rows, overlaps = choose_rows(source, groups, settings, progress=progress)
+    if not rows:
         raise InputError(
             f"{source.name}: no row can be drawn; give more texts"
             + (", more criteria that cut across each other" if settings.form == "pairs" else "")
             + (f", or ask for more than {settings.rows} rows." if settings.rows < 10 else ".")
         )
-    reports.append(
-        SetReport(
-            name=source.name,
-            texts=len(source.texts),
-            excluded=source.excluded,
-            repeated=source.repeated,
-            rows=len(labels),
-            groups=len(group_names),
-            criteria=dict(rows_of.most_common()),
-            unused=tuple(source.unused),
-            word_overlap=spearman(labels, overlaps),
-        )
+    report = SetReport(
+        name=source.name,
+        texts=len(source.texts),
+        excluded=source.left_out["excluded"],
+        repeated=source.left_out["repeated"],
+        rows=len(rows),
+        groups=len({astuple(row)[-1] for row in rows}),
+        criteria=dict(Counter(row.criterion for row in rows).most_common()),
+        unused=tuple(source.unused),
+        word_overlap=spearman([row.label for row in rows], overlaps),
     )
+    return rows, report
 
 
 def _set_names(paths: Sequence[Path]) -> list[str]:
@@ -233,35 +202,7 @@ def _set_names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def _has_criterion_columns(path: Path) -> bool:
+def _is_table(path: Path) -> bool:
     """Return whether a file has a column for each criterion."""
     names = set(column_names(path))
     return not (names >= {"text", "attributes"} or names >= {"text1", "labels"})
-
-
-def _report_progress(
-    items: Iterable[CriteriaText | CriteriaPair], progress: Progress
-) -> Iterator[CriteriaText | CriteriaPair]:
-    for number, item in enumerate(items):
-        if number % BLOCK == 0:
-            progress("read", number, 0)
-        yield item
-
-
-def _refuse_numbers(
-    items: Iterable[CriteriaText | CriteriaPair], path: Path, settings: CriteriaSettings
-) -> Iterator[CriteriaText | CriteriaPair]:
-    """Refuse columns of numbers that the settings do not name, such as an id or a price."""
-    numeric: dict[str, bool] = {}
-    for item in items:
-        if isinstance(item, CriteriaText):
-            for name, values in item.attributes.items():
-                if numeric.get(name, True):
-                    numeric[name] = all(map(is_number, values))
-        yield item
-    for name, is_numeric in numeric.items():
-        if is_numeric and name not in settings.criteria:
-            raise InputError(
-                f"{path}: the column {name!r} holds numbers, which are not just alike or "
-                "different; grade them with --bins, or name the columns to use with --criteria."
-            )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from condsim.data.held_out import HeldOutTexts, text_digest
 from condsim.data.tables import CriteriaPair, CriteriaText
 from condsim.errors import InputError
 from condsim.rows.criteria.settings import CriteriaSettings
-from condsim.rows.criteria.values import Criterion
+from condsim.rows.criteria.values import Criterion, is_number
 
 Item = TypeVar("Item")
 
@@ -40,35 +41,24 @@ def word_overlap(words1: frozenset[str], words2: frozenset[str]) -> float:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Labelled:
-    """Texts that rows can be drawn from.
-
-    Attributes:
-        name: The set.
-        texts: The texts; no two differ in case and punctuation alone.
-        steps: Grades of each criterion that can be used; see `Criterion.steps`.
-        excluded: Texts or pairs left out since they are held out.
-        repeated: Texts or pairs left out since they came before.
-        unused: Criteria that cannot be used.
-    """
+    """Texts that rows can be drawn from; no two differ in case and punctuation alone."""
 
     name: str
     texts: Sequence[str]
+    # Grades of each criterion that can be used; see `Criterion.steps`.
     steps: dict[str, int]
-    excluded: int
-    repeated: int
+    # Criteria that cannot be used.
     unused: Sequence[str]
+    # Texts or pairs that are ``excluded`` since they are held out, or ``repeated``.
+    left_out: Counter[str]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabelledTexts(Labelled):
-    """Texts that share criteria.
-
-    Attributes:
-        criteria: The criteria that can be used: two answers or more have two texts or more.
-        answers: Number of each text's answer, -1 where there is none, ``(criteria, texts)``.
-    """
+    """Texts that share criteria, each with two answers or more that have two texts or more."""
 
     criteria: Sequence[Criterion]
+    # Number of each text's answer, -1 where there is none, (criteria, texts).
     answers: NDArray[np.int32]
 
     def by_answer(self, criterion: int) -> list[NDArray[np.int32]]:
@@ -110,10 +100,14 @@ def collect_texts(
     *,
     name: str,
     held_out: HeldOutTexts,
+    refuse_numbers: bool = False,
 ) -> LabelledTexts:
-    """Collect texts; raise `InputError` if no criterion can be used."""
+    """Collect texts; raise `InputError` if no criterion can be used.
+
+    Numbers that no setting names, such as an id or a price, may be refused.
+    """
     texts: list[str] = []
-    # The values that texts have, by criterion, and the texts that have them.
+    # The texts with each answer, by criterion.
     texts_of: defaultdict[str, defaultdict[tuple[str, ...], array[int]]]
     texts_of = defaultdict(lambda: defaultdict(lambda: array("i")))
     left_out: Counter[str] = Counter()
@@ -123,29 +117,68 @@ def collect_texts(
         texts.append(item.text)
     criteria: list[Criterion] = []
     answers: list[NDArray[np.int32]] = []
-    for criterion in sorted(texts_of):
-        if not settings.of(criterion).leave_out and len(texts_of[criterion]) > 1:
-            compared, numbers = _number_answers(
-                criterion, texts_of[criterion], settings, len(texts)
-            )
-            if (np.bincount(numbers[numbers >= 0]) > 1).sum() > 1:
-                criteria.append(compared)
-                answers.append(numbers)
+    for criterion, members in sorted(texts_of.items()):
+        if refuse_numbers and criterion not in settings.criteria:
+            _check_no_numbers(name, criterion, chain.from_iterable(members))
+        own = settings.of(criterion)
+        if own.leave_out or len(members) < 2:
+            continue
+        counts = list(map(len, members.values()))
+        compared = Criterion(criterion, members, own, texts=counts, bins=own.bins or settings.bins)
+        numbers = np.full(len(texts), -1, np.int32)
+        for number, texts_with_answer in zip(compared.numbers, members.values(), strict=True):
+            numbers[np.frombuffer(texts_with_answer, np.int32)] = number
+        if (np.bincount(numbers[numbers >= 0]) > 1).sum() > 1:
+            criteria.append(compared)
+            answers.append(numbers)
     if not criteria:
-        raise InputError(
-            f"{name}: rows need a criterion with two values that two texts each have; "
-            f"{_describe_items(len(texts), 'texts', left_out, texts_of)}."
-        )
+        rule, total = "two values that two texts each have", f"{len(texts):,} texts"
+        raise _no_criterion(name, rule, total, left_out, texts_of)
     steps = {criterion.name: criterion.steps for criterion in criteria}
     return LabelledTexts(
         name=name,
         texts=texts,
         steps=steps,
-        excluded=left_out["excluded"],
-        repeated=left_out["repeated"],
         unused=sorted(texts_of.keys() - steps.keys()),
+        left_out=left_out,
         criteria=criteria,
         answers=np.stack(answers),
+    )
+
+
+def _check_no_numbers(name: str, criterion: str, values: Iterable[str]) -> None:
+    if all(map(is_number, values)):
+        raise InputError(
+            f"{name}: the column {criterion!r} holds numbers, which are not just alike or "
+            "different; grade them with --bins, or name the columns to use with --criteria."
+        )
+
+
+def collect_pairs(
+    items: Iterable[CriteriaPair], settings: CriteriaSettings, *, name: str, held_out: HeldOutTexts
+) -> LabelledPairs:
+    """Collect labelled pairs; raise `InputError` if no criterion can be used."""
+    texts: list[str] = []
+    labels: list[dict[str, float]] = []
+    values: defaultdict[str, set[float]] = defaultdict(set)
+    left_out: Counter[str] = Counter()
+    for item in _fresh(items, lambda item: (item.text1, item.text2), held_out, left_out):
+        texts += (item.text1, item.text2)
+        labels.append(dict(item.labels))
+        for criterion, label in item.labels.items():
+            values[criterion].add(label)
+    steps = {
+        criterion: 1 if values[criterion] <= {0, 1} else _STEPS_OF_LABELS
+        for criterion in sorted(values)
+        if min(values[criterion]) <= 0.5 < max(values[criterion])
+        and not settings.of(criterion).leave_out
+    }
+    if not steps:
+        rule, total = "a pair that is alike and one that is not", f"{len(labels):,} pairs"
+        raise _no_criterion(name, rule, total, left_out, values)
+    unused = sorted(values.keys() - steps.keys())
+    return LabelledPairs(
+        name=name, texts=texts, steps=steps, unused=unused, left_out=left_out, labels=labels
     )
 
 
@@ -170,62 +203,11 @@ def _fresh(
             yield item
 
 
-def _describe_items(
-    number: int, items: str, left_out: Counter[str], criteria: Iterable[str]
-) -> str:
-    return (
-        f"the {number:,} {items} ({left_out['excluded']:,} left out, "
-        f"{left_out['repeated']:,} repeated) have none among the criteria "
-        f"{', '.join(sorted(criteria)) or 'none'}"
-    )
-
-
-def _number_answers(
-    name: str,
-    texts_of: Mapping[tuple[str, ...], array[int]],
-    settings: CriteriaSettings,
-    texts: int,
-) -> tuple[Criterion, NDArray[np.int32]]:
-    """Number the answers of one criterion, and return the number of each text's answer."""
-    own = settings.of(name)
-    counts = [len(members) for members in texts_of.values()]
-    criterion = Criterion(name, texts_of, own, texts=counts, bins=own.bins or settings.bins)
-    numbers = np.full(texts, -1, np.int32)
-    for number, members in zip(criterion.numbers, texts_of.values(), strict=True):
-        numbers[np.frombuffer(members, np.int32)] = number
-    return criterion, numbers
-
-
-def collect_pairs(
-    items: Iterable[CriteriaPair], settings: CriteriaSettings, *, name: str, held_out: HeldOutTexts
-) -> LabelledPairs:
-    """Collect labelled pairs; raise `InputError` if no criterion can be used."""
-    texts: list[str] = []
-    labels: list[dict[str, float]] = []
-    values: defaultdict[str, set[float]] = defaultdict(set)
-    left_out: Counter[str] = Counter()
-    for item in _fresh(items, lambda item: (item.text1, item.text2), held_out, left_out):
-        texts += (item.text1, item.text2)
-        labels.append(dict(item.labels))
-        for criterion, label in item.labels.items():
-            values[criterion].add(label)
-    steps = {
-        criterion: 1 if values[criterion] <= {0, 1} else _STEPS_OF_LABELS
-        for criterion in sorted(values)
-        if min(values[criterion]) <= 0.5 < max(values[criterion])
-        and not settings.of(criterion).leave_out
-    }
-    if not steps:
-        raise InputError(
-            f"{name}: rows need a criterion with a pair that is alike and one that is not; "
-            f"{_describe_items(len(labels), 'pairs', left_out, values)}."
-        )
-    return LabelledPairs(
-        name=name,
-        texts=texts,
-        steps=steps,
-        excluded=left_out["excluded"],
-        repeated=left_out["repeated"],
-        unused=sorted(values.keys() - steps.keys()),
-        labels=labels,
+def _no_criterion(
+    name: str, rule: str, total: str, left_out: Counter[str], criteria: Iterable[str]
+) -> InputError:
+    return InputError(
+        f"{name}: rows need a criterion with {rule}; the {total} "
+        f"({left_out['excluded']:,} left out, {left_out['repeated']:,} repeated) have none among "
+        f"the criteria {', '.join(sorted(criteria)) or 'none'}."
     )

@@ -34,15 +34,19 @@ _MAX_CARRY = 4.0
 
 
 class JudgedPair(NamedTuple):
-    """A pair of texts under a criterion."""
+    """A pair of texts under a criterion, with the share of words that both have."""
 
     text1: int
     text2: int
     criterion: int
     # 0 if the texts are alike, up to the `Criterion.steps` if they are different.
     distance: int
-    # Shared words by all words of both, 0 to 1.
     overlap: float
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """The texts in order, and the criterion."""
+        return min(self.text1, self.text2), max(self.text1, self.text2), self.criterion
 
 
 class TextGroup(NamedTuple):
@@ -68,7 +72,9 @@ class GroupSampler:
         self._size = min(settings.group_size, max(3, math.isqrt(2 * settings.rows)))
         self._hard = settings.hard
         self._by_answer = [texts.by_answer(criterion) for criterion in criteria]
-        self._shared_answers = [_shared_with_weights(groups) for groups in self._by_answer]
+        # The groups of two texts or more with one answer, drawn by the root of their sizes.
+        self._shared = [[g for g in groups if len(g) > 1] for groups in self._by_answer]
+        self._weights = [np.cumsum(np.sqrt([*map(len, s)])).tolist() for s in self._shared]
         self._answered = [np.flatnonzero(answers >= 0) for answers in texts.answers]
         self._by_word = texts.by_word() if settings.hard else {}
         self._names = [word_set(criterion.name) for criterion in texts.criteria]
@@ -111,7 +117,7 @@ class GroupSampler:
     def _count(self, judged: Sequence[JudgedPair]) -> None:
         for pair in judged:
             alike = 1 - 2 * pair.distance / self._criteria[pair.criterion].steps
-            self._seen.add(_judged_key(*pair[:3]))
+            self._seen.add(pair.key)
             self._rows[pair.criterion] += 1
             self._surplus[pair.criterion] += alike
             self._mean_overlap += (pair.overlap - self._mean_overlap) / sum(self._rows)
@@ -140,8 +146,9 @@ class GroupSampler:
 
     def _anchor(self, criterion: int) -> int:
         """Draw one of the least used texts with an answer that another text has, too."""
-        texts, weights = self._shared_answers[criterion]
-        (group,) = self._random.choices(texts, cum_weights=weights)
+        (group,) = self._random.choices(
+            self._shared[criterion], cum_weights=self._weights[criterion]
+        )
         uses = self._uses[group]
         return int(self._random.choice(group[uses == uses.min()]))
 
@@ -233,21 +240,9 @@ class GroupSampler:
             for criterion in criteria:
                 answers = self._answers[criterion]
                 distance = self._criteria[criterion].distance(answers[text1], answers[text2])
-                if distance is not None and _judged_key(text1, text2, criterion) not in self._seen:
+                if distance is not None:
                     judged.append(JudgedPair(text1, text2, criterion, distance, overlap))
-        return judged
-
-
-def _shared_with_weights(
-    groups: Sequence[NDArray[np.int32]],
-) -> tuple[list[NDArray[np.int32]], list[float]]:
-    """Return the groups of two texts or more, and the cumulative square roots of their sizes."""
-    shared = [texts for texts in groups if len(texts) > 1]
-    return shared, np.cumsum([math.sqrt(len(texts)) for texts in shared]).tolist()
-
-
-def _judged_key(text1: int, text2: int, criterion: int) -> tuple[int, int, int]:
-    return min(text1, text2), max(text1, text2), criterion
+        return [pair for pair in judged if pair.key not in self._seen]
 
 
 def groups_of_pairs(pairs: LabelledPairs, settings: CriteriaSettings) -> Iterator[TextGroup]:
@@ -257,10 +252,15 @@ def groups_of_pairs(pairs: LabelledPairs, settings: CriteriaSettings) -> Iterato
     """
     order = list(range(len(pairs.labels)))
     random.Random(f"{settings.seed}/{pairs.name}").shuffle(order)
-    steps = list(pairs.steps.values())
     for index in order:
-        judged = _judge_pair(pairs, index)
-        sides = {pair.distance * 2 > steps[pair.criterion] for pair in judged}
+        text1, text2, labels = 2 * index, 2 * index + 1, pairs.labels[index]
+        overlap = word_overlap(word_set(pairs.texts[text1]), word_set(pairs.texts[text2]))
+        judged, sides = [], set()
+        for criterion, (name, steps) in enumerate(pairs.steps.items()):
+            if name in labels:
+                distance = round((1 - labels[name]) * steps)
+                judged.append(JudgedPair(text1, text2, criterion, distance, overlap))
+                sides.add(distance * 2 > steps)
         yield TextGroup(judged, is_filler=len(sides) < 2)
 
 
@@ -302,14 +302,3 @@ def crossing_pairs(groups: Iterable[TextGroup], steps: Sequence[int]) -> Iterato
             for row in fillers:
                 yield TextGroup([row], is_filler=True)
     yield from skipped
-
-
-def _judge_pair(pairs: LabelledPairs, index: int) -> list[JudgedPair]:
-    text1, text2 = 2 * index, 2 * index + 1
-    overlap = word_overlap(word_set(pairs.texts[text1]), word_set(pairs.texts[text2]))
-    judged = []
-    for criterion, (name, steps) in enumerate(pairs.steps.items()):
-        if name in pairs.labels[index]:
-            distance = round((1 - pairs.labels[index][name]) * steps)
-            judged.append(JudgedPair(text1, text2, criterion, distance, overlap))
-    return judged

@@ -117,13 +117,7 @@ _FORMS = (
 
 
 def derive_wordings(name: str) -> tuple[str, ...]:
-    """Write a criterion as conditions in several ways.
-
-    Args:
-        name: The criterion, such as ``"the opinion about the food"`` or ``"order_status"``.
-
-    Returns:
-        Its plain name first, then other wordings, each once.
+    """Write a criterion as conditions in several ways, the plain name first.
 
     Example:
         >>> derive_wordings("the kind of food")[:4]

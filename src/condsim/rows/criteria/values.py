@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -34,10 +34,6 @@ def canonical_value(value: Value) -> str:
     """Write a value in lower case, without articles and possessives, small numbers as digits.
 
     A number is one word, and 1.0, which tables make of 1 where a cell is missing, is 1.
-
-    Example:
-        >>> canonical_value("The Eagle's nest"), canonical_value("two-seater")
-        ('eagle nest', '2 seater')
     """
     text = str(value).lower()
     if is_number(text):
@@ -56,12 +52,9 @@ def is_number(value: str) -> bool:
 
 
 class Criterion:
-    """A criterion whose answers, one value or more of a text, are numbered.
+    """A criterion whose answers, one value or more of a text, are numbered; -1 is not used.
 
-    Attributes:
-        name: The criterion.
-        steps: Grades between alike and entirely different; 1 where nothing lies between.
-        numbers: The number of each answer, in the order given; -1 for one that is not used.
+    There are ``steps`` between alike and entirely different answers; 1 where nothing lies between.
     """
 
     def __init__(
@@ -79,7 +72,7 @@ class Criterion:
         self._is_ranked = True
         # The values of each answer by its number, and pairs of values that are nearly the same.
         self._values: list[frozenset[str]] = []
-        self._near: set[tuple[str, str]] = set()
+        self._near: set[frozenset[str]] = set()
         self._overlap = lru_cache(_COMPARISONS_CACHED)(self._may_be_the_same)
         rows = [tuple(answer) for answer in answers]
         all_numbers = len(rows) > 1 and all(len(row) == 1 and is_number(row[0]) for row in rows)
@@ -107,17 +100,12 @@ class Criterion:
         return None if self._overlap(min(answer1, answer2), max(answer1, answer2)) else 1
 
     def _may_be_the_same(self, answer1: int, answer2: int) -> bool:
-        values1, values2 = self._values[answer1], self._values[answer2]
-        if values1 & values2:
-            return True
-        for value1 in values1:
-            words1 = set(value1.split())
-            for value2 in values2:
-                words2 = set(value2.split())
-                contained = words1 <= words2 or words2 <= words1
-                negated = bool((words1 ^ words2) & _NEGATIONS)
-                if (value1, value2) in self._near or (contained and not negated):
-                    return True
+        for value1, value2 in product(self._values[answer1], self._values[answer2]):
+            words1, words2 = set(value1.split()), set(value2.split())
+            is_contained = words1 <= words2 or words2 <= words1
+            is_negated = bool((words1 ^ words2) & _NEGATIONS)
+            if (is_contained and not is_negated) or frozenset((value1, value2)) in self._near:
+                return True
         return False
 
     def _name(self, rows: Sequence[Sequence[str]], settings: CriterionSettings) -> list[int]:
@@ -130,8 +118,7 @@ class Criterion:
         }
         for group in settings.near:
             near_values = {same.get(word, word) for word in map(canonical_value, group)}
-            for pair in combinations(near_values, 2):
-                self._near |= {pair, pair[::-1]}
+            self._near.update(map(frozenset, combinations(near_values, 2)))
         skipped = {canonical_value(value) for value in settings.skip or ()}
         answers = [frozenset(map(canonical_value, row)) for row in rows]
         has_poles = settings.skip is None and frozenset().union(*answers) >= _POLES
@@ -158,15 +145,13 @@ class Criterion:
         numbers = []
         for row in rows:
             word = canonical_value(row[0])
-            if len(row) > 1 or word in skipped:
-                numbers.append(-1)
-            elif word in ranks:
-                numbers.append(ranks[word])
-            else:
+            is_used = len(row) == 1 and word not in skipped
+            if is_used and word not in ranks:
                 raise InputError(
                     f"Criterion {self.name!r} has the value {short_repr(row[0])}, which its "
                     "'order' does not list; add it there or to 'skip'."
                 )
+            numbers.append(ranks[word] if is_used else -1)
         return numbers
 
     def _cut_into_bins(

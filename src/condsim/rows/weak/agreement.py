@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -19,20 +18,13 @@ from condsim.types import Task
 _MIN_ROWS_OF_CORRELATION = 3
 _CONDITIONS_LISTED = 20
 
-ScoreRows: TypeAlias = list[tuple[float, float]]
-"""Scores, NaN where not both sentences are read, and labels."""
-
 
 @dataclass(frozen=True)
 class FunctionAgreement:
-    """Agreement on the rows whose conditions some functions understand.
+    """Agreement on the rows whose conditions a function, a family or "all" understand.
 
-    Attributes:
-        name: The function or family, or "all".
-        read: Rows of which both sentences are read.
-        spearman: Correlation x100 of score and label; NaN below three rows or where either is
-            constant.
-        mean_absolute_error: In labels; NaN if no row is read.
+    Of ``read`` rows both sentences are read. The Spearman correlation of score and label is x100;
+    NaN below three rows or where either is constant. The error is in labels; NaN if no row is read.
     """
 
     name: str
@@ -44,13 +36,9 @@ class FunctionAgreement:
 
 @dataclass(frozen=True)
 class AgreementReport:
-    """Agreement with a labelled data set.
+    """Agreement with a labelled data set; families, functions and conditions by number of rows.
 
-    Attributes:
-        rows: Labelled rows.
-        understood: Share in [0, 1] of them whose condition a function understands.
-        families: Agreement by family, the most rows first; so are the functions.
-        not_understood: The most frequent conditions that no function understands, and their rows.
+    A share in [0, 1] of the labelled rows has a condition that a function understands.
     """
 
     rows: int
@@ -73,8 +61,9 @@ class Coverage:
 
 def function_agreement(task: Task, registry: Registry) -> AgreementReport:
     """Compare the functions with the labels of a task, from 1 to 5, where there are any."""
-    by_function = defaultdict[str, ScoreRows](list)
-    by_family = defaultdict[str, ScoreRows](list)
+    # Scores, NaN where not both sentences are read, and labels.
+    by_function = defaultdict[str, list[tuple[float, float]]](list)
+    by_family = defaultdict[str, list[tuple[float, float]]](list)
     missed: Counter[str] = Counter()
     rows = zip(task.sentences1, task.sentences2, task.conditions or (), task.labels, strict=True)
     for sentence1, sentence2, condition, label in rows:
@@ -100,22 +89,20 @@ def function_agreement(task: Task, registry: Registry) -> AgreementReport:
     )
 
 
-def _agreements_by_group(groups: Mapping[str, ScoreRows]) -> tuple[FunctionAgreement, ...]:
+def _agreements_by_group(
+    groups: Mapping[str, Iterable[tuple[float, float]]],
+) -> tuple[FunctionAgreement, ...]:
     agreements = (_agreement_on(name, rows) for name, rows in groups.items())
     return tuple(sorted(agreements, key=lambda group: (-group.rows, group.name)))
 
 
-def _agreement_on(name: str, rows: ScoreRows) -> FunctionAgreement:
-    read = np.array([row for row in rows if not math.isnan(row[0])]).reshape(-1, 2)
+def _agreement_on(name: str, rows: Iterable[tuple[float, float]]) -> FunctionAgreement:
+    scored = np.array([*rows]).reshape(-1, 2)
+    read = scored[~np.isnan(scored[:, 0])]
     varies = len(read) >= _MIN_ROWS_OF_CORRELATION and bool((np.ptp(read, axis=0) > 0).all())
+    correlation = 100 * spearman(read[:, 0], read[:, 1]) if varies else math.nan
     error = float(np.abs(read[:, 0] - read[:, 1]).mean()) if len(read) else math.nan
-    return FunctionAgreement(
-        name=name,
-        rows=len(rows),
-        read=len(read),
-        spearman=100 * spearman(read[:, 0], read[:, 1]) if varies else math.nan,
-        mean_absolute_error=error,
-    )
+    return FunctionAgreement(name, len(scored), len(read), correlation, error)
 
 
 def coverage(sentences: Sequence[str], registry: Registry) -> tuple[Coverage, ...]:

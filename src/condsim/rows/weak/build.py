@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass
-from itertools import chain, islice, permutations
+from dataclasses import asdict, dataclass
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -18,21 +18,20 @@ from condsim.data.csts import iter_csts
 from condsim.data.held_out import held_out_texts
 from condsim.errors import InputError
 from condsim.io import check_not_input
-from condsim.rows.near_pairs import caption_vectors, load_text_encoder
 from condsim.rows.pairs import Candidate, FilterSettings, PairFilter
 from condsim.rows.records import (
     DOES_NOT_APPLY,
     AnsweredRow,
     WeakRow,
+    counted,
     revisions_of,
     write_provenance,
     write_rows,
 )
 from condsim.rows.weak.functions import ABSENT, LabellingFunction
 from condsim.rows.weak.language import Sentence
-from condsim.rows.weak.pool import Pool, near_pairs, read_pool, word_vectors
+from condsim.rows.weak.pool import Pool, embed_sentences, near_pairs, read_pool
 from condsim.rows.weak.registry import Registry
-from condsim.types import FloatArray
 
 # Multiples of its share that a function may have of a label, pass by pass.
 _SHARE_FACTORS = (1.5, 5.0, 30.0)
@@ -66,16 +65,10 @@ class WeakSettings(Settings):
 
 @dataclass(frozen=True)
 class WeakReport:
-    """Counts of a weakly labelled data set.
+    """Counts of a weakly labelled data set: sentences, pairs that were read, and rows written.
 
-    Attributes:
-        sentences: Sentences that pairs were drawn from.
-        excluded: Sentences left out since they are held out.
-        repeated: Sentences left out since they came before.
-        pairs: Pairs that were read.
-        rows: Rows written with a label from 1 to 5.
-        absent: Rows written with the label -1.
-        labels: Rows by label, by family of functions and by function.
+    Sentences are excluded if they are held out, and repeated if they came before. ``absent`` rows
+    have the label -1, and are not among ``rows``.
     """
 
     sentences: int
@@ -95,15 +88,13 @@ class RowSampler:
     The rows of a function are spread evenly over the five labels, so that the condition alone
     reveals little of the label. Where the pairs lack a label, further passes let functions have
     more of the others.
-
-    Attributes:
-        pairs: Number of pairs that were read.
     """
 
     def __init__(self, weighted: WeightedFunctions, *, rows: int, seed: int) -> None:
         if not weighted:
             raise InputError("At least one labelling function must have a weight above 0.")
         total = sum(weight for _, weight in weighted)
+        # Pairs that were read.
         self.pairs = 0
         self._functions = [function for function, _ in weighted]
         self._share = {function.name: rows * weight / total / 5 for function, weight in weighted}
@@ -154,15 +145,11 @@ class RowSampler:
             need = self._need(function.name, label, factor)
             if need > 0:
                 best[label] = max(best.get(label, (0.0, "", -1)), (need, function.name, index))
-        pairs = [
-            (best[high][0] + best[low][0], high, low)
-            for high, low in permutations(best, 2)
-            if high > low
-        ]
-        if not pairs:
+        if len(best) < 2:
             return []
-        _, high, low = max(pairs)
-        return [(best[label][2], label) for label in (high, low)]
+        pairs = combinations(sorted(best, reverse=True), 2)
+        labels = max(pairs, key=lambda pair: (best[pair[0]][0] + best[pair[1]][0], pair))
+        return [(best[label][2], label) for label in labels]
 
     def _need(self, name: str, label: int, factor: float) -> float:
         """Return the need for a row of a function and label; not above 0 if there are enough."""
@@ -177,11 +164,11 @@ class RowSampler:
         """Return the values of a sentence; None also for an absence that is not a value."""
         if text not in self._values:
             sentence = Sentence(text)
-            values = [function.read(sentence) for function in self._functions]
-            for index, function in enumerate(self._functions):
-                if values[index] is ABSENT and not function.absence_counts:
-                    values[index] = None
-            self._values[text] = tuple(values)
+            values = ((function, function.read(sentence)) for function in self._functions)
+            self._values[text] = tuple(
+                None if value is ABSENT and not function.absence_counts else value
+                for function, value in values
+            )
         return self._values[text]
 
 
@@ -219,13 +206,12 @@ def _weak_row(
     if random.random() >= 0.5:
         condition = function.wordings[int(random.integers(len(function.wordings)))]
     return AnsweredRow(
-        sentence1=pair.sentence1,
-        sentence2=pair.sentence2,
-        condition=condition,
-        label=label,
-        origin=f"weak:{function.name}",
-        answer1=function.say(values[0]),
-        answer2=function.say(values[1]),
+        pair.sentence1,
+        pair.sentence2,
+        condition,
+        label,
+        f"weak:{function.name}",
+        *map(function.say, values),
     )
 
 
@@ -245,24 +231,12 @@ def build_weak(
     functions: Sequence[Path] = (),
     device: str | None = None,
 ) -> WeakReport:
-    """Write a weakly labelled data set; the same input gives the same file.
+    """Write a weakly labelled data set and a manifest; the same input gives the same file.
 
-    Args:
-        output: A ``.csv`` or ``.parquet`` file to write, with a manifest next to it.
-        settings: Sizes, seed and bounds.
-        cache: Folder for vectors and neighbours.
-        progress: Called with the stage, the number done and the total.
-        caption_column: See `read_pool`.
-        item_column: See `read_pool`.
-        exclude: Files of sentences to leave out; see `held_out_texts`.
-        like: A C-STS file; each function is drawn as often as its conditions occur there.
-        absent_output: File for rows with the label -1; the same file if None.
-        functions: Files that functions of the registry are from, for the manifest.
-        device: Device of torch; chosen automatically if None.
-
-    Raises:
-        InputError: If a file cannot be read or written, or an option is out of its range.
-        MissingExtraError: If an optional library is not installed.
+    Sentences and columns are read by `read_pool`, and vectors and neighbours stored in ``cache``.
+    Each function is drawn as often as its conditions occur in the C-STS file ``like``, or by its
+    weight. Rows with the label -1 may have a separate output. The manifest names the files that
+    ``functions`` of the registry are from.
     """
     absent_output = absent_output or output
     for written_path in (output, absent_output):
@@ -279,29 +253,28 @@ def build_weak(
         sample=settings.sample,
         seed=settings.seed,
     )
-    vectors, revision = _embed_pool(pool, settings, cache=cache, progress=progress, device=device)
+    vectors, revision = embed_sentences(
+        pool.sentences,
+        settings.text_encoder,
+        seed=settings.seed,
+        cache=cache,
+        progress=progress,
+        device=device,
+    )
     near = near_pairs(
         pool, vectors, k=settings.k, seed=settings.seed, cache=cache, progress=progress
     )
     candidates = PairFilter(settings.filters).passing(near)
-    counts: Counter[tuple[str, int]] = Counter()
-
-    def counted(rows: Iterator[AnsweredRow]) -> Iterator[WeakRow]:
-        for row in rows:
-            counts[row.origin.removeprefix("weak:"), row.label] += 1
-            if counts.total() % 100 == 0:
-                progress("rows", counts.total(), settings.rows + settings.absent)
-            yield row if settings.answers else WeakRow(*astuple(row)[:5])
-
-    labelled = counted(sampler.rows(candidates))
-    absent = counted(_absent_rows(candidates, weighted, rows=settings.absent, seed=settings.seed))
+    labelled = [*counted(sampler.rows(candidates), progress, total=settings.rows)]
+    absent = [*_absent_rows(candidates, weighted, rows=settings.absent, seed=settings.seed)]
+    # The columns of the answers are left out where they are not asked for.
     kind = AnsweredRow if settings.answers else WeakRow
     if absent_output == output:
-        write_rows(chain(labelled, absent), output, kind=kind)
+        write_rows([*labelled, *absent], output, kind=kind)
     else:
         write_rows(labelled, output, kind=kind)
         write_rows(absent, absent_output, kind=kind)
-    report = _report(pool, sampler.pairs, counts, registry)
+    report = _report(pool, sampler.pairs, [*labelled, *absent], registry)
     facts = {
         "excluded": revisions_of(exclude),
         "like": None if like is None else revisions_of([like]),
@@ -315,20 +288,24 @@ def build_weak(
     return report
 
 
-def _embed_pool(
-    pool: Pool, settings: WeakSettings, *, cache: Path, progress: Progress, device: str | None
-) -> tuple[FloatArray, str | None]:
-    """Return vectors of the sentences, and the revision of the model."""
-    if settings.text_encoder == "words":
-        return word_vectors(pool.sentences, settings.seed, progress), None
-    encoder = load_text_encoder(settings.text_encoder, device=device)
-    vectors = caption_vectors(pool.sentences, encoder, cache=cache, progress=progress)
-    return vectors, encoder.revision
+def _report(pool: Pool, pairs: int, rows: Sequence[AnsweredRow], registry: Registry) -> WeakReport:
+    family_of = {f"weak:{function.name}": function.family for function in registry}
+    labels = Counter(str(row.label) for row in rows)
+    names = Counter(row.origin.removeprefix("weak:") for row in rows)
+    return WeakReport(
+        sentences=len(pool.sentences),
+        excluded=pool.excluded,
+        repeated=pool.repeated,
+        pairs=pairs,
+        rows=len(rows) - labels["-1"],
+        absent=labels["-1"],
+        labels=dict(sorted(labels.items())),
+        families=dict(Counter(family_of[row.origin] for row in rows).most_common()),
+        functions=dict(names.most_common()),
+    )
 
 
-def _weighted_functions(
-    registry: Registry, like: Path | None
-) -> list[tuple[LabellingFunction, float]]:
+def _weighted_functions(registry: Registry, like: Path | None) -> WeightedFunctions:
     """Return the functions with a weight above 0, and how often to draw them."""
     weighted = [(function, function.weight) for function in registry if function.weight > 0]
     if like is not None:
@@ -340,26 +317,3 @@ def _weighted_functions(
                 f"{like}: none of its conditions is understood by a function with a weight above 0."
             )
     return weighted
-
-
-def _report(
-    pool: Pool, pairs: int, counts: Counter[tuple[str, int]], registry: Registry
-) -> WeakReport:
-    family = {function.name: function.family for function in registry}
-    labels, families, names = Counter[str](), Counter[str](), Counter[str]()
-    for (name, label), rows in counts.items():
-        labels[str(label)] += rows
-        families[family[name]] += rows
-        names[name] += rows
-    absent = labels["-1"]
-    return WeakReport(
-        sentences=len(pool.sentences),
-        excluded=pool.excluded,
-        repeated=pool.repeated,
-        pairs=pairs,
-        rows=labels.total() - absent,
-        absent=absent,
-        labels=dict(sorted(labels.items())),
-        families=dict(families.most_common()),
-        functions=dict(names.most_common()),
-    )

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from condsim.console import Progress, silent
 from condsim.data.held_out import HeldOutTexts, held_out_texts
-from condsim.errors import InputError
 from condsim.io import check_not_input
 from condsim.rows.records import TrainingRow, revisions_of, write_provenance, write_rows
 from condsim.rows.weak.functions import LabellingFunction, wordings_of
@@ -57,15 +57,7 @@ class CounterEditRow(TrainingRow):
 
 @dataclass(frozen=True)
 class CounterEditReport:
-    """Counts of the rows that were written.
-
-    Attributes:
-        texts: Texts that were read.
-        excluded: Texts left out since they are held out.
-        groups: Pairs of a text and its copy.
-        kinds: Pairs by what was changed: ``number``, ``negation`` or ``opposite``.
-        labels: Rows by label.
-    """
+    """Counts of the texts read, of the rows and pairs written, and of the kinds of edits."""
 
     texts: int
     excluded: int
@@ -75,31 +67,17 @@ class CounterEditReport:
     labels: dict[str, int]
 
 
-@dataclass(frozen=True)
-class CounterEdit:
-    """A changed copy.
-
-    Attributes:
-        kind: ``"number"``, ``"negation"`` or ``"opposite"``.
-        attribute: The condition that is changed; empty where only the functions can tell.
-    """
+class CounterEdit(NamedTuple):
+    """A changed copy: a ``"number"``, a ``"negation"`` or an ``"opposite"``."""
 
     text: str
     kind: str
+    # The condition that is changed; empty where only the functions can tell.
     attribute: str
 
 
 def counter_edits(text: str, *, seed: int = 0) -> list[CounterEdit]:
     """Return the copies of a text that differ from it in one number, negation or opposite.
-
-    Args:
-        seed: Seed of the new numbers.
-
-    Returns:
-        The copies, in the order of the places that are changed.
-
-    Raises:
-        MissingExtraError: If the extra ``build`` is not installed.
 
     Example:
         >>> [edit.text for edit in counter_edits("The door is open.")]
@@ -148,7 +126,6 @@ def _negate(text: str) -> Iterator[CounterEdit]:
 
 
 def _swap_opposites(text: str) -> Iterator[CounterEdit]:
-    """Replace a word by its opposite."""
     tokens = text_tokens(text)
     words = [token.word for token in tokens]
     for index, token in enumerate(tokens):
@@ -187,26 +164,13 @@ def build_counter_edits(
     seed: int = 0,
     progress: Progress = silent,
 ) -> CounterEditReport:
-    """Write texts with changed copies; the same input gives the same file.
+    """Write texts with changed copies and a manifest; the same input gives the same file.
 
     Each text is used once, with the kind of edit that was drawn least so far. A row has the label
     of the function that reads the change, or a 1 for the attribute of an opposite or a negation;
     others have a 5, for a condition whose function reads the same from both texts, and the topic.
     Functions on captions are not used: a change may not affect what they infer from a text.
-
-    Args:
-        output: A ``.csv`` or ``.parquet`` file to write, with a manifest next to it.
-        rows: Maximum number of rows, at least 2.
-        exclude: Files of texts to leave out; see `condsim.data.held_out.held_out_texts`.
-        functions: Files that functions of the registry are from, for the manifest.
-        progress: Called with the stage, the rows written and their maximum.
-
-    Raises:
-        InputError: If a file cannot be read or written, or ``rows`` is below 2.
-        MissingExtraError: If the extra ``build`` is not installed.
     """
-    if rows < 2:
-        raise InputError(f"'rows' must be at least 2, since a text has two, got {rows}.")
     for path in paths:
         check_not_input(output, path)
     held_out = held_out_texts(exclude)
@@ -215,17 +179,16 @@ def build_counter_edits(
     random.Random(seed).shuffle(texts)
     kinds, labels = Counter[str](), Counter[str]()
 
-    def counted_rows() -> Iterator[CounterEditRow]:
+    def limited() -> Iterator[CounterEditRow]:
         for group in _groups_of_rows(texts, registry, held_out, kinds, seed):
             if labels.total() + len(group) > rows:
                 return
-            for row in group:
-                labels[f"{row.label:g}"] += 1
-                yield row
+            labels.update(f"{row.label:g}" for row in group)
+            yield from group
             kinds[group[0].origin.split(":")[1]] += 1
             progress("counter-edits", labels.total(), rows)
 
-    write_rows(counted_rows(), output, kind=CounterEditRow)
+    write_rows(limited(), output, kind=CounterEditRow)
     report = CounterEditReport(
         texts=len(texts),
         excluded=pool.excluded,
@@ -247,7 +210,6 @@ def build_counter_edits(
 def _groups_of_rows(
     texts: Iterable[str], registry: Registry, held_out: HeldOutTexts, kinds: Counter[str], seed: int
 ) -> Iterator[list[CounterEditRow]]:
-    """Return the rows of each text that can be changed."""
     functions = [f for f in registry if f.name in text_functions() or f.family == "own"]
     for number, text in enumerate(texts):
         if len(text.split()) not in _WORDS_PER_TEXT:
@@ -256,24 +218,27 @@ def _groups_of_rows(
         edits = counter_edits(text, seed=seed)
         generator.shuffle(edits)
         for edit in sorted(edits, key=lambda edit: kinds[edit.kind]):
-            if edit.text not in held_out:
-                group = f"{edit.kind}-{number}"
-                rows = _rows_of_edit(text, edit, registry, functions, generator, group=group)
-                if rows:
-                    yield rows
-                    break
+            if edit.text in held_out:
+                continue
+            conditions = _changed_conditions(text, edit, registry, functions, generator)
+            if conditions:
+                pair = (text, edit.text) if generator.random() < 0.5 else (edit.text, text)
+                origin, group = f"counter-edit:{edit.kind}", f"{edit.kind}-{number}"
+                yield [
+                    CounterEditRow(*pair, generator.choice(wordings), label, origin, group)
+                    for wordings, label in conditions
+                ]
+                break
 
 
-def _rows_of_edit(
+def _changed_conditions(
     text: str,
     edit: CounterEdit,
     registry: Registry,
     functions: Sequence[LabellingFunction],
     generator: random.Random,
-    *,
-    group: str,
-) -> list[CounterEditRow]:
-    """Return the rows of a text and its copy; none if no condition distinguishes them."""
+) -> list[tuple[tuple[str, ...], float]]:
+    """Return the wordings and labels of a changed condition and of others; none if none is."""
     original, copy = Sentence(text), Sentence(edit.text)
     scores = [(function, function.score(original, copy)) for function in functions]
     changed = [(f.wordings, score) for f, score in scores if score is not None and score < 5]
@@ -291,11 +256,4 @@ def _rows_of_edit(
     if not changed:
         return []
     generator.shuffle(same)
-    conditions = [generator.choice(changed)]
-    conditions += [(wordings, 5.0) for wordings in (*same[:1], _TOPIC)]
-    pair = (text, edit.text) if generator.random() < 0.5 else (edit.text, text)
-    origin = f"counter-edit:{edit.kind}"
-    return [
-        CounterEditRow(*pair, generator.choice(wordings), label, origin, group)
-        for wordings, label in conditions
-    ]
+    return [generator.choice(changed), *((wordings, 5.0) for wordings in (*same[:1], _TOPIC))]

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, lru_cache, partial
-from typing import Any, Literal, TypeAlias
+from functools import cache, lru_cache
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from condsim.errors import InputError
-from condsim.rows.weak.language import (
-    Node,
-    Sentence,
-    Taxonomy,
-    all_words,
-    listed,
-    names_by_word,
-    taxonomy,
-)
+from condsim.rows.weak.language import Node, Sentence, all_words, listed, names_by_word, similarity
+
+ValueT = TypeVar("ValueT")
 
 LOWEST, HIGHEST = 1.0, 5.0
 _HEADS = {entry.name: entry.words[1:] for entry in listed("conditions", "heads")}
@@ -64,12 +58,7 @@ def _built_in_conditions() -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
 @lru_cache(maxsize=512)
 def condition_key(condition: str) -> frozenset[str]:
-    """Return the words of a condition that carry its meaning.
-
-    Example:
-        >>> condition_key("The number of people.") == condition_key("How many persons there are")
-        True
-    """
+    """Return the words of a condition that carry its meaning."""
     words = re.findall(r"[a-z0-9]+", condition.lower())
     return frozenset(_meaning(word) for word in words if word not in _EMPTY)
 
@@ -105,14 +94,7 @@ Comparison: TypeAlias = Callable[[Any, Any], float | None]
 
 @dataclass(frozen=True)
 class LabellingFunction:
-    """Reader of one attribute with a comparison of its values; see `labelling_function`.
-
-    Attributes:
-        answer: Writes a value in a few words.
-        wordings: Ways to write the condition, the name first.
-        aliases: Further conditions it understands.
-        absence_counts: Whether a sentence without the attribute has a value ("no people").
-    """
+    """Reader of one attribute with a comparison of its values; see `labelling_function`."""
 
     name: str
     family: str
@@ -156,7 +138,7 @@ class LabellingFunction:
         return value1 is ABSENT or value2 is ABSENT
 
 
-def yes_or_no(value1: Hashable, value2: Hashable) -> float:
+def yes_or_no(value1: object, value2: object) -> float:
     """Compare values that are equal or not."""
     return HIGHEST if value1 == value2 else LOWEST
 
@@ -191,23 +173,15 @@ def built_in(
 ) -> LabellingFunction:
     """Make a function of condsim; ``lists/functions.txt`` has its wordings."""
     wordings, listed_aliases = _built_in_conditions().get(name, ((), ()))
+    wordings, aliases = wordings_of(name, wordings), (*listed_aliases, *aliases)
     return LabellingFunction(
-        name=name,
-        family=family or name,
-        read=read,
-        compare=compare,
-        answer=answer,
-        wordings=wordings_of(name, wordings),
-        aliases=(*listed_aliases, *aliases),
-        weight=weight,
-        absence_counts=absence_counts,
+        name, family or name, read, compare, answer, wordings, aliases, weight, absence_counts
     )
 
 
 def node_function(
     name: str,
-    tree: str,
-    read: Reader | None = None,
+    read: Reader,
     *,
     floor: float = LOWEST,
     family: str = "",
@@ -216,25 +190,18 @@ def node_function(
 ) -> LabellingFunction:
     """Make a built-in function that reads nodes of a tree; labels are from ``floor`` to 5.
 
-    Each node is compared with the most similar one of the other sentence; labels are the mean over
-    both directions.
+    Each node is compared with the most similar one of the other sentence, in both directions.
     """
 
     def compare(nodes1: Set[Node], nodes2: Set[Node]) -> float:
-        known_tree = taxonomy(tree)
-        mean = (
-            _mean_best_similarity(known_tree, nodes1, nodes2)
-            + _mean_best_similarity(known_tree, nodes2, nodes1)
-        ) / 2
+        mean = (_mean_best_similarity(nodes1, nodes2) + _mean_best_similarity(nodes2, nodes1)) / 2
         return floor + (mean - LOWEST) * (HIGHEST - floor) / (HIGHEST - LOWEST)
 
-    read = read or partial(read_nodes, tree=tree)
     return built_in(name, read, compare, _say_nodes, family=family, aliases=aliases, weight=weight)
 
 
-def _mean_best_similarity(tree: Taxonomy, nodes: Set[Node], candidates: Set[Node]) -> float:
-    """Return the mean similarity of nodes to their most similar candidates."""
-    return sum(max(tree.similarity(n, c) for c in candidates) for n in nodes) / len(nodes)
+def _mean_best_similarity(nodes: Set[Node], candidates: Set[Node]) -> float:
+    return sum(max(similarity(n, c) for c in candidates) for n in nodes) / len(nodes)
 
 
 def _say_nodes(nodes: Set[Node]) -> str:
@@ -243,10 +210,13 @@ def _say_nodes(nodes: Set[Node]) -> str:
 
 
 def read_nodes(
-    sentence: Sentence, *, tree: str, of: str | None = None, where: str | None = None
+    sentence: Sentence, *, tree: str, of: str | None = None, where: str = ""
 ) -> frozenset[Node] | Absent | None:
     """Read the mentions of a tree, or below a node; ABSENT if the tree ``where`` has none."""
-    nodes = sentence.nodes(tree, of=None if of is None else taxonomy(tree)[of])
-    if nodes:
-        return nodes
-    return None if where is None or sentence.mentions(where) else ABSENT
+    nodes = sentence.nodes(tree, of=of) or None
+    return value_or_absent(nodes, sentence, where) if where else nodes
+
+
+def value_or_absent(value: ValueT | None, sentence: Sentence, tree: str) -> ValueT | Absent | None:
+    """Return a value, or ABSENT if the sentence mentions nothing of a tree."""
+    return value or (None if sentence.mentions(tree) else ABSENT)

@@ -18,8 +18,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from importlib import resources
+from typing import NamedTuple
 
-from condsim.errors import InputError, unknown_name
+from condsim.errors import unknown_name
 
 _FOLDER = resources.files("condsim.rows.weak")
 _WORD = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)|[a-z0-9]+|[,.;:!?&]")
@@ -27,47 +28,30 @@ _MAX_PHRASE_WORDS = 4
 _MAX_WORDS_BEFORE_NOUN = 5
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A line of a file of words.
+class Entry(NamedTuple):
+    """A line of a file of words, with its indentation in steps of two spaces."""
 
-    Attributes:
-        line: Its number, from 1.
-        depth: Its indentation in steps of two spaces.
-        name: Its first word; "!" for phrases that mean nothing.
-        words: The words before the bar; with the name, unless that is in brackets.
-        hints: The words after the bar.
-    """
-
-    line: int
     depth: int
     name: str
     words: tuple[str, ...]
     hints: tuple[str, ...]
 
 
-def read_entries(text: str, *, source: str) -> Iterator[Entry]:
-    """Read the lines of a file of words."""
-    max_depth = 0
-    for number, line in enumerate(text.splitlines(), 1):
+def read_entries(text: str) -> Iterator[Entry]:
+    """Read the lines of a file of words; phrases that mean nothing have the name "!"."""
+    for line in text.splitlines():
         body = line.strip()
         if not body or body.startswith("#"):
             continue
         if body.startswith("!"):
-            yield Entry(number, 0, "!", _comma_parts(body[1:]), ())
+            yield Entry(0, "!", _comma_parts(body[1:]), ())
             continue
-        depth, odd = divmod(len(line) - len(line.lstrip(" ")), 2)
-        if odd or depth > max_depth:
-            raise InputError(
-                f"{source}, line {number}: a node must be indented by at most two spaces more than "
-                f"its parent, got {line!r}."
-            )
-        max_depth = depth + 1
+        depth = (len(line) - len(line.lstrip(" "))) // 2
         before, _, after = body.partition("|")
         words = _comma_parts(before)
         name = words[0].strip("()")
         named = words if name == words[0] else words[1:]
-        yield Entry(number, depth, name, named, _comma_parts(after))
+        yield Entry(depth, name, named, _comma_parts(after))
 
 
 def _comma_parts(text: str) -> tuple[str, ...]:
@@ -79,8 +63,7 @@ def listed(name: str, heading: str) -> tuple[Entry, ...]:
     """Return the entries below a heading of a file in ``lists/``."""
     entries: list[Entry] = []
     inside = False
-    text = (_FOLDER / "lists" / f"{name}.txt").read_text(encoding="utf-8")
-    for entry in read_entries(text, source=name):
+    for entry in read_entries((_FOLDER / "lists" / f"{name}.txt").read_text(encoding="utf-8")):
         if entry.depth == 0:
             inside = entry.name == heading
         elif inside:
@@ -110,12 +93,7 @@ def tokenize(text: str) -> tuple[str, ...]:
 
 
 def plural(noun: str) -> str:
-    """Return the plural of a noun or of a phrase that ends in one.
-
-    Example:
-        >>> plural("fire truck"), plural("woman"), plural("puppy"), plural("bus")
-        ('fire trucks', 'women', 'puppies', 'buses')
-    """
+    """Return the plural of a noun or of a phrase that ends in one."""
     *first, last = noun.split(" ")
     if last in _PLURALS:
         last = _PLURALS[last]
@@ -131,12 +109,7 @@ def plural(noun: str) -> str:
 
 
 def verb_forms(verb: str) -> Iterator[str]:
-    """Return the inflections of a verb, or of a phrase that starts with one.
-
-    Example:
-        >>> sorted(verb_forms("jump over"))
-        ['jump over', 'jumped over', 'jumping over', 'jumps over']
-    """
+    """Return the inflections of a verb, or of a phrase that starts with one."""
     first, *rest = verb.split(" ")
     double = first + first[-1] if first in _DOUBLED else first
     has_silent_e = first.endswith("e") and not first.endswith(("ee", "oe"))
@@ -166,34 +139,31 @@ class Node:
         """The nodes from the root down to this one."""
         return (*self.parent.path, self) if self.parent else (self,)
 
-    def within(self, other: Node) -> bool:
-        """Return whether this is the other node or one below it."""
-        return other in self.path
+    def within(self, name: str) -> bool:
+        """Return whether this is the node of that name or one below it."""
+        return any(node.name == name for node in self.path)
 
 
-@dataclass(frozen=True)
-class Mention:
-    """A mention of a node in a sentence, from its first word to the one after its last."""
+class Mention(NamedTuple):
+    """A mention of a node, from its first word to the one after its last; a hint if unnamed."""
 
     node: Node
     start: int
     stop: int
-    plural: bool = False
-    # Whether the words only hint at the node.
-    hint: bool = False
+    plural: bool
+    hint: bool
 
 
 class Taxonomy:
     """A tree of words."""
 
-    def __init__(self, text: str, *, name: str = "tree") -> None:
-        self.name = name
+    def __init__(self, text: str) -> None:
         self.nodes: dict[str, Node] = {}
         # The mention that a phrase is, None for a phrase that means nothing.
         self._phrases: dict[tuple[str, ...], Mention | None] = {}
         self._is_of_verbs = "# verbs" in text.splitlines()
         path: list[Node] = []
-        for entry in read_entries(text, source=name):
+        for entry in read_entries(text):
             if entry.name == "!":
                 for phrase in entry.words:
                     forms = [phrase] if self._is_of_verbs else [phrase, plural(phrase)]
@@ -202,92 +172,77 @@ class Taxonomy:
                 del path[entry.depth :]
                 path.append(self._add(entry, path[-1] if path else None))
 
-    def __getitem__(self, name: str) -> Node:
-        if name not in self.nodes:
-            raise unknown_name(f"node of the tree {self.name!r}", name, self.nodes)
-        return self.nodes[name]
-
     def find(self, words: Sequence[str]) -> tuple[Mention, ...]:
         """Find the nodes that a sentence mentions, longest phrase first; hints only if no names."""
         mentions: list[Mention] = []
         start = 0
         while start < len(words):
-            step = 1
+            stop = start + 1
             for length in range(min(_MAX_PHRASE_WORDS, len(words) - start), 0, -1):
                 key = tuple(words[start : start + length])
                 if key in self._phrases:
-                    match, step = self._phrases[key], length
+                    match, stop = self._phrases[key], start + length
                     if match is not None:
-                        stop = start + length
-                        mentions.append(Mention(match.node, start, stop, match.plural, match.hint))
+                        mentions.append(match._replace(start=start, stop=stop))
                     break
-            start += step
+            start = stop
         named = tuple(mention for mention in mentions if not mention.hint)
         return named or tuple(mentions)
 
-    def similarity(self, node1: Node, node2: Node) -> float:
-        """Compare two nodes, from 1 to 5."""
-        if node1 is node2:
-            return 5.0
-        common = sum(a is b for a, b in zip(node1.path, node2.path, strict=False))
-        if common == 0:
-            return 1.0
-        # One node is below the other.
-        if common == min(len(node1.path), len(node2.path)):
-            return 3.0 if common == 1 else 4.0
-        return min(float(common), 4.0)
-
     def _add(self, entry: Entry, parent: Node | None) -> Node:
-        if entry.name in self.nodes:
-            raise InputError(
-                f"{self.name}, line {entry.line}: the node {entry.name!r} occurs twice."
-            )
+        assert entry.name not in self.nodes, entry
         node = Node(entry.name, parent, len(self.nodes), entry.words)
         self.nodes[node.name] = node
         if parent:
             parent.children.append(node)
         for phrases, hint in ((entry.words, False), (entry.hints, True)):
             for phrase in phrases:
-                single, many = Mention(node, 0, 0, hint=hint), Mention(node, 0, 0, True, hint)
                 for form in verb_forms(phrase) if self._is_of_verbs else [phrase]:
-                    self._phrases.setdefault(tokenize(form), single)
+                    self._phrases.setdefault(tokenize(form), Mention(node, 0, 0, False, hint))
                 if not self._is_of_verbs:
+                    many = Mention(node, 0, 0, True, hint)
                     self._phrases.setdefault(tokenize(plural(phrase)), many)
         return node
+
+
+def similarity(node1: Node, node2: Node) -> float:
+    """Compare two nodes of a tree, from 1 to 5."""
+    if node1 is node2:
+        return 5.0
+    common = sum(a is b for a, b in zip(node1.path, node2.path, strict=False))
+    if common == 0:
+        return 1.0
+    # One node is below the other.
+    if common == min(len(node1.path), len(node2.path)):
+        return 3.0 if common == 1 else 4.0
+    return min(float(common), 4.0)
 
 
 @cache
 def taxonomy(name: str) -> Taxonomy:
     """Return one of the trees of condsim."""
-    folder = _FOLDER / "words"
-    path = folder / f"{name}.txt"
-    if not path.is_file():
-        raise unknown_name("tree", name, (p.name.removesuffix(".txt") for p in folder.iterdir()))
-    return Taxonomy(path.read_text(encoding="utf-8"), name=name)
+    texts = {path.name.removesuffix(".txt"): path for path in (_FOLDER / "words").iterdir()}
+    if name not in texts:
+        raise unknown_name("tree", name, texts)
+    return Taxonomy(texts[name].read_text(encoding="utf-8"))
 
 
 class Sentence:
-    """A sentence, split into words once; mentions are looked up once for each tree.
-
-    Attributes:
-        text: The sentence.
-        words: Its words in lower case, and the marks between clauses.
-    """
+    """A sentence, split once into words in lower case and the marks between clauses."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.words = tokenize(text)
-        self._mentions: dict[Taxonomy, tuple[Mention, ...]] = {}
+        self._mentions: dict[str, tuple[Mention, ...]] = {}
 
-    def mentions(self, tree: str | Taxonomy, *, of: Node | None = None) -> tuple[Mention, ...]:
+    def mentions(self, tree: str, *, of: str | None = None) -> tuple[Mention, ...]:
         """Return the mentions of a tree, or of one of its nodes and those below it."""
-        tree = taxonomy(tree) if isinstance(tree, str) else tree
         if tree not in self._mentions:
-            self._mentions[tree] = tree.find(self.words)
+            self._mentions[tree] = taxonomy(tree).find(self.words)
         mentions = self._mentions[tree]
         return mentions if of is None else tuple(m for m in mentions if m.node.within(of))
 
-    def nodes(self, tree: str | Taxonomy, *, of: Node | None = None) -> frozenset[Node]:
+    def nodes(self, tree: str, *, of: str | None = None) -> frozenset[Node]:
         """Return the nodes that the sentence mentions, without those that another one refines."""
         nodes = {mention.node for mention in self.mentions(tree, of=of)}
         refined = {above for node in nodes for above in node.path[:-1]}

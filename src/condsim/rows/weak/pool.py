@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,12 @@ from condsim.console import Progress
 from condsim.data.files import iter_rows
 from condsim.data.held_out import HeldOutTexts, text_digest
 from condsim.errors import InputError, require
-from condsim.rows.near_pairs import nearest_pairs, unit_length
+from condsim.rows.near_pairs import (
+    caption_vectors,
+    load_text_encoder,
+    nearest_pairs,
+    unit_length,
+)
 from condsim.rows.pairs import Candidate, item_name, pair_id_of
 from condsim.types import FloatArray
 
@@ -21,19 +26,13 @@ _WORD_VECTOR_WIDTH = 200
 _NO_TEXTS = HeldOutTexts()
 
 
-@dataclass(frozen=True, eq=False)
-class Pool:
-    """Sentences of one or more files.
-
-    Attributes:
-        sentences: The sentences; no two differ in case and punctuation alone.
-        items: The item of each sentence; sentences of one item are not paired.
-        repeated: Sentences left out since they came before.
-        excluded: Sentences left out since they are held out.
-    """
+class Pool(NamedTuple):
+    """Sentences of one or more files; no two differ in case and punctuation alone."""
 
     sentences: Sequence[str]
+    # Sentences of one item are not paired.
     items: Sequence[object]
+    # Sentences left out since they came before, and since they are held out.
     repeated: int
     excluded: int
 
@@ -47,13 +46,9 @@ def read_pool(
     sample: int | None = None,
     seed: int = 0,
 ) -> Pool:
-    """Read sentences, leave out those that are held out, and draw a sample.
+    """Read sentences, one a row, leave out those that are held out, and draw a sample.
 
-    Args:
-        paths: Files with a row a sentence; formats as `condsim.data.files.iter_rows` reads them.
-        item_column: The column that names what several sentences describe, which are not paired;
-            each sentence is a separate item if None.
-        sample: Number of sentences to draw; all if None.
+    The item column names what several sentences describe; without one, each is a separate item.
 
     Raises:
         InputError: If a file cannot be read, or fewer than two sentences remain.
@@ -81,19 +76,31 @@ def read_pool(
             f"Pairs need at least two sentences, got {len(sentences)} and {excluded} that are in "
             "the files to be left out."
         )
-    chosen = np.arange(len(sentences))
     if sample is not None and sample < len(sentences):
         generator = np.random.default_rng(seed)
-        chosen = np.sort(generator.choice(len(sentences), sample, replace=False))
-    return Pool(
-        sentences=[sentences[index] for index in chosen],
-        items=[items[index] for index in chosen],
-        repeated=repeated,
-        excluded=excluded,
-    )
+        chosen = np.sort(generator.choice(len(sentences), sample, replace=False)).tolist()
+        sentences = [sentences[index] for index in chosen]
+        items = [items[index] for index in chosen]
+    return Pool(sentences, items, repeated, excluded)
 
 
-def word_vectors(texts: Sequence[str], seed: int, progress: Progress) -> FloatArray:
+def embed_sentences(
+    texts: Sequence[str],
+    text_encoder: str | None,
+    *,
+    seed: int,
+    cache: Path,
+    progress: Progress,
+    device: str | None,
+) -> tuple[FloatArray, str | None]:
+    """Embed sentences by a model, or by their ``words``; return the revision of the model, too."""
+    if text_encoder == "words":
+        return _word_vectors(texts, seed, progress), None
+    encoder = load_text_encoder(text_encoder, device=device)
+    return caption_vectors(texts, encoder, cache=cache, progress=progress), encoder.revision
+
+
+def _word_vectors(texts: Sequence[str], seed: int, progress: Progress) -> FloatArray:
     """Embed sentences by latent semantic analysis of their words (Deerwester et al., 1990)."""
     text = require("sklearn.feature_extraction.text", extra="build")
     decomposition = require("sklearn.decomposition", extra="build")
@@ -124,12 +131,5 @@ def near_pairs(
         if swap:
             first, second = second, first
         sentence1, sentence2 = pool.sentences[first], pool.sentences[second]
-        yield Candidate(
-            pair_id=pair_id_of("weak", sentence1, sentence2),
-            source="weak",
-            item1=str(first),
-            item2=str(second),
-            sentence1=sentence1,
-            sentence2=sentence2,
-            similarity=float(pairs.similarity[index]),
-        )
+        pair_id = pair_id_of("weak", sentence1, sentence2)
+        yield Candidate(pair_id, "weak", str(first), str(second), sentence1, sentence2)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, takewhile
+from typing import NamedTuple
 
 from condsim.errors import require
-from condsim.rows.weak.language import all_words, listed, names_by_word, plural
+from condsim.rows.weak.language import all_words, listed, names_by_word
 
 # "3-5" has no minus.
 _DIGITS = re.compile(r"(?:(?<![\w)])(?<!\d )-)?\d+(?:,\d{3})*(?:\.\d+)?")
@@ -56,8 +56,7 @@ _ENDS = all_words("grammar", "bounds").union(".;:!?") - set("and or is are was w
 _SKIPPED = frozenset(("a", "an", "of", "-", "the", "more", "full", "whole"))
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A word, number or mark of a text, with the methods that text2num needs."""
 
     word: str
@@ -77,27 +76,20 @@ class Token:
         return self.word in (",", ".", "and", "second")
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """A number in a text.
+class Quantity(NamedTuple):
+    """A number in a text, from its first character to the one after its last."""
 
-    Attributes:
-        value: The number in the base unit.
-        kind: What the unit measures, such as ``"duration"``; empty without one.
-        bound: How the words before it limit it, such as ``"least"``; empty for an exact number.
-        start: Its first character.
-        stop: The character after its last.
-        nouns: Up to three words that follow it.
-        number: The number in its own unit.
-    """
-
+    # In the base unit, and in its own.
     value: float
+    number: float
+    # What the unit measures, such as "duration"; empty without one.
     kind: str
+    # How the words before it limit it, such as "least"; empty for an exact number.
     bound: str
     start: int
     stop: int
+    # Up to three words that follow it.
     nouns: tuple[str, ...]
-    number: float
 
 
 def text_tokens(text: str) -> list[Token]:
@@ -173,13 +165,7 @@ def _measure(
     phrase = takewhile(lambda word: word not in _ENDS, after[:3])
     nouns = tuple(word for word in phrase if word.isalpha())
     span = tokens[start].start, tokens[stop - 1].stop
-    return Quantity(number * factor, kind, bound, *span, nouns, number)
-
-
-def quantities_of(text: str, things: frozenset[str]) -> tuple[Quantity, ...]:
-    """Return the numbers of a text that count one of the things, which are in the singular."""
-    forms = {form for thing in things for form in (thing, plural(thing))}
-    return tuple(q for q in quantities(text) if not q.kind and forms.intersection(q.nouns))
+    return Quantity(number * factor, number, kind, bound, *span, nouns)
 
 
 _DIRECTIONS = {"least": 1, "more": 1, "most": -1, "less": -1}
@@ -204,19 +190,13 @@ def compare_quantities(quantity1: Quantity, quantity2: Quantity) -> float | None
     return max(1.0, label - (2 if directions[0] * directions[1] < 0 else 1))
 
 
-@dataclass(frozen=True)
-class Clock:
-    """A time of day.
+class Clock(NamedTuple):
+    """A time of day."""
 
-    Attributes:
-        minute: Minutes from midnight, or of half a day if that is not given; None if only a part
-            of the day is.
-        half: Whether morning or afternoon is known.
-        part: First and last hour of the part of the day; None if it is not given.
-    """
-
+    # From midnight, or of half a day if that is not known; None if only a part of the day is given.
     minute: int | None
-    half: bool
+    half_known: bool
+    # First and last hour of the part of the day; None if it is not given.
     part: tuple[int, int] | None
 
 
@@ -258,19 +238,18 @@ def _clock(hour: int, minutes: int, half: str | None, part: tuple[int, int] | No
 def compare_clocks(clock1: Clock, clock2: Clock) -> float | None:
     """Compare two times of day."""
     if clock1.minute is None or clock2.minute is None:
-        if not (clock1.half and clock2.half):
+        if not (clock1.half_known and clock2.half_known):
             return None
         (low1, high1), (low2, high2) = hours1, hours2 = _hours(clock1), _hours(clock2)
         # The night continues after midnight.
         meet = any(low1 < high2 + day and low2 + day < high1 for day in (-24, 0, 24))
         return 5.0 if hours1 == hours2 else 3.5 if meet else 1.0
-    around = 1440 if clock1.half and clock2.half else 720
+    around = 1440 if clock1.half_known and clock2.half_known else 720
     apart = abs(clock1.minute - clock2.minute) % around
     return 5.0 - sum(min(apart, around - apart) > most for most in (0, 30, 90, 180))
 
 
 def _hours(clock: Clock) -> tuple[float, float]:
-    """Return the first and the last hour."""
     hour = (clock.minute or 0) / 60
     return clock.part or (hour, hour + 0.1)
 

@@ -26,14 +26,18 @@ ReaderT = TypeVar("ReaderT", bound=Reader)
 class Registry:
     """Labelling functions by name, and by the conditions they understand.
 
-    Attributes:
-        fallback: Makes a function for a condition that no function has as its own.
+    The ``fallback`` makes a function for a condition that no function has as its own.
     """
 
-    def __init__(self, functions: Iterable[LabellingFunction] = ()) -> None:
+    def __init__(
+        self,
+        functions: Iterable[LabellingFunction] = (),
+        *,
+        fallback: Callable[[str], LabellingFunction | None] = lambda condition: None,
+    ) -> None:
         self._functions: dict[str, LabellingFunction] = {}
         self._keys: dict[frozenset[str], LabellingFunction] = {}
-        self.fallback: Callable[[str], LabellingFunction | None] = lambda condition: None
+        self._fallback = fallback
         for function in functions:
             self.add(function)
 
@@ -59,22 +63,19 @@ class Registry:
     def find(self, condition: str) -> LabellingFunction | None:
         """Find the function that understands a condition."""
         function = self._keys.get(condition_key(condition))
-        return self.fallback(condition) if function is None else function
+        return self._fallback(condition) if function is None else function
 
 
 def _built_in_registry() -> Registry:
-    registry = Registry([*doing_functions(), *thing_functions()])
+    captions = Registry([*doing_functions(), *thing_functions()])
     for function in noun_functions():
         # "type of boat" is understood already.
-        if registry.find(function.name) is None:
-            registry.add(function)
-    for function in (*people_functions(), *place_functions()):
-        registry.add(function)
+        if captions.find(function.name) is None:
+            captions.add(function)
+    everything = [*captions, *people_functions(), *place_functions()]
     if can_read_texts():
-        for function in text_functions().values():
-            registry.add(function)
-        registry.fallback = function_by_form
-    return registry
+        return Registry([*everything, *text_functions().values()], fallback=function_by_form)
+    return Registry(everything)
 
 
 REGISTRY = _built_in_registry()

@@ -13,13 +13,11 @@ from condsim.rows.weak.functions import (
     graded,
     node_function,
     read_nodes,
+    value_or_absent,
 )
 from condsim.rows.weak.language import Node, Sentence, names_by_word, plural, taxonomy
 from condsim.rows.weak.things import Count, compare_counts, read_count, say_count
 
-_PEOPLE = taxonomy("people")
-_PLACES = taxonomy("places")
-_SPORT = taxonomy("activities")["sport"]
 _AGES = tuple(taxonomy("age").nodes)
 # Positions of the ages on one scale, in their order.
 _AGE_LEVELS = (0.0, 0.4, 1.0, 2.3, 3.2, 4.0, 6.0)
@@ -27,35 +25,29 @@ _AGE_LEVELS = (0.0, 0.4, 1.0, 2.3, 3.2, 4.0, 6.0)
 
 def doing_functions() -> Iterator[LabellingFunction]:
     """Make the functions on sport, activity, action, posture, speed and mood."""
-    yield node_function("type of sport", "activities", _read_sport, family="sport", weight=8.0)
+    yield node_function("type of sport", _read_sport, family="sport", weight=8.0)
     yield node_function(
-        "type of activity", "activities", _read_activity, floor=2.0, family="activity", weight=6.0
+        "type of activity", _read_activity, floor=2.0, family="activity", weight=6.0
     )
-    for doer, doers, weight in (
-        ("person", "people", 1.0),
-        ("animal", "animals", 0.3),
-        ("vehicle", "vehicles", 0.1),
-    ):
+    speeds = graded("still", "slow", "moderate", "fast")
+    kinds = ("person", "people", 1.0), ("animal", "animals", 0.3), ("vehicle", "vehicles", 0.1)
+    for doer, doers, weight in kinds:
         action = partial(_read_doing, tree="actions", doers=doers)
         posture = partial(_read_doing, tree="postures", doers=doers)
-        yield node_function(f"action of {doer}", "actions", action, floor=2.0, weight=5 * weight)
-        yield node_function(f"position of {doer}", "postures", posture, weight=2 * weight)
-        yield built_in(
-            f"speed of {doer}",
-            partial(_read_speed, doers=doers),
-            graded("still", "slow", "moderate", "fast"),
-            weight=weight,
-        )
+        speed = partial(_read_speed, doers=doers)
+        yield node_function(f"action of {doer}", action, floor=2.0, weight=5 * weight)
+        yield node_function(f"position of {doer}", posture, weight=2 * weight)
+        yield built_in(f"speed of {doer}", speed, speeds, weight=weight)
     # Captions seldom mention moods.
     mood = partial(_read_doing, tree="moods", doers="people")
-    yield node_function("mood of people", "moods", mood, family="mood", weight=0.0)
+    yield node_function("mood of people", mood, family="mood", weight=0.0)
 
 
 def people_functions() -> Iterator[LabellingFunction]:
     """Make the functions on number, gender, age, occupation and relations of people."""
     weights = {"person": 12.0, **dict.fromkeys("man woman child boy girl baby".split(), 0.5)}
     counters = [
-        (noun, partial(read_count, tree="people", of=_PEOPLE[noun]), weight)
+        (noun, partial(read_count, tree="people", of=noun), weight)
         for noun, weight in weights.items()
     ]
     counters += [
@@ -75,36 +67,36 @@ def people_functions() -> Iterator[LabellingFunction]:
     yield built_in("gender of person", _read_gender, _compare_genders, family="gender", weight=4.0)
     yield built_in("age of person", _read_ages, _compare_ages, _say_ages, family="age", weight=3.0)
     person = partial(read_nodes, tree="people", where="people")
-    yield node_function(
-        "occupation of person", "people", partial(person, of="role"), family="occupation"
-    )
-    yield node_function("type of person", "people", person)
+    yield node_function("occupation of person", partial(person, of="role"), family="occupation")
+    yield node_function("type of person", person)
     relation = partial(read_nodes, tree="relations", where="people")
-    yield node_function("relationship between people", "relations", relation, family="relationship")
+    yield node_function("relationship between people", relation, family="relationship")
 
 
 def place_functions() -> Iterator[LabellingFunction]:
     """Make the functions on place, room, surface, weather, time of day and other surroundings."""
-    yield node_function("location", "places", floor=1.5, family="place", weight=6.0)
+    places, surfaces = partial(read_nodes, tree="places"), partial(read_nodes, tree="surfaces")
+    yield node_function("location", places, floor=1.5, family="place", weight=6.0)
     yield built_in("whether it is indoors or outdoors", _read_indoors, family="place")
-    yield node_function("type of room", "rooms", _read_room, family="room", weight=4.0)
-    yield node_function("type of surface", "surfaces", family="surface", weight=2.0)
-    yield node_function("weather", "weather")
-    yield node_function("time of day", "times")
+    yield node_function("type of room", _read_room, family="room", weight=4.0)
+    yield node_function("type of surface", surfaces, family="surface", weight=2.0)
+    yield node_function("weather", partial(read_nodes, tree="weather"))
+    yield node_function("time of day", partial(read_nodes, tree="times"))
     # Two sentences seldom give the size of the same object.
     sizes = graded("tiny", "small", "medium", "large")
     yield built_in("size of object", _read_size, sizes, family="size", weight=0.0)
-    yield node_function("material of object", "materials", family="material")
+    materials = partial(read_nodes, tree="materials")
+    yield node_function("material of object", materials, family="material")
     yield built_in("proximity to water", _read_water, family="presence")
     water = partial(read_nodes, tree="places", of="water place")
-    yield node_function("type of water body", "places", water, family="water body")
+    yield node_function("type of water body", water, family="water body")
 
 
 def _count_doing(sentence: Sentence, *, activity: str) -> Count | Absent | None:
     """Count people, if they do what makes them surfers, players and so on."""
-    if not sentence.mentions("activities", of=taxonomy("activities")[activity]):
+    if not sentence.mentions("activities", of=activity):
         return None
-    return read_count(sentence, tree="people", of=_PEOPLE["person"])
+    return read_count(sentence, tree="people", of="person")
 
 
 def _read_gender(sentence: Sentence) -> str | Absent | None:
@@ -120,7 +112,7 @@ def _compare_genders(gender1: str, gender2: str) -> float:
 
 def _read_ages(sentence: Sentence) -> frozenset[int] | Absent | None:
     ages = frozenset(mention.node.order for mention in sentence.mentions("age"))
-    return ages or (None if sentence.mentions("people") else ABSENT)
+    return value_or_absent(ages, sentence, "people")
 
 
 def _compare_ages(ages1: frozenset[int], ages2: frozenset[int]) -> float:
@@ -146,14 +138,14 @@ def _read_doing(sentence: Sentence, *, tree: str, doers: str) -> frozenset[Node]
 
 
 def _read_sport(sentence: Sentence) -> frozenset[Node] | Absent | None:
-    nodes = sentence.nodes("activities", of=_SPORT)
-    return nodes - {_SPORT} or None if nodes else ABSENT
+    nodes = sentence.nodes("activities", of="sport")
+    return frozenset(node for node in nodes if node.name != "sport") or None if nodes else ABSENT
 
 
 def _read_activity(sentence: Sentence) -> frozenset[Node] | None:
     """Read sports where there are any: "a surfer sits" is about surfing."""
     nodes = sentence.nodes("activities")
-    return frozenset(node for node in nodes if node.within(_SPORT)) or nodes or None
+    return frozenset(node for node in nodes if node.within("sport")) or nodes or None
 
 
 def _read_speed(sentence: Sentence, *, doers: str) -> str | Absent | None:
@@ -165,14 +157,12 @@ def _read_speed(sentence: Sentence, *, doers: str) -> str | Absent | None:
 
 def _read_room(sentence: Sentence) -> frozenset[Node] | Absent | None:
     nodes = sentence.nodes("rooms")
-    named = nodes - {taxonomy("rooms")["room"]}
-    if named:
-        return named
-    return None if nodes or sentence.nodes(_PLACES, of=_PLACES["indoors"]) else ABSENT
+    named = frozenset(node for node in nodes if node.name != "room")
+    return named or (None if nodes or sentence.mentions("places", of="indoors") else ABSENT)
 
 
 def _read_indoors(sentence: Sentence) -> str | None:
-    sides = {node.path[1].name for node in sentence.nodes(_PLACES) if node.parent}
+    sides = {node.path[1].name for node in sentence.nodes("places") if node.parent}
     return sides.pop() if len(sides) == 1 else None
 
 
@@ -182,4 +172,4 @@ def _read_size(sentence: Sentence) -> str | None:
 
 
 def _read_water(sentence: Sentence) -> str:
-    return "yes" if sentence.nodes(_PLACES, of=_PLACES["water place"]) else "no"
+    return "yes" if sentence.mentions("places", of="water place") else "no"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 from condsim.errors import require
-from condsim.rows.weak.functions import LabellingFunction, Reader, built_in, yes_or_no
-from condsim.rows.weak.language import Sentence, all_words, listed
+from condsim.rows.weak.functions import Comparison, LabellingFunction, built_in, yes_or_no
+from condsim.rows.weak.language import all_words, listed, names_by_word, plural
 from condsim.rows.weak.quantities import (
     Quantity,
     compare_clocks,
@@ -18,7 +18,6 @@ from condsim.rows.weak.quantities import (
     compare_quantities,
     compare_years,
     quantities,
-    quantities_of,
     read_clock,
     read_date,
     read_field,
@@ -36,9 +35,7 @@ _NEGATED_WORDS = 4
 _MAX_WORDS_TO_ASPECT = 5
 # Smallest sum of polarities that is an opinion.
 _MIN_POLARITY = 0.6
-_EXTRA_POLARITY = {
-    word: float(entry.name) for entry in listed("opinions", "general") for word in entry.words
-}
+_EXTRA_POLARITY = {w: float(name) for w, name in names_by_word("opinions", "general").items()}
 _ASPECT_POLARITY: dict[str, dict[str, float]] = {}
 for _entry in listed("opinions", "polar"):
     _aspect, _, _sign = _entry.name.rpartition(" ")
@@ -112,17 +109,13 @@ _LAST_AFTER = {entry.name: entry.hints for entry in listed("opposites", "only af
 _NOT_BEFORE = {entry.name: entry.words[1:] for entry in listed("opposites", "not before")}
 
 
-@dataclass(frozen=True)
-class Opposites:
-    """An attribute with two sides, in the words of a condition.
-
-    Attributes:
-        sides: 1 or -1 by word or phrase.
-        swaps: The opposite of each word or phrase.
-    """
+class Opposites(NamedTuple):
+    """An attribute with two sides, in the words of a condition."""
 
     name: str
+    # 1 or -1 by word or phrase.
     sides: dict[tuple[str, ...], int]
+    # The opposite of each word or phrase.
     swaps: dict[str, str]
 
 
@@ -177,8 +170,6 @@ def side_of(text: str, sides: Mapping[tuple[str, ...], int]) -> int | None:
     return text_sides.pop() if len(text_sides) == 1 else None
 
 
-# Captions seldom say such things.
-_function = partial(built_in, weight=0.3)
 # The conditions of each function as one expression.
 _FORMS = {
     entry.name: re.compile(
@@ -189,14 +180,6 @@ _FORMS = {
 _FOR_HOW_MANY = re.compile(r"\b(?:for|of|party of|seats?)\W*$")
 _RATED = re.compile(r"\b(?:rate|rating|rated|points?|score|mark)\b", re.IGNORECASE)
 _GUESTS = frozenset("people person guest traveler traveller rider passenger seat ticket".split())
-# What the unit of a number measures, by function.
-_MEASURED = {
-    "price": "money",
-    "duration": "duration",
-    "distance": "length",
-    "weight": "weight",
-    "rating": "rating",
-}
 
 
 def can_read_texts() -> bool:
@@ -222,44 +205,59 @@ def function_by_form(condition: str) -> LabellingFunction | None:
 def text_functions() -> dict[str, LabellingFunction]:
     """Return the functions that have their own name, by name; these are drawn."""
     functions = [_opinion_function(aspect) for aspect in ("", *_ASPECTS)]
-    for name, kind in _MEASURED.items():
-        read = partial(_read_measured, kind=kind)
-        functions.append(_function(name, read, compare_quantities, _say_quantity))
+    for name in ("price", "duration", "distance", "weight", "rating", "number"):
+        functions.append(_quantity_function(name, partial(_read_measured, name=name), family=name))
     functions += [
-        _function("number", _read_any, compare_quantities, _say_quantity),
-        _function("time", _of_text(read_clock), compare_clocks, say_clock),
-        _function("date", _of_text(read_date), compare_dates, _say_date),
-        _function("year", _of_text(read_year), compare_years, "{:.0f}".format, family="date"),
+        _function("time", read_clock, compare_clocks, say_clock),
+        _function("date", read_date, compare_dates, lambda date: " ".join(date.values())),
+        _function("year", read_year, compare_years, "{:.0f}".format, family="date"),
     ]
     for field in ("weekday", "month"):
-        read_it = _of_text(partial(read_field, field=field))
-        functions.append(_function(field, read_it, yes_or_no, family="date"))
-    for attribute in opposites():
-        if attribute.name in _FORMS and attribute.name != "overall opinion":
-            functions.append(_side_function(attribute))
+        functions.append(_function(field, partial(read_field, field=field), family="date"))
+    for name, sides, _ in opposites():
+        if name in _FORMS and name != "overall opinion":
+            # The first phrase of each side.
+            answers = {side: " ".join(words) for words, side in reversed(list(sides.items()))}
+            read = partial(side_of, sides=sides)
+            functions.append(_function(name, read, answer=answers.__getitem__))
     return {function.name: function for function in functions}
 
 
-def _of_text(read: Callable[[str], object]) -> Reader:
-    return lambda sentence: read(sentence.text)
+def _function(
+    name: str,
+    read: Callable[[str], object],
+    compare: Comparison = yes_or_no,
+    answer: Callable[[Any], str] = str,
+    *,
+    family: str = "",
+) -> LabellingFunction:
+    # Captions seldom say such things.
+    return built_in(
+        name, lambda sentence: read(sentence.text), compare, answer, family=family, weight=0.3
+    )
 
 
 def _opinion_function(aspect: str) -> LabellingFunction:
     aspect = re.sub(r"^(?:the|its|their) ", "", aspect)
     name = f"opinion about the {aspect}" if aspect else "overall opinion"
-    return _function(name, _of_text(partial(polarity, aspect=aspect)), family="opinion")
+    return _function(name, partial(polarity, aspect=aspect), family="opinion")
 
 
-def _read_measured(sentence: Sentence, *, kind: str) -> Quantity | None:
-    numbers = quantities(sentence.text)
-    measured = [number for number in numbers if number.kind == kind]
-    if not measured and kind == "rating" and _RATED.search(sentence.text):
+def _quantity_function(
+    name: str, read: Callable[[str], Quantity | None], *, family: str
+) -> LabellingFunction:
+    return _function(name, read, compare_quantities, lambda q: f"{q.number:g}", family=family)
+
+
+def _read_measured(text: str, *, name: str) -> Quantity | None:
+    """Read the first number of a text, or that of a unit."""
+    numbers = quantities(text)
+    # What the unit of the number measures.
+    kind = {"price": "money", "distance": "length"}.get(name, name)
+    measured = [number for number in numbers if name == "number" or number.kind == kind]
+    if not measured and kind == "rating" and _RATED.search(text):
         measured = [number for number in numbers if not number.kind]
     return next(iter(measured), None)
-
-
-def _read_any(sentence: Sentence) -> Quantity | None:
-    return next(iter(quantities(sentence.text)), None)
 
 
 def _count_function(things: str) -> LabellingFunction:
@@ -267,31 +265,13 @@ def _count_function(things: str) -> LabellingFunction:
     last = next((word for word in words if word.endswith("s")), words[-1])
     single = re.sub(r"(?<=[^s])s$", "", last)
     read = partial(_read_number_of, things=frozenset((single, last)))
-    name = f"number of {things}"
-    return _function(name, read, compare_quantities, _say_quantity, family="number of things")
+    return _quantity_function(f"number of {things}", read, family="number of things")
 
 
-def _read_number_of(sentence: Sentence, *, things: frozenset[str]) -> Quantity | None:
-    numbers = quantities_of(sentence.text, things)
-    if not numbers and things & _GUESTS:
-        numbers = tuple(
-            number
-            for number in quantities(sentence.text)
-            if not number.kind and _FOR_HOW_MANY.search(sentence.text[: number.start].lower())
-        )
-    return next(iter(numbers), None)
-
-
-def _say_quantity(value: Quantity) -> str:
-    return f"{value.number:g}"
-
-
-def _say_date(value: dict[str, str]) -> str:
-    return " ".join(value.values())
-
-
-def _side_function(attribute: Opposites) -> LabellingFunction:
-    # The first phrase of each side.
-    names = {side: " ".join(words) for words, side in reversed(list(attribute.sides.items()))}
-    read = _of_text(partial(side_of, sides=attribute.sides))
-    return _function(attribute.name, read, answer=lambda side: names[side])
+def _read_number_of(text: str, *, things: frozenset[str]) -> Quantity | None:
+    forms = {form for thing in things for form in (thing, plural(thing))}
+    numbers = [number for number in quantities(text) if not number.kind]
+    counts = [number for number in numbers if forms.intersection(number.nouns)]
+    if not counts and things & _GUESTS:
+        counts = [n for n in numbers if _FOR_HOW_MANY.search(text[: n.start].lower())]
+    return next(iter(counts), None)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 from condsim.rows.weak.functions import (
-    ABSENT,
     Absent,
     LabellingFunction,
     built_in,
     node_function,
     read_nodes,
+    value_or_absent,
 )
 from condsim.rows.weak.language import (
     Mention,
@@ -35,8 +35,7 @@ _OWNERS = frozenset(("the", "a", "an", "his", "her"))
 _NUMBER_OF_PLURAL = 3
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(NamedTuple):
     """A number of things: an estimate, unless the sentence gives it."""
 
     number: float
@@ -48,12 +47,15 @@ class Count:
         return sum(self.number >= least for least in (1, 1.5, 10))
 
 
-def read_count(sentence: Sentence, *, tree: str, of: Node) -> Count | Absent | None:
+def read_count(sentence: Sentence, *, tree: str, of: str) -> Count | Absent | None:
     """Count the mentions of a node; absent if the sentence mentions nothing of the tree."""
-    mentions = [mention for mention in sentence.mentions(tree, of=of) if not mention.hint]
-    if mentions:
-        return _count_mentions(sentence, mentions)
-    return None if sentence.mentions(tree) else ABSENT
+    mentions = _named(sentence, tree, of)
+    count = _count_mentions(sentence, mentions) if mentions else None
+    return value_or_absent(count, sentence, tree)
+
+
+def _named(sentence: Sentence, tree: str, of: str) -> list[Mention]:
+    return [mention for mention in sentence.mentions(tree, of=of) if not mention.hint]
 
 
 def _count_mentions(sentence: Sentence, mentions: Sequence[Mention]) -> Count:
@@ -167,12 +169,12 @@ _FAMILIES = {
     "clothing": "clothing",
     "objects": "object",
 }
-# "Number of objects" and the like say little.
-_BROAD_TREES = frozenset(("objects", "food", "clothing", "furniture"))
 _UNCOUNTABLE = ("furniture", "clothing", "food")
+# "Number of objects" and the like say little.
+_BROAD_TREES = ("objects", *_UNCOUNTABLE)
 # Weight of a function for one word, where the frequency of conditions is not known.
 _WEIGHT_OF_WORD = 0.05
-# Name, tree, node and weight. The last three have 0 since captions do not say which thing is held.
+# Name, tree, node and weight; 0 where captions do not say which thing is held.
 _KINDS = (
     ("type of dessert", "food", "sweet", 0.5),
     ("means of transport", "vehicles", "vehicle", 0.5),
@@ -198,7 +200,7 @@ def thing_functions() -> Iterator[LabellingFunction]:
     yield built_in("color of clothing", _read_worn_colour, _compare_colours, _say_colours)
     yield built_in("color of object", _read_any_colour, _compare_colours, _say_colours)
     for name, tree, node, weight in _KINDS:
-        yield _kind_function(name, tree, taxonomy(tree)[node], weight=weight)
+        yield _kind_function(name, tree, node, weight=weight)
 
 
 def noun_functions() -> Iterator[LabellingFunction]:
@@ -214,14 +216,14 @@ def noun_functions() -> Iterator[LabellingFunction]:
 
 
 def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunction]:
-    family = _FAMILIES[tree]
+    family, of = _FAMILIES[tree], node.name
     nouns = noun if noun in _UNCOUNTABLE else plural(noun)
     synonyms = node.words[1:]
     weight = _WEIGHT_OF_WORD if node.parent else 1.0
     is_specific = node.parent is not None or tree not in _BROAD_TREES
     yield built_in(
         f"number of {nouns}",
-        partial(read_count, tree=tree, of=node),
+        partial(read_count, tree=tree, of=of),
         compare_counts,
         say_count,
         family=f"number of {family}",
@@ -231,7 +233,7 @@ def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunctio
     )
     yield built_in(
         f"color of {noun}",
-        partial(_read_colour, tree=tree, of=node),
+        partial(_read_colour, tree=tree, of=of),
         _compare_colours,
         _say_colours,
         family=f"color of {family}",
@@ -240,10 +242,10 @@ def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunctio
     )
     if node.children:
         aliases = [nouns, noun, *(f"type of {word}" for word in synonyms)]
-        yield _kind_function(f"type of {noun}", tree, node, aliases=aliases, weight=weight)
+        yield _kind_function(f"type of {noun}", tree, of, aliases=aliases, weight=weight)
     yield built_in(
         f"presence of {noun}",
-        partial(_read_presence, tree=tree, of=node),
+        partial(_read_presence, tree=tree, of=of),
         _compare_presence,
         family="presence",
         aliases=[noun, *(f"presence of {word}" for word in synonyms)],
@@ -252,25 +254,21 @@ def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunctio
 
 
 def _kind_function(
-    name: str, tree: str, node: Node, *, aliases: Sequence[str] = (), weight: float
+    name: str, tree: str, of: str, *, aliases: Sequence[str] = (), weight: float
 ) -> LabellingFunction:
-    return node_function(
-        name,
-        tree,
-        partial(_read_kind, tree=tree, of=node),
-        floor=2.0 if tree in _BROAD_TREES else 1.0,
-        family=f"type of {_FAMILIES[tree]}",
-        aliases=aliases,
-        weight=weight,
-    )
+    read, floor = partial(_read_kind, tree=tree, of=of), 2.0 if tree in _BROAD_TREES else 1.0
+    family = f"type of {_FAMILIES[tree]}"
+    return node_function(name, read, floor=floor, family=family, aliases=aliases, weight=weight)
 
 
-def _read_kind(sentence: Sentence, *, tree: str, of: Node) -> frozenset[Node] | Absent | None:
-    nodes = read_nodes(sentence, tree=tree, of=of.name, where=tree)
-    return nodes - {of} or None if isinstance(nodes, frozenset) else nodes
+def _read_kind(sentence: Sentence, *, tree: str, of: str) -> frozenset[Node] | Absent | None:
+    nodes = read_nodes(sentence, tree=tree, of=of, where=tree)
+    if not isinstance(nodes, frozenset):
+        return nodes
+    return frozenset(node for node in nodes if node.name != of) or None
 
 
-def _read_presence(sentence: Sentence, *, tree: str, of: Node) -> str:
+def _read_presence(sentence: Sentence, *, tree: str, of: str) -> str:
     for mention in sentence.mentions(tree, of=of):
         # "Without any other dog".
         before = [word for word in sentence.before(mention) if word not in _DETERMINERS]
@@ -286,19 +284,14 @@ def _compare_presence(presence1: str, presence2: str) -> float | None:
     return 5.0 if presence1 == presence2 else 1.0
 
 
-def _read_colour(sentence: Sentence, *, tree: str, of: Node) -> frozenset[str] | Absent | None:
-    mentions = [mention for mention in sentence.mentions(tree, of=of) if not mention.hint]
-    if mentions:
-        return _colours_of(sentence, mentions) or None
-    return None if sentence.mentions(tree) else ABSENT
+def _read_colour(sentence: Sentence, *, tree: str, of: str) -> frozenset[str] | Absent | None:
+    return value_or_absent(_colours_of(sentence, _named(sentence, tree, of)), sentence, tree)
 
 
 def _read_worn_colour(sentence: Sentence) -> frozenset[str] | Absent | None:
     mentions = sentence.mentions("clothing")
     colours = _colours_of(sentence, mentions) | _worn_colours(sentence)
-    if colours:
-        return colours
-    return None if mentions or sentence.mentions("people") else ABSENT
+    return colours or (None if mentions else value_or_absent(None, sentence, "people"))
 
 
 def _read_any_colour(sentence: Sentence) -> frozenset[str] | None:

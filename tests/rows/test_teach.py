@@ -1,15 +1,15 @@
+"""Labels by models, for a smaller model to learn."""
+
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from condsim.cli.main import app
+from condsim.console import silent
 from condsim.data.csts import CstsRow, load_csts
 from condsim.data.load import load_task
 from condsim.errors import InputError
@@ -24,7 +24,7 @@ ROWS = [
 
 
 class Fixed:
-    """A teacher that says the same of every row."""
+    """A teacher that gives all rows the same score."""
 
     def __init__(self, name: str, score: float) -> None:
         self.name, self._score = name, score
@@ -34,12 +34,12 @@ class Fixed:
         self,
         sentences1: Sequence[str],
         sentences2: Sequence[str],
-        conditions: Sequence[str],
+        conditions: Sequence[str] | None,
         *,
         scale: str,
     ) -> np.ndarray:
-        assert scale == "likert"
-        self.blocks.append(len(conditions))
+        assert scale == ("raw" if conditions is None else "likert")
+        self.blocks.append(len(sentences1))
         return np.full(len(sentences1), self._score, dtype=np.float32)
 
 
@@ -49,14 +49,17 @@ def test_teach_label_is_the_mean_of_the_teachers():
     assert taught[0] == TrainingRow("A dog runs.", "A cat runs.", "the animal", 3.5, "model:a+b")
 
 
-def test_teach_given_labels_count_as_asked_where_there_are_any():
-    taught = teach(ROWS, [Fixed("a", 4)], given=0.25)
-    assert [row.label for row in taught] == [0.75 * 4 + 0.25 * 1, 4.0, 0.75 * 4 + 0.25 * 2]
-
-
-def test_teach_scores_off_the_scale_are_put_on_its_ends():
-    assert {row.label for row in teach(ROWS, [Fixed("a", 7)])} == {5.0}
-    assert {row.label for row in teach(ROWS, [Fixed("a", -1)])} == {1.0}
+@pytest.mark.parametrize(
+    ("score", "given", "labels"),
+    [
+        (4, 0.25, [0.75 * 4 + 0.25 * 1, 4.0, 0.75 * 4 + 0.25 * 2]),
+        # Scores off the scale are put on its ends.
+        (7, 0, [5, 5, 5]),
+        (-1, 0, [1, 1, 1]),
+    ],
+)
+def test_teach_given_labels_and_scores_worked_by_hand(score, given, labels):
+    assert [row.label for row in teach(ROWS, [Fixed("a", score)], given=given)] == labels
 
 
 def test_teach_takes_rows_block_by_block(monkeypatch):
@@ -82,68 +85,42 @@ def rows_file(tmp_path: Path, text: str = "") -> Path:
 
 
 def test_teach_file_is_training_data_with_a_manifest(tmp_path):
-    told: list[tuple[str, int, int]] = []
-    output = tmp_path / "taught.csv"
-    teach_file(
-        rows_file(tmp_path), output, [Fixed("a", 4)], given=0, progress=lambda *x: told.append(x)
-    )
+    steps: list[tuple[str, int, int]] = []
+    file, output, teacher = rows_file(tmp_path), tmp_path / "taught.csv", Fixed("a", 4)
+    teach_file(file, output, [teacher], given=0, progress=lambda *step: steps.append(step))
     assert load_csts(output, require_labels=True).labels.tolist() == [4.0, 4.0, 4.0]
-    assert told == [("rows", 3, 3)]
+    assert steps == [("rows", 3, 3)]
     manifest = json.loads((tmp_path / "taught.manifest.json").read_text())
     assert (manifest["teachers"], manifest["rows"]) == (["a"], 3)
 
 
-def test_teach_file_fault_in_the_last_row_is_told_before_anything_is_scored(tmp_path):
-    teacher, output = Fixed("a", 4), tmp_path / "taught.csv"
+def test_teach_file_fault_in_the_last_row_is_found_before_anything_is_scored(tmp_path):
+    file, teacher, output = rows_file(tmp_path, "A.,B.,c,9\n"), Fixed("a", 4), tmp_path / "t.csv"
     with pytest.raises(InputError, match=r"row 4 \(line 5\), column 'label'"):
-        teach_file(
-            rows_file(tmp_path, "A.,B.,c,9\n"), output, [teacher], given=0, progress=lambda *x: None
-        )
+        teach_file(file, output, [teacher], given=0, progress=silent)
     assert not teacher.blocks
     assert not output.exists()
 
 
-def test_teach_command_labels_by_the_packaged_model(tmp_path):
+def test_teach_command_labels_by_the_packaged_model(tmp_path, build, rows_of):
     file, output = rows_file(tmp_path), tmp_path / "taught.csv"
-    command = ["build", "teach", str(file), "--model", "default", "--output"]
-    result = CliRunner().invoke(app, [*command, str(output)])
-    assert result.exit_code == 0, result.output
-    with output.open(newline="") as stream:
-        labels = [float(row["label"]) for row in csv.DictReader(stream)]
+    build("teach", file, "--model", "default", "--output", output)
+    labels = [float(row["label"]) for row in rows_of(output)]
     assert all(1 <= label <= 5 for label in labels)
-    assert labels[0] < labels[1]  # a dog is no cat, but both run
-    again = CliRunner().invoke(app, [*command, str(file)])
-    assert isinstance(again.exception, InputError)
-    assert "is the input itself" in str(again.exception)
+    # A dog is no cat, but both run.
+    assert labels[0] < labels[1]
+    with pytest.raises(InputError, match="is the input itself"):
+        build("teach", file, "--model", "default", "--output", file)
 
 
 def test_teach_file_pairs_without_conditions_become_scored_pairs(tmp_path):
-    class Cosine(Fixed):
-        def score(self, sentences1, sentences2, conditions, *, scale):
-            assert conditions is None
-            assert scale == "raw"
-            return np.full(len(sentences1), self._score, dtype=np.float32)
-
     file, output = tmp_path / "pairs.csv", tmp_path / "plain.csv"
     file.write_text("sentence1,sentence2\nA dog runs.,A cat runs.\nTwo men talk.,A man.\n")
-    seen: list[tuple[str, int, int]] = []
-    teach_file(
-        file,
-        output,
-        [Cosine("a", 0.5), Cosine("b", -0.2)],
-        given=0,
-        progress=lambda *step: seen.append(step),
-    )
+    teach_file(file, output, [Fixed("a", 0.5), Fixed("b", -0.2)], given=0, progress=silent)
     task = load_task(output)
     assert task.conditions is None
     assert task.gold.tolist() == pytest.approx([0.15, 0.15])
-    assert seen == [("rows", 2, 2)]
     with pytest.raises(InputError, match="no column 'condition', so no label can be --given"):
-        teach_file(file, output, [Cosine("a", 0.5)], given=0.3, progress=lambda *_: None)
-    assert [row.score for row in teach_pairs([("a", "b")], [Cosine("a", 1.0)])] == [1.0]
+        teach_file(file, output, [Fixed("a", 0.5)], given=0.3, progress=silent)
     with pytest.raises(InputError, match=r"prompt gives scores up to 4, .* need cosines"):
-        list(teach_pairs([("a", "b")], [Cosine("prompt", 4)]))
-    with pytest.raises(InputError, match="name at least one teacher"):
-        list(teach_pairs([("a", "b")], []))
-    with pytest.raises(InputError, match=r"none\.csv"):
-        teach_file(tmp_path / "none.csv", output, [], given=0.3, progress=lambda *_: None)
+        list(teach_pairs([("a", "b")], [Fixed("prompt", 4)]))
