@@ -31,7 +31,7 @@ from condsim.rows.criteria.balance import PairRow
 from condsim.rows.criteria.build import criteria_rows
 from condsim.rows.criteria.settings import CriteriaSettings
 from condsim.rows.records import write_rows
-from condsim.training.adapt import AdaptSettings, adapt
+from condsim.training.adaptation import AdaptSettings, adapt
 from condsim.types import Task
 from papers.pages import MARKER, kept_notes
 

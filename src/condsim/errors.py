@@ -9,6 +9,10 @@ from contextlib import contextmanager
 from types import ModuleType
 
 
+_TORCH_EXTRAS = ("train", "contexts", "llm", "build")
+_CPU_TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
+
+
 class CondSimError(Exception):
     """Base class of every error that condsim raises on purpose."""
 
@@ -44,7 +48,10 @@ class MissingExtraError(CondSimError, ImportError):
     @classmethod
     def of(cls, library: str, *, extra: str) -> MissingExtraError:
         """Make the error for a library of an extra, with the line that installs it."""
-        return cls(f"This needs {library}, which is not installed: pip install 'condsim[{extra}]'")
+        message = f"This needs {library}, which is not installed: pip install 'condsim[{extra}]'"
+        if extra in _TORCH_EXTRAS:
+            message += f" (without a GPU, a smaller torch first: {_CPU_TORCH})"
+        return cls(message)
 
 
 def unknown_name(what: str, name: str, choices: Iterable[str]) -> InputError:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib.util
 import os
 import platform
 import re
 import secrets
+import shutil
 import stat
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -138,6 +143,26 @@ def sha256_of(path: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from error
+
+
+def asset(name: str) -> Path:
+    """Find a file or folder of the package; one inside a zip is copied to a temporary folder."""
+    path = Path(__file__).parent / "assets" / name
+    return path if path.exists() else _extracted(name)
+
+
+@cache
+def _extracted(name: str) -> Path:
+    source = resources.files("condsim") / "assets" / name
+    folder = Path(tempfile.mkdtemp(prefix="condsim-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if source.is_file():
+        (folder / name).write_bytes(source.read_bytes())
+        return folder / name
+    (folder / name).mkdir()
+    for file in source.iterdir():
+        (folder / name / file.name).write_bytes(file.read_bytes())
+    return folder / name
 
 
 MINILM = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")

@@ -14,14 +14,16 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli.adapt import adapt, draw_rows
+from condsim.cli.process import guard
 from condsim.console import silent
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.report import ModelResult, Report
-from condsim.training.adapt import Adaptation, AdaptSettings
+from condsim.training.adaptation import Adaptation, AdaptSettings
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(adapt)
+guard(APP)
 PAGE = Path(__file__).parents[2] / "docs" / "adapt.md"
 
 
@@ -53,7 +55,26 @@ def test_adapt_that_helps_says_how_to_go_on(tmp_path, monkeypatch) -> None:
     assert done.exit_code == 0
     assert re.search(r"Spearman +10\.0 \[5\.0, 15\.0\] +40\.0 \[35\.0, 45\.0\]", done.stdout)
     assert re.search(r"pair accuracy +- +-", done.stdout)
-    assert "condsim evaluate --data rows.csv --model" in done.stdout
+    assert "written in 0.0 minutes" in done.stdout
+    assert "condsim evaluate rows.csv --model" in done.stdout
+
+
+def test_adapt_columns_are_options(tmp_path, monkeypatch) -> None:
+    read = {}
+
+    def adapt(labelled: Path, output: Path, *, dev: Path, **_: object) -> Adaptation:
+        read.update(labelled=labelled.read_text(), dev=dev.read_text())
+        return result(output, before=10, after=40)
+
+    monkeypatch.setattr(sys.modules[Adaptation.__module__], "adapt", adapt)
+    for name in ("own", "dev"):
+        (tmp_path / f"{name}.csv").write_text("left;right;same\na;b;yes\nc;d;\ne;f;no\n")
+    names = "--text1 left --text2 right --condition colour --label same".split()
+    words = ("--dev", tmp_path / "dev.csv", "--output", tmp_path / "m")
+    done = invoke(tmp_path / "own.csv", *names, *words)
+    assert done.exit_code == 0, done.exception
+    rows = "sentence1,sentence2,condition,label\na,b,colour,5.0\ne,f,colour,1.0\n"
+    assert read == {"labelled": rows, "dev": rows}
 
 
 def test_adapt_that_does_not_help_exits_with_1(tmp_path, monkeypatch) -> None:
@@ -78,7 +99,7 @@ def test_rows_of_a_table_share_no_text_between_training_and_measuring(tmp_path) 
     folder = tmp_path / "drawn"
     folder.mkdir()
     files = draw_rows(
-        table, folder, AdaptSettings(dev_share=0.3), text="text", criteria=None, rows=200,
+        table, folder, AdaptSettings(dev_share=0.3), column="text", criteria=None, rows=200,
         progress=silent,
     )  # fmt: skip
     texts = []
@@ -113,7 +134,7 @@ def test_rows_of_a_table_are_all_trained_on_where_a_file_is_measured_on(tmp_path
     rows = [f"Text {number},{number % 3}\n" for number in range(30)]
     table.write_text("text,topic\n" + "".join(rows))
     (train,) = draw_rows(
-        table, tmp_path, AdaptSettings(), text="text", criteria=["topic"], rows=200,
+        table, tmp_path, AdaptSettings(), column="text", criteria=["topic"], rows=200,
         parts=("train",), progress=silent,
     )  # fmt: skip
     with train.open(newline="") as stream:
@@ -129,7 +150,13 @@ def test_rows_of_a_table_of_one_criterion_are_drawn_to_measure_on_too(tmp_path) 
     ]
     table.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     files = draw_rows(
-        table, tmp_path, AdaptSettings(), text="text", criteria=["topic"], rows=60, progress=silent
+        table,
+        tmp_path,
+        AdaptSettings(),
+        column="text",
+        criteria=["topic"],
+        rows=60,
+        progress=silent,
     )
     texts = []
     for path in files:
@@ -144,7 +171,7 @@ def test_rows_of_a_table_of_an_unknown_criterion_name_it(tmp_path) -> None:
     table.write_text("text,topic\n" + "".join(f"Text {n},{n % 3}\n" for n in range(30)))
     with pytest.raises(InputError, match=r"tickets\.csv 'topik'\. Did you mean 'topic'\?"):
         draw_rows(
-            table, tmp_path, AdaptSettings(), text="text", criteria=["topik"], rows=20,
+            table, tmp_path, AdaptSettings(), column="text", criteria=["topik"], rows=20,
             progress=silent,
         )  # fmt: skip
 
@@ -154,7 +181,7 @@ def test_rows_of_a_table_that_cannot_be_drawn_name_the_table(tmp_path) -> None:
     table.write_text("text,topic\n" + "".join(f"Text {number},same\n" for number in range(9)))
     with pytest.raises(InputError, match="condsim build criteria") as caught:
         draw_rows(
-            table, tmp_path, AdaptSettings(), text="text", criteria=["topic"], rows=20,
+            table, tmp_path, AdaptSettings(), column="text", criteria=["topic"], rows=20,
             parts=("train",), progress=silent,
         )  # fmt: skip
     assert "jsonl" not in str(caught.value)

@@ -28,7 +28,7 @@ def run(*words):
 
 def test_fit_writes_a_head_for_the_model(data, tmp_path):
     output = tmp_path / "head.json"
-    result = run("fit", "--data", data, "--output", output)
+    result = run("fit", data, "--output", output)
     assert result.exit_code == 0, result.output
     assert "20 rows that apply and 10 that do not" in result.output
     model = condsim.load()
@@ -39,9 +39,9 @@ def test_fit_writes_a_head_for_the_model(data, tmp_path):
 
 def test_evaluate_shows_and_writes(data, tmp_path):
     output = tmp_path / "report.json"
-    result = run("evaluate", "--data", data, "--extra", data, "--json", output, "--resamples", "10")
+    result = run("evaluate", data, "--extra", data, "--json", output, "--resamples", "10")
     assert isinstance(result.exception, InputError)  # no extra row has sentences of its own
-    result = run("evaluate", "--data", data, "--json", output, "--resamples", "10")
+    result = run("evaluate", data, "--json", output, "--resamples", "10")
     assert result.exit_code == 0, result.output
     assert "AUROC" in result.output
     assert json.loads(output.read_text("utf-8"))["head"]["value"] > 0.9
@@ -52,6 +52,6 @@ def test_evaluate_model_without_embeddings_refused(data, monkeypatch):
         name = "other"
 
     monkeypatch.setattr("condsim.loading.load_scorer", lambda model: Other())
-    result = run("evaluate", "--data", data)
+    result = run("evaluate", data)
     assert isinstance(result.exception, InputError)
     assert "needs a bi-encoder" in str(result.exception)

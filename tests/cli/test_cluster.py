@@ -10,10 +10,12 @@ from pyarrow import Table, parquet
 from typer.testing import CliRunner
 
 from condsim.cli.cluster import cluster
+from condsim.cli.process import guard
 from condsim.errors import InputError, MissingExtraError
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(cluster)
+guard(APP)
 
 ANIMALS = ("dog", "cat", "bird")
 ROWS = [
@@ -160,3 +162,52 @@ def test_cluster_of_equal_texts_is_one_group_and_says_so(tmp_path):
     )
     assert result.exit_code == 0, result.exception
     assert "Clusters: 1 instead of 2" in result.stdout
+
+
+def test_cluster_into_puts_new_texts_into_the_clusters_of_a_file(file, tmp_path):
+    stored = tmp_path / "animals.clusters"
+    words = ("--condition", "the animal", "--k", 3, "--output", tmp_path / "out.csv")
+    assert invoke(file, *words, "--save", stored).exit_code == 0
+    result = invoke(file, "--into", stored, "--output", tmp_path / "again.csv")
+    assert result.exit_code == 0, result.exception
+    assert (tmp_path / "again.csv").read_text() == (tmp_path / "out.csv").read_text()
+    new = tmp_path / "new.csv"
+    new.write_text('text\nA white dog number 20.\n" "\nA white bird number 21.\n')
+    invoke(new, "--into", stored, "--output", tmp_path / "new-out.csv")
+    with (tmp_path / "new-out.csv").open(newline="") as stream:
+        names = [row["cluster_name"] for row in csv.DictReader(stream)]
+    assert ["dog" in names[0], names[1], "bird" in names[2]] == [True, "", True]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--into", "a.clusters", "--condition", "the animal"), "either --condition, or --into"),
+        ((), "either --condition, or --into"),
+        (("--into", "a.clusters", "--k", 3), "no options of others"),
+        (("--into", "a.clusters"), "a.clusters: is not a file of clusters"),
+        (("--condition", "the animal", "--k", "many"), "--k must be a number, or auto"),
+    ],
+)
+def test_cluster_into_with_other_options_refused(file, tmp_path, words, message):
+    error = invoke(file, *words, "--output", tmp_path / "out.csv").exception
+    assert isinstance(error, InputError)
+    assert message in str(error)
+
+
+def test_cluster_into_of_another_model_refused(file, tmp_path):
+    stored = tmp_path / "animals.clusters"
+    words = ("--condition", "the animal", "--k", 3, "--output", tmp_path / "out.csv")
+    invoke(file, *words, "--save", stored)
+    content = json.loads(stored.read_text())
+    stored.write_text(json.dumps(content | {"revision": "0"}))
+    error = invoke(file, "--into", stored, "--output", tmp_path / "out.csv").exception
+    assert "holds vectors of the model 'default'" in str(error)
+
+
+def test_cluster_k_auto_says_how_it_chose(file, tmp_path):
+    words = ("--condition", "the animal", "--k", "auto", "--output", tmp_path / "out.csv")
+    result = invoke(file, *words, "--json", tmp_path / "summary.json")
+    assert "3 clusters have the highest silhouette of 2 to 11: " in result.stdout
+    (summary,) = json.loads((tmp_path / "summary.json").read_text())["conditions"]
+    assert len(summary["tried"]) == 10

@@ -8,10 +8,12 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli.dedupe import dedupe
+from condsim.cli.process import guard
 from condsim.errors import InputError
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(dedupe)
+guard(APP)
 
 TEXTS = """text,date,score
 A dog runs.,2026-01-01,3
@@ -127,3 +129,21 @@ def test_dedupe_row_without_text_stays_and_is_counted(tmp_path):
     assert output.read_text() == "text,id\nA dog runs.,1\n,2\n"
     assert "1 row has no text and thus no group (row 2)" in result.stderr
     assert isinstance(invoke(file, output, "--strict").exception, InputError)
+
+
+def test_dedupe_without_duplicates_writes_headers(tmp_path):
+    file, groups, review = (tmp_path / name for name in ("in.csv", "groups.csv", "review.tsv"))
+    file.write_text("text,group\nA dog runs.,1\n")
+    options = ("--groups", groups, "--review", review, "--review-from", "0.9")
+    result = invoke(file, tmp_path / "out.csv", *options)
+    assert result.exit_code == 0, result.exception
+    assert groups.read_text() == "group,row,kept,score,text,group.1\n"
+    assert review.read_text().split() == "row1 row2 score text1 text2 duplicate".split()
+
+
+def test_dedupe_separator_and_encoding_override_detection(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_text("text#date\nUn été.#1\nUn été.#2\n", "mac_roman")
+    options = ("--separator", "#", "--encoding", "mac-roman")
+    invoke(file, tmp_path / "out.csv", *options)
+    assert (tmp_path / "out.csv").read_text("utf-8") == "text,date\nUn été.,1\n"

@@ -7,11 +7,13 @@ from typer.testing import CliRunner
 
 from condsim.cli import encode as module
 from condsim.cli.encode import encode
+from condsim.cli.process import guard
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(encode)
+guard(APP)
 
 ROWS = [
     ("A dog runs.", "the animal"),
@@ -101,4 +103,4 @@ def test_encode_cross_encoder_refused(file, tmp_path, tiny_backbone):
 
 
 def test_encode_help_shows_examples():
-    assert "condsim encode --file sentences.csv" in invoke("--help").stdout
+    assert "condsim encode sentences.csv" in invoke("--help").stdout

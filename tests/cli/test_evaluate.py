@@ -9,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli.evaluate import evaluate
+from condsim.cli.process import guard
 from condsim.data.csts import load_csts
 from condsim.errors import InputError
 from condsim.evaluation.metrics import over_estimation
@@ -19,6 +20,7 @@ from condsim.model.settings import DEFAULT_FOLDER
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(evaluate)
+guard(APP)
 ROWS = 24
 
 
@@ -65,7 +67,7 @@ def invoke(*arguments):
 
 
 def test_evaluate_prints_model_and_condition_only(data, loaded):
-    result = invoke("--data", data, "--resamples", 20)
+    result = invoke(data, "--resamples", 20)
     assert result.exit_code == 0
     assert loaded == [None]
     lines = [line.split() for line in result.output.splitlines() if line.strip()]
@@ -77,7 +79,7 @@ def test_evaluate_prints_model_and_condition_only(data, loaded):
 
 def test_evaluate_json_is_the_report(data, tmp_path):
     output = tmp_path / "report.json"
-    result = invoke("--data", data, "--resamples", 20, "--seed", 3, "--json", output)
+    result = invoke(data, "--resamples", 20, "--seed", 3, "--json", output)
     assert result.exit_code == 0
     report = Report.from_json(output)
     assert report.model.metrics["pair_accuracy"].value == 100
@@ -86,7 +88,7 @@ def test_evaluate_json_is_the_report(data, tmp_path):
 
 def test_evaluate_markdown_with_every_option(data, loaded):
     result = invoke(
-        *("--data", data, "--model", "better", "--against", "worse", "--train", data),
+        *(data, "--model", "better", "--against", "worse", "--train", data),
         *("--baseline", "word-overlap", "--baseline", "sentences-only"),
         *("--baseline", "condition-only", "--resamples", 20, "--markdown"),
     )
@@ -115,22 +117,22 @@ def test_evaluate_says_what_a_slow_model_has_to_say(data, monkeypatch, caplog):
         return np.zeros(len(sentences1), np.float32)
 
     monkeypatch.setattr(LengthScorer, "score", score)
-    invoke("--data", data, "--model", "origin", "--resamples", 20)
+    invoke(data, "--model", "origin", "--resamples", 20)
     assert "origin: 23 pairs, about 3 h" in caplog.messages
 
 
 def test_evaluate_unknown_baseline_is_an_error_before_anything_loads(data, loaded):
-    result = invoke("--data", data, "--baseline", "word-overlp")
+    result = invoke(data, "--baseline", "word-overlp")
     assert isinstance(result.exception, InputError)
     assert "Did you mean 'word-overlap'" in str(result.exception)
     assert loaded == []
 
 
 def test_evaluate_json_in_a_missing_folder_is_an_early_error(data, tmp_path, loaded):
-    result = invoke("--data", data, "--json", tmp_path / "none" / "report.json")
+    result = invoke(data, "--json", tmp_path / "none" / "report.json")
     assert isinstance(result.exception, InputError)
     assert "does not exist" in str(result.exception)
-    result = invoke("--data", data, "--json", tmp_path)
+    result = invoke(data, "--json", tmp_path)
     assert isinstance(result.exception, InputError)
     assert "is a folder" in str(result.exception)
     assert loaded == []
@@ -139,25 +141,25 @@ def test_evaluate_json_in_a_missing_folder_is_an_early_error(data, tmp_path, loa
 def test_evaluate_file_without_labels_is_an_error(tmp_path, loaded):
     path = tmp_path / "test.csv"
     path.write_text("sentence1,sentence2,condition,label\nA lamp.,A bulb.,the size,-1\n")
-    result = invoke("--data", path)
+    result = invoke(path)
     assert isinstance(result.exception, InputError)
     assert loaded == []
 
 
 def test_evaluate_no_resamples_is_an_error(data):
-    result = invoke("--data", data, "--resamples", 0)
+    result = invoke(data, "--resamples", 0)
     assert result.exit_code == 2
 
 
 def test_evaluate_help_has_examples():
     result = CliRunner().invoke(APP, ["--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert result.exit_code == 0
-    assert "condsim evaluate --data dev.csv" in result.output
+    assert "condsim evaluate dev.csv" in result.output
 
 
 def test_evaluate_over_estimation_is_printed_and_in_the_json(data, tmp_path):
     output = tmp_path / "report.json"
-    options = ("--data", data, "--resamples", 20, "--over-estimation")
+    options = (data, "--resamples", 20, "--over-estimation")
     result = invoke(*options, "--against", "worse", "--json", output)
     assert result.exit_code == 0
     report = Report.from_json(output)
@@ -182,7 +184,7 @@ def test_evaluate_plot_is_written_and_nothing_scored_twice(data, tmp_path, monke
 
     monkeypatch.setattr(LengthScorer, "score", counting)
     picture = tmp_path / "over.png"
-    options = ("--data", data, "--resamples", 20, "--over-estimation")
+    options = (data, "--resamples", 20, "--over-estimation")
     for more in ((), ("--against", "worse")):
         result = invoke(*options, *more, "--plot", picture)
         assert result.exit_code == 0
@@ -198,7 +200,7 @@ def test_evaluate_plot_bad_options_are_early_errors(data, tmp_path, loaded):
         (("--over-estimation", "--plot", tmp_path / "none" / "p.png"), "does not exist"),
         (("--over-estimation", "--plot", tmp_path), "is a folder"),
     ):
-        result = invoke("--data", data, *options)
+        result = invoke(data, *options)
         assert isinstance(result.exception, InputError)
         assert message in str(result.exception)
     assert loaded == []
@@ -208,7 +210,7 @@ def test_evaluate_over_estimation_without_pairs_is_one_line(tmp_path):
     path = tmp_path / "single.csv"
     rows = [f"Lamp {row}.,A bulb.,the size,{row + 1}" for row in range(4)]
     path.write_text("\n".join(["sentence1,sentence2,condition,label", *rows]) + "\n")
-    result = invoke("--data", path, "--over-estimation")
+    result = invoke(path, "--over-estimation")
     assert isinstance(result.exception, InputError)
     message = str(result.exception)
     assert message.startswith("single: over-estimation is counted on pairs of rows")
@@ -218,7 +220,7 @@ def test_evaluate_over_estimation_without_pairs_is_one_line(tmp_path):
 def test_evaluate_over_estimation_with_the_bundled_model(data, tmp_path, monkeypatch):
     monkeypatch.setattr("condsim.loading.open_scorer", open_scorer)  # the real one
     output = tmp_path / "report.json"
-    options = ("--data", data, "--resamples", 5, "--over-estimation", "--json", output)
+    options = (data, "--resamples", 5, "--over-estimation", "--json", output)
     assert invoke(*options).exit_code == 0
     task = load_csts(data)
     cosines = OnnxScorer(DEFAULT_FOLDER).score(
@@ -237,9 +239,22 @@ def test_evaluate_written_pairs_are_a_labelled_file(tmp_path):
         "a ||| A runs. ||| B runs. ||| who = 1 ; what they do = 5\n"
         "b ||| A sings. ||| A jumps. ||| who = 4.5 ; what they do there = 1\n"
     )
-    arguments = ["--data", str(path), "--resamples", "10", "--json", str(tmp_path / "out.json")]
+    arguments = [str(path), "--resamples", "10", "--json", str(tmp_path / "out.json")]
     result = CliRunner().invoke(APP, arguments)
     assert result.exit_code == 0, result.output
     report = Report.from_json(tmp_path / "out.json")
     assert (report.rows, report.contrasting_pairs) == (4, 2)
     assert report.model.metrics["pair_accuracy"].value == 50
+
+
+def test_evaluate_columns_are_options(data, tmp_path):
+    own = tmp_path / "own.csv"
+    text = data.read_text().replace("sentence1,sentence2,condition,label", "left,right,about,same")
+    own.write_text(text.replace(",", "|").replace("|5", "|yes").replace("|1\n", "|no\n"))
+    names = ("--text1", "left", "--text2", "right", "--condition-column", "about")
+    options = ("--resamples", 20, "--json")
+    assert invoke(data, *options, tmp_path / "usual.json").exit_code == 0
+    result = invoke(own, *names, "--label", "same", *options, tmp_path / "own.json")
+    assert result.exit_code == 0, result.exception
+    reports = [Report.from_json(tmp_path / f"{name}.json") for name in ("usual", "own")]
+    assert reports[0].model.metrics["spearman"] == reports[1].model.metrics["spearman"]

@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli.evaluate import evaluate
+from condsim.cli.process import guard
 from condsim.errors import InputError
 from condsim.evaluation.suite import SuiteReport
 from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
@@ -19,6 +20,7 @@ pytest.importorskip("sklearn")
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(evaluate)
+guard(APP)
 WORDS = ("dog", "cat", "bird", "child", "man", "girl")
 BASELINES = ("--baseline", "word-overlap", "--baseline", "condition-only")
 
@@ -45,7 +47,7 @@ def files(tmp_path):
 
 def test_evaluate_several_files_and_models_prints_a_row_for_each_file(files, tmp_path):
     result = invoke(
-        *(option for path in files for option in ("--data", path)),
+        *files,
         *("--model", "default", "--model", "words=word-overlap", "--resamples", 20),
         *("--json", tmp_path / "out.json", "--csv", tmp_path / "out.csv"),
     )
@@ -61,7 +63,7 @@ def test_evaluate_several_files_and_models_prints_a_row_for_each_file(files, tmp
 
 def test_evaluate_several_against_is_measured_too(files, tmp_path):
     result = invoke(
-        *("--data", files[0], "--model", "a=word-overlap", "--model", "b=word-overlap"),
+        *(files[0], "--model", "a=word-overlap", "--model", "b=word-overlap"),
         *("--against", "default", "--resamples", 10, "--markdown"),
     )
     assert result.exit_code == 0, result.output
@@ -78,11 +80,11 @@ def test_evaluate_several_against_is_measured_too(files, tmp_path):
         (["--suite", "written", "--train", "x"], "--train is for a single model"),
         (["--model", "a", "--model", "b", "--over-estimation"], "--over-estimation is for a"),
         (["--plot", "x.png"], "give --over-estimation as well"),
-        (["--suite", "written", "--data", "other"], "--suite takes one --data"),
+        (["--suite", "written", "other"], "--suite takes one argument"),
     ],
 )
 def test_evaluate_options_that_do_not_apply_are_one_line(files, arguments, message):
-    result = invoke("--data", files[0].parent, *arguments)
+    result = invoke(files[0].parent, *arguments)
     assert isinstance(result.exception, InputError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
@@ -101,7 +103,7 @@ def test_evaluate_criteria_groups_by_what_the_model_says(tmp_path):
     shutil.copytree(DEFAULT_FOLDER, model)
     settings = ModelSettings.load(model)
     replace(settings, facts={"criteria_sets": "farms, moons"}).save(model)
-    arguments = ("--suite", "criteria", "--data", tmp_path, "--resamples", 20, "--model", model)
+    arguments = ("--suite", "criteria", tmp_path, "--resamples", 20, "--model", model)
     result = invoke(*arguments, "--json", tmp_path / "own.json", *BASELINES)
     assert result.exit_code == 0, result.output
     report = SuiteReport.from_json(tmp_path / "own.json")

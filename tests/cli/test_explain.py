@@ -7,10 +7,12 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli.explain import explain
+from condsim.cli.process import guard
 from condsim.errors import InputError
 
 APP = typer.Typer()
 APP.command()(explain)
+guard(APP)
 ROW = ["Three people watch a tennis match.", "A trio plays tennis.", "number of people"]
 
 
@@ -65,8 +67,8 @@ def test_explain_command_stopped_at_a_bad_row_before_the_work(tmp_path):
     ("arguments", "message"),
     [
         (ROW[:2], "Give two sentences and a condition"),
-        ([*ROW, "--file", "x.csv", "--output", "y.jsonl"], "and no sentences"),
-        (["--file", "x.csv"], "--file needs --output"),
+        ([*ROW, "--file", "x.csv", "--output", "y.jsonl"], "not both"),
+        (["--file", "x.csv"], "needs --output"),
         (["--file", "x.csv", "--output", "y.html"], r"must be one of \.jsonl"),
         ([*ROW, "--output", "y.txt"], r"must be one of \.html"),
         ([*ROW, "--output", "nowhere/y.json", "--samples", "2"], "make the folder first"),
@@ -89,3 +91,21 @@ def test_explain_file_with_a_text_too_long_names_the_row_first(tmp_path):
     result = run("--file", file, "--output", tmp_path / "out.jsonl")
     assert "row 2" in str(result.exception)
     assert isinstance(result.exception, InputError)
+
+
+def test_explain_condition_may_be_an_option_and_is_given_once():
+    options = ("--samples", "5")
+    assert run(*ROW, *options).stdout == run(*ROW[:2], "--condition", ROW[2], *options).stdout
+    error = run(*ROW, "--condition", "the sport").exception
+    assert isinstance(error, InputError)
+    assert "not both" in str(error)
+
+
+def test_explain_file_under_one_condition(tmp_path):
+    file, output = tmp_path / "in.csv", tmp_path / "out.jsonl"
+    file.write_text("left,right\nA red car.,A red bus.\n")
+    columns = ("--text1", "left", "--text2", "right")
+    words = ("--file", file, *columns, "--samples", "5", "--output", output)
+    assert "--condition" in str(run(*words).exception)
+    assert run(*words, "--condition", "the colour").exit_code == 0
+    assert json.loads(output.read_text())["explanation"]["condition"] == "the colour"

@@ -9,10 +9,12 @@ from typer.testing import CliRunner
 
 from condsim.cli import predict as module
 from condsim.cli.predict import predict
+from condsim.cli.process import guard
 from condsim.errors import InputError, ModelError
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(predict)
+guard(APP)
 
 
 class NumberScorer:
@@ -51,7 +53,7 @@ def invoke(*arguments):
 def test_predict_writes_one_entry_for_every_row_in_order(tmp_path):
     output = tmp_path / "out.json"
     data = write(tmp_path / "test.csv", [500, 0, 1000, 250], labels=True)
-    result = invoke("--data", data, "--output", output)
+    result = invoke(data, "--output", output)
     assert result.exit_code == 0
     content = json.loads(output.read_text())
     assert list(content.items()) == [("0", 0.5), ("1", 0.0), ("2", 1.0), ("3", 0.25)]
@@ -62,7 +64,7 @@ def test_predict_writes_one_entry_for_every_row_in_order(tmp_path):
 def test_predict_likert_scale_is_1_to_5(tmp_path):
     output = tmp_path / "out.json"
     data = write(tmp_path / "test.csv", [500, 0, 1000])
-    assert invoke("--data", data, "--output", output, "--scale", "likert").exit_code == 0
+    assert invoke(data, "--output", output, "--scale", "likert").exit_code == 0
     assert json.loads(output.read_text()) == {"0": 3.0, "1": 1.0, "2": 5.0}
 
 
@@ -71,7 +73,7 @@ def test_predict_blocks_keep_order_and_bound_the_rows_held(tmp_path, scorer, mon
     output = tmp_path / "out.json"
     numbers = np.random.default_rng(0).integers(0, 1000, size=11).tolist()
     data = write(tmp_path / "test.csv", numbers)
-    assert invoke("--data", data, "--output", output).exit_code == 0
+    assert invoke(data, "--output", output).exit_code == 0
     assert scorer.blocks == [4, 4, 3]
     content = json.loads(output.read_text())
     assert list(content) == [str(row) for row in range(11)]
@@ -87,7 +89,7 @@ def test_predict_bad_row_leaves_an_earlier_output_alone(tmp_path, monkeypatch):
     output.write_text("earlier")
     data = write(tmp_path / "test.csv", [1, 2, 3, 4])
     data.write_text(data.read_text() + "A lamp.,,aspect 5\n")
-    result = invoke("--data", data, "--output", output)
+    result = invoke(data, "--output", output)
     assert isinstance(result.exception, InputError)
     assert "sentence2" in str(result.exception)
     assert output.read_text() == "earlier"
@@ -96,7 +98,7 @@ def test_predict_bad_row_leaves_an_earlier_output_alone(tmp_path, monkeypatch):
 
 def test_predict_score_that_is_no_number_is_an_error(tmp_path):
     data = write(tmp_path / "test.csv", [1, "nan"])
-    result = invoke("--data", data, "--output", tmp_path / "out.json")
+    result = invoke(data, "--output", tmp_path / "out.json")
     assert isinstance(result.exception, ModelError)
     assert "for rows 1 to 2" in str(result.exception)
     assert not (tmp_path / "out.json").exists()
@@ -104,26 +106,26 @@ def test_predict_score_that_is_no_number_is_an_error(tmp_path):
 
 def test_predict_output_in_a_missing_folder_is_an_error(tmp_path, scorer):
     data = write(tmp_path / "test.csv", [1])
-    result = invoke("--data", data, "--output", tmp_path / "none" / "out.json")
+    result = invoke(data, "--output", tmp_path / "none" / "out.json")
     assert isinstance(result.exception, InputError)
     assert scorer.blocks == []
 
 
 def test_predict_unknown_scale_is_an_error(tmp_path):
     data = write(tmp_path / "test.csv", [1])
-    result = invoke("--data", data, "--output", tmp_path / "out.json", "--scale", "percent")
+    result = invoke(data, "--output", tmp_path / "out.json", "--scale", "percent")
     assert result.exit_code == 2
 
 
 def test_predict_help_has_examples():
     result = CliRunner().invoke(APP, ["--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert result.exit_code == 0
-    assert "condsim predict --data csts_test.csv" in result.output
+    assert "condsim predict csts_test.csv" in result.output
 
 
 def test_predict_written_pairs_one_entry_for_each_condition(tmp_path):
     data = tmp_path / "pairs.txt"
     data.write_text("lamps ||| A lamp. ||| A bulb. ||| aspect 500 = 1 ; aspect 250 = 5\n")
-    result = invoke("--data", data, "--output", tmp_path / "out.json")
+    result = invoke(data, "--output", tmp_path / "out.json")
     assert result.exit_code == 0
     assert json.loads((tmp_path / "out.json").read_text()) == {"0": 0.5, "1": 0.25}

@@ -26,7 +26,7 @@ def line(monkeypatch, capsys):
     ("arguments", "expected"),
     [
         ("score --modle x", "No such option: --modle (Possible options: --file, --model). See"),
-        ("encode", "Missing option '--file'. See '"),
+        ("encode", "Missing argument 'file'. See '"),
         ("nope", "No such command 'nope'. See '"),
         ("scroe", "No such command 'scroe'. Did you mean 'score'? See '"),
         ("score a b c --scale percent", "Invalid value for '--scale': 'percent' is not one of"),

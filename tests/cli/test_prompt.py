@@ -93,9 +93,7 @@ def test_prompt_writes_report_predictions_and_settings(data: Path, backend: Any,
 
 def test_prompt_saved_settings_are_a_model_for_evaluate(data: Path, backend: Any, tmp_path: Path):
     run(*options(data, resamples=10, save=tmp_path / "s.yaml"))
-    result = CliRunner().invoke(
-        app, ["evaluate", "--data", str(data), "--model", str(tmp_path / "s.yaml")]
-    )
+    result = CliRunner().invoke(app, ["evaluate", str(data), "--model", str(tmp_path / "s.yaml")])
     assert result.exit_code == 0, result.output
     assert len(backend.asked) == 23  # nothing was asked again
 

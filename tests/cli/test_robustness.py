@@ -5,11 +5,13 @@ import json
 import typer
 from typer.testing import CliRunner
 
+from condsim.cli.process import guard
 from condsim.cli.robustness import robustness
 from condsim.errors import InputError
 
 APP = typer.Typer()
 APP.command()(robustness)
+guard(APP)
 
 
 def test_robustness_command_shows_and_writes(tmp_path):

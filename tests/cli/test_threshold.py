@@ -6,11 +6,13 @@ import typer
 from typer.testing import CliRunner
 
 from condsim.cli import threshold as module
+from condsim.cli.process import guard
 from condsim.cli.threshold import threshold
 from condsim.errors import InputError
 
 APP = typer.Typer(rich_markup_mode="markdown")
 APP.command()(threshold)
+guard(APP)
 
 
 class NumberScorer:
@@ -75,3 +77,12 @@ def test_threshold_bad_input_is_one_line(tmp_path, labels, options, message):
     error = invoke(tmp_path / "in.csv", labels, *options).exception
     assert isinstance(error, InputError)
     assert message in str(error)
+
+
+def test_threshold_separator_and_columns_are_options(tmp_path):
+    rows = [f"A lamp.#{row / 300}#{'yes' if row > 20 else 'no'}" for row in range(300)]
+    (tmp_path / "in.csv").write_text("\n".join(["left#right#same", *rows, ""]), "utf-16-le")
+    options = "--text1 left --text2 right --label same --condition use --separator #".split()
+    words = [str(tmp_path / "in.csv"), *options, "--encoding", "utf-16-le"]
+    result = CliRunner().invoke(APP, words)
+    assert 0 < float(result.stdout) < 1, result.exception

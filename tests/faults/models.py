@@ -280,7 +280,7 @@ def trainings() -> Iterator[Case]:
     yield Case(
         "trained/sweep without space",
         "ulimit -f 40; condsim sweep s.yaml --output sw",
-        says="study.db|sw",
+        says="sw",
         files={"r.yaml": _RECIPE, "s.yaml": _SWEEP + "trials: 1\n"},
         writes=("sw",),
         lines=9,

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("sentence_transformers")
 from papers.adapt_curve import Curve, page
 
-from condsim.training.adapt import AdaptSettings
+from condsim.training.adaptation import AdaptSettings
 
 
 def test_page_of_two_seeds_has_mean_and_deviation() -> None:

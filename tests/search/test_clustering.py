@@ -200,11 +200,6 @@ def test_plot_writes_a_panel_for_each_condition(encoder, tmp_path, texts):
     assert sizes[1] == 2 * sizes[0]
 
 
-def test_plot_of_nothing_refused(tmp_path):
-    with pytest.raises(InputError, match="at least one condition"):
-        plot_clusters([], tmp_path / "none.png")
-
-
 class NoisyEncoder(KeywordEncoder):
     """Gives equal texts vectors that differ in the last bits, as batches of a model do."""
 

@@ -126,7 +126,7 @@ def test_find_duplicates_keep_rule_chooses_the_row(keep, kept):
 
 
 def test_find_duplicates_keep_that_is_no_number_refused():
-    with pytest.raises(InputError, match="'keep' must have a number for each text"):
+    with pytest.raises(InputError, match="'keep' must have a number for each of"):
         duplicates(["0 0", "1 0"], keep=["2026-01-01", "2026-01-02"])
 
 
@@ -231,3 +231,24 @@ def test_find_duplicates_fewer_rows_than_unread_texts_keeps_the_number():
     with pytest.warns(ScoredWarning):
         result = find_duplicates(texts, condsim.load(), "the topic", to=2)
     assert result.kept.sum() == 2
+
+
+def test_find_duplicates_to_a_number_trains_the_index_once(monkeypatch):
+    pytest.importorskip("faiss")
+    monkeypatch.setattr("condsim.search.neighbours.EXACT_UP_TO", 8)
+    made = []
+    create = module.find_neighbours
+    monkeypatch.setattr(module, "find_neighbours", lambda space: made.append(1) or create(space))
+    texts = [f"{5 * number} 0" for number in range(12)]
+    groups = duplicates(texts, at_least=None, to=4)
+    assert groups.kept.sum() == 4
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("argument", ["at_least", "overall", "review_from"])
+@pytest.mark.parametrize("value", [0.999, 1.5])
+def test_find_duplicates_threshold_out_of_reach_names_its_argument(argument, value):
+    scorer = AngleScorer(Calibration((-1.0, 1.0), (0.0, 0.95)))
+    options = {"at_least": 0.5} | {argument: value}
+    with pytest.raises(InputError, match=argument):
+        find_duplicates(["0 0", "10 0"], scorer, "first", **options)

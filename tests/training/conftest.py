@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from condsim.training.recipe import Recipe
+from condsim.training.recipe import Recipe, save_recipe
 
 SUBJECTS = ("man", "woman", "girl", "boy", "dog", "cat", "bird", "child")
 ACTIONS = ("throws a red ball", "kicks a blue ball", "sits on a table", "runs in the street")
@@ -90,11 +91,11 @@ def fit_interrupted() -> Callable[..., None]:
 
 
 @pytest.fixture
-def train_apart() -> Callable[..., subprocess.Popen[bytes]]:
-    """Starts a training in a process of its own, on one thread.
+def check_killed_and_resumed(tmp_path, weights_of) -> Callable[..., Path]:
+    """Trains a recipe at one go, and killed after a checkpoint and resumed; both end bit-equal.
 
-    Sums of two threads differ run by run, and libraries that other tests load may change how this
-    process rounds.
+    Each training has a process of its own on one thread: sums of two threads differ run by run, and
+    libraries that other tests load may change how this process rounds.
     """
 
     def start(recipe: Path, output: Path, *words: str) -> subprocess.Popen[bytes]:
@@ -105,4 +106,21 @@ def train_apart() -> Callable[..., subprocess.Popen[bytes]]:
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
 
-    return start
+    def check(recipe: Recipe, checkpoint: str) -> Path:
+        path, run = tmp_path / "recipe.yaml", tmp_path / "killed"
+        save_recipe(recipe, path)
+        assert start(path, tmp_path / "whole").wait() == 0
+        process = start(path, run)
+        deadline = time.monotonic() + 120
+        while not any((run / "checkpoints").glob(f"{checkpoint}/trainer_state.json")):
+            assert time.monotonic() < deadline, "no checkpoint was written"
+            assert process.poll() is None, "the run ended before it could be killed"
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (run / "report.json").exists()
+        assert start(path, run, "--resume").wait() == 0
+        assert weights_of(run) == weights_of(tmp_path / "whole")
+        return run
+
+    return check

@@ -18,7 +18,6 @@ from condsim.model.applicability import head_of
 from condsim.model.builders import build_bi_encoder
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import ModelSettings
-from condsim.training.adapt import Adaptation, AdaptSettings, adapt
 from condsim.training.adapt_rows import (
     LabelledPair,
     Rehearsal,
@@ -26,6 +25,7 @@ from condsim.training.adapt_rows import (
     read_labelled,
     split_labelled,
 )
+from condsim.training.adaptation import Adaptation, AdaptSettings, adapt
 from condsim.training.export import export_onnx
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -63,10 +63,8 @@ def test_read_labelled_brings_every_kind_of_label_to_1_to_5(tmp_path, labels, ex
         ([1, 5] * 9, None, "at least 20 labelled pairs; got 18"),
         ([4] * 30, None, "the labels must differ, and all 30 rows have the same"),
         ([1, 5] * 10 + ["nan"], None, r"row 21 .*'label'.*got 'nan'"),
-        ([1, 5] * 10 + [""], None, "row 21 .*'label'"),
-        ([1, 5] * 10 + ["same"], None, "got 'same'"),
-        ([0, 5] * 10, None, "all be from 1 to 5, or all from 0 to 1; got 0 to 5"),
-        ([1, 2, 3, 9] * 10, None, "got 1 to 9"),
+        ([1, 5] * 10 + ["same"], None, "row 21 .*got 'same'"),
+        ([1, 2, 3, 9] * 10, None, "got 9"),
     ],
 )
 def test_read_labelled_of_rows_that_teach_nothing_is_one_line(

@@ -23,7 +23,7 @@ def runs(tmp_path_factory, tiny_recipe):
 def test_average_weights_two_models_gives_the_mean(runs):
     models = [SentenceTransformer(str(run)) for run in runs]
     before = [{k: v.clone() for k, v in model.state_dict().items()} for model in models]
-    average_weights(models)
+    average_weights(models, [0.5, 0.5])
     for name, value in models[0].state_dict().items():
         expected = (before[0][name] + before[1][name]) / 2
         torch.testing.assert_close(value, expected.to(value.dtype))
@@ -70,16 +70,16 @@ def test_average_models_share_out_of_range_raises(runs, tmp_path, share):
         average_models(runs, tmp_path / "mean", pretrained=str(runs[0]), pretrained_share=share)
 
 
-def test_average_weights_one_model_raises(runs):
-    with pytest.raises(InputError, match="two models or more"):
-        average_weights([SentenceTransformer(str(runs[0]))])
+def test_average_models_one_run_raises(runs, tmp_path):
+    with pytest.raises(InputError, match="two runs or more"):
+        average_models(runs[:1], tmp_path / "mean")
 
 
 def test_average_weights_other_architecture_raises(runs, tmp_path, tiny_recipe):
     fit(tiny_recipe.replaced(epochs=1, transform=True), tmp_path / "other")
     models = [SentenceTransformer(str(runs[0])), SentenceTransformer(str(tmp_path / "other"))]
     with pytest.raises(InputError, match=r"one architecture.*differs from the first"):
-        average_weights(models)
+        average_weights(models, [0.5, 0.5])
 
 
 def test_average_models_writes_a_folder_that_loads(runs, tmp_path):

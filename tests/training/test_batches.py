@@ -3,18 +3,17 @@ import pytest
 from datasets import Dataset
 
 from condsim.data.load import load_task
-from condsim.errors import InputError
 from condsim.model.backbone import load_backbone
 from condsim.training.batches import PairBatchSampler, group_rows
 from condsim.training.data import TrainingSet, warn_of_cuts
 from condsim.training.trainer import build_run
 
 
-def sampler(pair_ids, *, batch_size=6, lengths=None, seed=0, length_grouped=True):
+def sampler(pair_ids, *, batch_size=6, lengths=None, seed=0):
     ids = np.asarray(pair_ids, dtype=np.int64)
     sizes = np.ones(len(ids), dtype=np.int64) if lengths is None else np.asarray(lengths)
     rows = TrainingSet(Dataset.from_dict({}), ids, sizes)
-    return PairBatchSampler(rows, batch_size=batch_size, seed=seed, length_grouped=length_grouped)
+    return PairBatchSampler(rows, batch_size=batch_size, seed=seed)
 
 
 def test_group_rows_shuffled_ids_gathers_each_pair():
@@ -26,10 +25,9 @@ def test_group_rows_group_above_batch_size_is_split():
     assert [len(g) for g in group_rows(np.zeros(5, dtype=np.int64), batch_size=2)] == [2, 2, 1]
 
 
-@pytest.mark.parametrize("length_grouped", [True, False])
-def test_sampler_epoch_draws_every_row_once_and_keeps_pairs_together(length_grouped):
+def test_sampler_epoch_draws_every_row_once_and_keeps_pairs_together():
     ids = np.repeat(np.arange(50), 2).tolist() + list(range(50, 57))
-    batches = list(sampler(ids, length_grouped=length_grouped))
+    batches = list(sampler(ids))
     assert sorted(row for batch in batches for row in batch) == list(range(len(ids)))
     assert max(map(len, batches)) <= 6
     for batch in batches:
@@ -57,20 +55,10 @@ def test_sampler_same_seed_and_epoch_draws_the_same():
 
 
 def test_sampler_length_grouped_pads_less():
-    generator = np.random.default_rng(0)
-    lengths = np.repeat(generator.integers(1, 100, size=200), 2)
-    ids = np.repeat(np.arange(200), 2)
-
-    def padded(length_grouped):
-        batches = sampler(ids, lengths=lengths, length_grouped=length_grouped)
-        return sum(len(batch) * lengths[batch].max() for batch in batches)
-
-    assert padded(True) < 0.75 * padded(False)
-
-
-def test_sampler_no_rows_raises():
-    with pytest.raises(InputError, match="no labelled rows"):
-        sampler([])
+    lengths = np.repeat(np.random.default_rng(0).integers(1, 100, size=200), 2)
+    batches = list(sampler(np.repeat(np.arange(200), 2), lengths=lengths))
+    padded = sum(len(batch) * lengths[batch].max() for batch in batches)
+    assert padded < 0.75 * len(batches) * 6 * 90
 
 
 LONG = "The man throws a red ball and runs in the street. " * 8
@@ -96,9 +84,3 @@ def test_inputs_of_few_characters_and_many_tokens_are_counted(tiny_roberta_backb
     tokenizer = load_backbone(str(tiny_roberta_backbone)).tokenizer
     warn_of_cuts(["\u72d7" * 20, "a dog"], tokenizer, 48)  # three tokens a character
     assert "1 of 2 different inputs to train on have more than 48 tokens" in caplog.text
-
-
-def test_inputs_within_the_limit_are_silent(tmp_path, tiny_recipe, caplog):
-    train, dev = load_task(tiny_recipe.train), load_task(tiny_recipe.dev)
-    build_run(tiny_recipe, train, dev, tmp_path / "run")
-    assert "to train on have more than" not in caplog.text

@@ -107,8 +107,7 @@ def test_export_writes_the_whole_folder(source, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("build", "kind"),
-    [(build_tri_encoder, "tri-encoder"), (build_cross_encoder, "cross-encoder")],
+    ("build", "kind"), [(build_tri_encoder, "tri-encoder"), (build_cross_encoder, "cross-encoder")]
 )
 def test_export_other_kind_refused(tiny_backbone, tmp_path, build, kind):
     model = build(str(tiny_backbone))

@@ -1,7 +1,6 @@
 import json
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import torch
 from sentence_transformers import CrossEncoder, SentenceTransformer
 
 import condsim
-from condsim.cli.main import run
 from condsim.data.csts import load_csts
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.report import Report
@@ -19,9 +17,7 @@ from condsim.training.recipe import save_recipe
 from condsim.training.run import close_process_group, fit
 from condsim.training.trainer import build_model, build_run
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*pin_memory.*:UserWarning",
-)
+pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
 
 CCL = {"w-acl": 1.0, "bcl": 1.0, "mse": 1.0, "c-mse": 1.0}
@@ -36,7 +32,7 @@ def command(recipe_path: Path, output: Path, *more: str) -> list[str]:
     ("changes", "kind"),
     [
         ({}, "bi-encoder"),
-        ({"layer_decay": 0.8, "transform": True, "pooling": "mean_top2"}, "bi-encoder"),
+        ({"transform": True, "pooling": "mean_top2"}, "bi-encoder"),
         ({"encoder": "tri-encoder", "fusion": "hadamard"}, "tri-encoder"),
         ({"encoder": "tri-encoder", "fusion": "concat", "pooling": "cls"}, "tri-encoder"),
         ({"encoder": "tri-encoder", "fusion": "low-rank", "rank": 8}, "tri-encoder"),
@@ -87,23 +83,10 @@ def test_fit_card_names_data_recipe_scores_and_quotes_no_row(tmp_path, tiny_reci
             assert sentence not in path.read_text()
 
 
-def test_fit_killed_and_resumed_ends_bit_equal(tmp_path, tiny_recipe, weights_of, train_apart):
+def test_fit_killed_and_resumed_ends_bit_equal(tiny_recipe, check_killed_and_resumed):
     recipe = tiny_recipe.replaced(epochs=10, checkpoint_steps=5, dropout=0.1)
-    save_recipe(recipe, tmp_path / "recipe.yaml")
-    assert train_apart(tmp_path / "recipe.yaml", tmp_path / "whole").wait() == 0
-    run = tmp_path / "killed"
-    process = train_apart(tmp_path / "recipe.yaml", run)
     # 9 batches an epoch: checkpoints 5, 9, 10, 15 ...; kill in the middle of the second epoch
-    deadline = time.monotonic() + 120
-    while not any((run / "checkpoints").glob("checkpoint-1[05]/trainer_state.json")):
-        assert time.monotonic() < deadline, "no checkpoint was written"
-        assert process.poll() is None, "the run ended before it could be killed"
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (run / "report.json").exists()
-    assert train_apart(tmp_path / "recipe.yaml", run, "--resume").wait() == 0
-    assert weights_of(run) == weights_of(tmp_path / "whole")
+    check_killed_and_resumed(recipe, "checkpoint-1[05]")
 
 
 @pytest.mark.parametrize("objective", [{"mse": 1.0, "quad": 0.5}, CCL])
@@ -171,7 +154,7 @@ def test_fit_train_rows_below_every_pair_says_so(tmp_path, tiny_recipe):
     rows = [f"The man runs.,A dog sits.,the color {number},{1 + number % 5}" for number in range(6)]
     (tmp_path / "train.csv").write_text("sentence1,sentence2,condition,label\n" + "\n".join(rows))
     recipe = tiny_recipe.replaced(train=str(tmp_path / "train.csv"), train_rows=4)
-    with pytest.raises(InputError, match=r"'train_rows' is 4.* more rows: 6"):
+    with pytest.raises(InputError, match=r"'train_rows' is 4.* has more rows"):
         fit(recipe, tmp_path / "run")
 
 
@@ -281,13 +264,6 @@ def test_fit_same_seed_gives_same_weights_other_seed_differs(tmp_path, tiny_reci
     assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b") != weights_of(tmp_path / "c")
 
 
-def test_fit_resume_finished_run_raises(tmp_path, tiny_recipe):
-    recipe = tiny_recipe.replaced(epochs=1)
-    fit(recipe, tmp_path / "run")
-    with pytest.raises(InputError, match="is finished"):
-        fit(recipe, tmp_path / "run", resume=True)
-
-
 @pytest.mark.slow
 def test_train_command_two_processes_write_one_folder(tmp_path, tiny_recipe, two_processes):
     recipe = tiny_recipe.replaced(objective={**tiny_recipe.objective, **CCL})
@@ -311,13 +287,3 @@ def test_close_process_group_leaves_none_of_its_threads(tmp_path):
     del circle, layers
     close_process_group()
     assert not [name for name in threads() if "gloo" in name]
-
-
-def test_train_command_bad_recipe_is_one_line_and_status_2(tmp_path, capsys):
-    (tmp_path / "r.yaml").write_text("name: a\ntrain: t.csv\ndev: d.csv\nepoch: 3\n")
-    with pytest.raises(SystemExit) as stopped:
-        run(["train", str(tmp_path / "r.yaml"), "--output", str(tmp_path / "out")])
-    assert stopped.value.code == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "Unknown recipe key 'epoch'" in error

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import time
 from itertools import product
 from pathlib import Path
 
@@ -18,9 +16,7 @@ from condsim.training.data import load_train, sample_rows
 from condsim.training.recipe import Recipe, save_recipe
 from condsim.training.run import fit
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*pin_memory.*:UserWarning",
-)
+pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
 SUBJECTS = ("man", "woman", "girl", "boy", "dog", "cat", "bird")
 ACTIONS = ("runs in the park", "sits on a table", "eats a red ball")
@@ -154,23 +150,10 @@ def test_fit_interrupted_and_resumed_ends_bit_equal(
 
 
 @pytest.mark.slow
-def test_fit_softmax_killed_and_resumed_ends_bit_equal(tmp_path, recipes, weights_of, train_apart):
+def test_fit_softmax_killed_and_resumed_ends_bit_equal(recipes, check_killed_and_resumed):
     recipe = recipes["softmax"].replaced(epochs=10, checkpoint_steps=5, dropout=0.1)
-    save_recipe(recipe, tmp_path / "recipe.yaml")
-    assert train_apart(tmp_path / "recipe.yaml", tmp_path / "whole").wait() == 0
-    run = tmp_path / "killed"
-    process = train_apart(tmp_path / "recipe.yaml", run)
     # 8 batches an epoch: checkpoints 5, 8, 10, 15 ...; kill in the middle of the second epoch
-    deadline = time.monotonic() + 120
-    while not any((run / "checkpoints").glob("checkpoint-1[05]/trainer_state.json")):
-        assert time.monotonic() < deadline, "no checkpoint was written"
-        assert process.poll() is None, "the run ended before it could be killed"
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (run / "report.json").exists()
-    assert train_apart(tmp_path / "recipe.yaml", run, "--resume").wait() == 0
-    assert weights_of(run) == weights_of(tmp_path / "whole")
+    check_killed_and_resumed(recipe, "checkpoint-1[05]")
 
 
 @pytest.mark.slow
@@ -202,7 +185,7 @@ def test_fit_softmax_two_processes_keep_one_classifier(tmp_path, recipes, two_pr
 @pytest.mark.parametrize("objective", ["softmax", "triplet"])
 def test_sample_rows_smaller_draw_is_a_part_of_a_larger_draw(recipes, objective):
     recipe = recipes[objective]
-    train = load_train(recipe.train, recipe.train_kind)
+    train = load_train(recipe)
     drawn = [sample_rows(train, rows) for rows in (10, 20, 1000)]
     assert [len(rows) for rows in drawn] == [10, 20, len(train)]
     first = [rows.premises if objective == "softmax" else rows.anchors for rows in drawn]

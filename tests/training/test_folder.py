@@ -8,10 +8,11 @@ from condsim.errors import InputError
 from condsim.training.folder import (
     CHECKPOINTS,
     REPORT,
-    check_data,
+    begin_run,
+    check_new,
+    check_resumable,
     finished_run,
     last_checkpoint,
-    prepare_output,
 )
 from condsim.training.recipe import Recipe, load_recipe
 
@@ -25,41 +26,31 @@ def checkpoint(folder, step, text=None):
     return path
 
 
-def test_prepare_output_new_folder_holds_recipe(tmp_path):
-    prepare_output(tmp_path / "a" / "b", RECIPE, resume=False)
-    assert (tmp_path / "a" / "b" / "recipe.yaml").is_file()
-
-
-def test_prepare_output_folder_with_files_raises(tmp_path):
+def test_check_new_folder_with_files_or_file_raises(tmp_path):
+    check_new(tmp_path / "a" / "b")
     (tmp_path / "kept.txt").write_text("mine")
     with pytest.raises(InputError, match="is not empty"):
-        prepare_output(tmp_path, RECIPE, resume=False)
+        check_new(tmp_path)
+    with pytest.raises(InputError, match="is a file"):
+        check_new(tmp_path / "kept.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
 
 
-def test_prepare_output_file_raises(tmp_path):
-    (tmp_path / "f").write_text("")
-    with pytest.raises(InputError, match="is a file"):
-        prepare_output(tmp_path / "f", RECIPE, resume=False)
-
-
-def test_prepare_output_resume_without_run_raises(tmp_path):
+def test_check_resumable_says_what_differs(tmp_path):
+    run, revisions = tmp_path / "run", {"t.csv": "1", "d.csv": "2"}
     with pytest.raises(InputError, match="no run to resume"):
-        prepare_output(tmp_path, RECIPE, resume=True)
-
-
-def test_prepare_output_resume_other_recipe_names_the_keys(tmp_path):
-    prepare_output(tmp_path / "run", RECIPE, resume=False)
-    other = Recipe(name="a", train="t.csv", dev="d.csv", epochs=9, seed=1)
+        check_resumable(run, RECIPE, revisions)
+    begin_run(run, RECIPE, revisions, {})
+    check_resumable(run, RECIPE, revisions)
     with pytest.raises(InputError, match="other values of: epochs, seed"):
-        prepare_output(tmp_path / "run", other, resume=True)
-
-
-def test_prepare_output_resume_finished_run_raises(tmp_path):
-    prepare_output(tmp_path / "run", RECIPE, resume=False)
-    (tmp_path / "run" / REPORT).write_text("{}")
+        check_resumable(run, RECIPE.replaced(epochs=9, seed=1), revisions)
+    with pytest.raises(InputError, match=r"^t.csv changed since the run"):
+        check_resumable(run, RECIPE, {"t.csv": "3", "d.csv": "2"})
+    # Begun before vectors were kept
+    check_resumable(run, RECIPE, {**revisions, "v.npy": "3"})
+    (run / REPORT).write_text("{}")
     with pytest.raises(InputError, match="is finished"):
-        prepare_output(tmp_path / "run", RECIPE, resume=True)
+        check_resumable(run, RECIPE, revisions)
 
 
 def test_last_checkpoint_takes_newest_complete_and_removes_torn(tmp_path):
@@ -87,15 +78,6 @@ def test_last_checkpoint_cut_file_is_left_out(name, tmp_path):
     whole = checkpoint(tmp_path, 5)
     (checkpoint(tmp_path, 20) / name).write_bytes(b"cut")
     assert last_checkpoint(tmp_path) == whole
-
-
-def test_check_data_resumed_with_another_file_says_which(tmp_path):
-    check_data(tmp_path, {"t.csv": "1", "d.csv": "2"}, resume=False)
-    check_data(tmp_path, {"t.csv": "1", "d.csv": "2"}, resume=True)
-    with pytest.raises(InputError, match=r"^t.csv changed since the run"):
-        check_data(tmp_path, {"t.csv": "3", "d.csv": "2"}, resume=True)
-    # Begun before vectors were kept
-    check_data(tmp_path, {"t.csv": "1", "d.csv": "2", "v.npy": "3"}, resume=True)
 
 
 OLD = Path(__file__).with_name("old-run")

@@ -8,9 +8,8 @@ import logging
 import pytest
 import torch
 
-from condsim.errors import InputError
-from condsim.model import precision as module
-from condsim.model.precision import (
+from condsim.training import precision as module
+from condsim.training.precision import (
     TrainingPrecision,
     backbone_of,
     choose_training_precision,
@@ -49,27 +48,21 @@ def test_training_speeds_leaves_weights_random_numbers_and_gradients_alone(backb
 def test_choose_training_precision_auto_takes_the_fastest(monkeypatch, caplog, backbone):
     fake_speeds(monkeypatch, float32_sdpa=50.0, float32_eager=40.0, bfloat16_eager=100.0)
     with caplog.at_level(logging.INFO):
-        chosen = choose_training_precision(backbone, precision="auto", attention="auto")
+        chosen = choose_training_precision(backbone, "auto")
     assert (chosen.bfloat16, chosen.attention) == (True, "eager")
     assert "float32 sdpa 50.0, float32 eager 40.0, bfloat16 eager 100.0" in caplog.text
 
 
 def test_choose_training_precision_small_gain_keeps_float32(monkeypatch, backbone):
     fake_speeds(monkeypatch, float32_sdpa=50.0, bfloat16_eager=54.0)
-    chosen = choose_training_precision(backbone, precision="auto", attention="auto")
+    chosen = choose_training_precision(backbone, "auto")
     assert (chosen.bfloat16, chosen.attention) == (False, "sdpa")
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_choose_training_precision_explicit_is_not_measured(backbone, precision):
-    chosen = choose_training_precision(backbone, precision=precision, attention="eager")
-    assert chosen == TrainingPrecision(bfloat16=precision == "bfloat16", attention="eager")
-
-
-def test_fit_attention_that_the_backbone_lacks_raises(tmp_path, monkeypatch, backbone, tiny_recipe):
-    monkeypatch.setattr(type(backbone), "_can_set_attn_implementation", lambda *_: False)
-    with pytest.raises(InputError, match="'attention': BertModel cannot use 'eager'"):
-        fit(tiny_recipe.replaced(attention="eager"), tmp_path / "run")
+    chosen = choose_training_precision(backbone, precision)
+    assert chosen == TrainingPrecision(bfloat16=precision == "bfloat16", attention="sdpa")
 
 
 def test_fit_auto_precision_is_kept_when_resumed(

@@ -6,16 +6,21 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
+from condsim.cli import options
+from condsim.cli.pairs import PairOptions, labelled_rows
 from condsim.cli.process import long_work
+from condsim.data.dialect import DETECTED, FileFormat
+from condsim.data.files import column_names, iter_rows, stem_of, write_records
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.console import Progress
-    from condsim.training.adapt import Adaptation, AdaptSettings
+    from condsim.training.adaptation import Adaptation, AdaptSettings
 
 
 def adapt(
@@ -32,7 +37,13 @@ def adapt(
         Path | None,
         typer.Option(help="Labelled pairs to measure on, instead of a share of the rows."),
     ] = None,
-    text: Annotated[str, typer.Option(help="In a table, the column of the text.")] = "text",
+    text1: options.Text1 = "sentence1",
+    text2: options.Text2 = "sentence2",
+    condition_column: options.ConditionColumn = "condition",
+    condition: options.Condition = None,
+    label: options.LabelColumn = "label",
+    positive: options.Positive = None,
+    column: options.TextColumn = "text",
     criteria: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,7 +55,10 @@ def adapt(
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Most passes over the rows.", show_default="10")
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Most minutes of training.")] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Most minutes of training; loading and export take one or two more."),
+    ] = None,
     rehearsal: Annotated[
         float | None,
         typer.Option(help="Share of training that keeps the rest as it is.", show_default="1/3"),
@@ -59,14 +73,16 @@ def adapt(
     force: Annotated[
         bool, typer.Option("--force", help="Write the model even if it does no better.")
     ] = False,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Adapt the model to your own criteria, from 50 to 2,000 labelled pairs.
 
-    Pairs have the columns sentence1, sentence2, condition and label: a number from 1 to 5 or from 0
-    to 1, or alike or different. A part of them is kept to measure on. What the model knows of other
-    texts is rehearsed meanwhile. The result is an int8 model, as light as the default model; if it
-    does no better on your rows, nothing is written and the exit status is 1. After Ctrl-C or a
-    crash, run the same command again to continue.
+    Pairs have two texts, a condition and a label: a number from 1 to 5 or from 0 to 1, or a word
+    such as alike or different. A part of them is kept to measure on. Other texts are rehearsed
+    during training to prevent forgetting. The result is an int8 model, as light as the default
+    model; nothing that exists is overwritten. If it does no better on your rows, nothing is written
+    and the exit status is 1. After Ctrl-C or a crash, run the same command again to continue.
 
     **Examples**
 
@@ -77,10 +93,9 @@ def adapt(
     `condsim score --model model "The room was cold." "It was freezing." "the temperature"`
     """
     require("sentence_transformers", extra="train")
-    from condsim.data.files import column_names
-    from condsim.training.adapt import AdaptSettings, adapt as adapt_model
+    from condsim.training.adaptation import AdaptSettings, adapt as adapt_model
 
-    given: dict[str, Any] = {
+    values = {
         "epochs": epochs,
         "minutes": minutes,
         "rehearsal": rehearsal,
@@ -88,22 +103,53 @@ def adapt(
         "learning_rate": learning_rate,
         "seed": seed,
     }
-    settings = AdaptSettings(**{key: one for key, one in given.items() if one is not None})
-    names = {*column_names(labelled)}
-    is_table = not names & {"sentence1", "sentence2"} and (text in names or bool(criteria))
+    settings = AdaptSettings.model_validate(
+        {name: value for name, value in values.items() if value is not None}
+    )
+    conditions = () if condition is None else (condition,)
+    pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
+    names = {*column_names(labelled, pairs.file_format)}
+    is_table = not names & {text1, text2} and (column in names or bool(criteria))
     with TemporaryDirectory(prefix="condsim-") as folder, long_work() as progress:
-        train, measured = labelled, dev
         if is_table:
-            parts = ("train", "dev") if dev is None else ("train",)
             train, *drawn = draw_rows(
-                labelled, Path(folder), settings, text=text, criteria=criteria, rows=rows,
-                parts=parts, progress=progress,
-            )  # fmt: skip
+                labelled,
+                Path(folder),
+                settings,
+                column=column,
+                criteria=criteria,
+                rows=rows,
+                parts=("train", "dev") if dev is None else ("train",),
+                file_format=pairs.file_format,
+                progress=progress,
+            )
             measured = dev or drawn[0]
+        elif (pairs, label, positive) == (PairOptions(), "label", None):
+            train, measured = labelled, dev
+        else:
+            train = _usual_columns(labelled, Path(folder, "train"), pairs, label, positive)
+            measured = dev and _usual_columns(dev, Path(folder, "dev"), pairs, label, positive)
         result = adapt_model(
             train, output, model=model or "default", dev=measured, settings=settings, force=force
         )
     _show(result, output)
+
+
+def _usual_columns(
+    file: Path, folder: Path, pairs: PairOptions, label: str, positive: str | None
+) -> Path:
+    """Write labelled pairs under the usual names of columns."""
+    records = []
+    for *texts, condition, value in labelled_rows(file, pairs, label=label, positive=positive):
+        if condition is None:
+            raise InputError(f"{file}: has no conditions. Give --condition or --condition-column.")
+        if not np.isnan(value):
+            names = ("sentence1", "sentence2", "condition", "label")
+            records.append(dict(zip(names, (*texts, condition, value), strict=True)))
+    folder.mkdir()
+    path = folder / f"{stem_of(file)}.csv"
+    write_records(path, records)
+    return path
 
 
 def draw_rows(
@@ -111,46 +157,48 @@ def draw_rows(
     folder: Path,
     settings: AdaptSettings,
     *,
-    text: str,
+    column: str,
     criteria: list[str] | None,
     rows: int,
     parts: Sequence[str] = ("train", "dev"),
+    file_format: FileFormat = DETECTED,
     progress: Progress,
 ) -> list[Path]:
-    """Sampler of pairs from a table, with separate texts for training and for measuring."""
-    import numpy as np
-
-    from condsim.data.files import iter_rows, stem_of
+    """Draw pairs from a table, with separate texts for training and for measuring."""
     from condsim.data.held_out import text_digest
-    from condsim.io import write_text
     from condsim.rows.criteria.build import build_criteria
     from condsim.rows.criteria.settings import CriteriaSettings
 
-    found = [
-        (text_digest(row.text(text)), row.record)
-        for row in iter_rows(table, columns=(text,), whole_record=True)
+    records = [
+        (text_digest(row.text(column)), row.record)
+        for row in iter_rows(table, columns=(column,), whole_record=True, file_format=file_format)
     ]
-    texts = list(dict(found))
-    order = np.random.default_rng(settings.seed).permutation(len(texts))
-    held = settings.dev_share if "dev" in parts else 0.0
-    kept = {texts[place] for place in order[: round(held * len(texts))].tolist()}
+    digests = list(dict(records))
+    order = np.random.default_rng(settings.seed).permutation(len(digests))
+    dev_share = settings.dev_share if "dev" in parts else 0.0
+    held_out = {digests[index] for index in order[: round(dev_share * len(digests))].tolist()}
     outputs = []
     for part in parts:
-        chosen = [record for digest, record in found if (digest in kept) == (part == "dev")]
         source = folder / part / f"{stem_of(table)}.jsonl"
         source.parent.mkdir()
-        write_text(source, "".join(f"{json.dumps(one)}\n" for one in chosen))
+        is_dev = part == "dev"
+        part_records = [record for digest, record in records if (digest in held_out) == is_dev]
+        source.write_text("".join(f"{json.dumps(record)}\n" for record in part_records), "utf-8")
         output = folder / f"{stem_of(table)}-{part}.csv"
-        share = held if part == "dev" else 1 - held
-        drawn = CriteriaSettings(rows=max(2, round(rows * share)), seed=settings.seed)
-        # Pairs take two criteria that cut across one another.
-        forms = [{"form": "pairs"}, {}] if part == "dev" else [{}]
+        share = dev_share if is_dev else 1 - dev_share
+        criteria_settings = CriteriaSettings(rows=max(2, round(rows * share)), seed=settings.seed)
+        # Pairs to measure on take two criteria that cut across one another, if there are.
+        forms = [{"form": "pairs"}, {}] if is_dev else [{}]
         for form in forms:
             try:
                 build_criteria(
-                    [source], output, drawn.replaced(**form), text=text, criteria=criteria,
+                    [source],
+                    output,
+                    criteria_settings.replaced(**form),
+                    text=column,
+                    criteria=criteria,
                     progress=progress,
-                )  # fmt: skip
+                )
                 break
             except InputError as error:
                 reason = str(error).replace(str(source), str(table))
@@ -164,16 +212,18 @@ def draw_rows(
 
 def _show(result: Adaptation, output: Path) -> None:
     typer.echo(result.to_text())
+    duration = f"{result.seconds / 60:.1f} minutes"
     if result.output is None:
         typer.echo(
             f"Not written: on your rows it does no better than before. Label more pairs, look for "
-            f"wrong labels, or write it all the same with --force (kept in {output}.work)."
+            f"wrong labels, or write it all the same with --force (kept in {output}.work). It took "
+            f"{duration}."
         )
         raise typer.Exit(1)
     if not result.helped:
-        typer.echo(f"{output}: written, although it does no better than before.")
+        typer.echo(f"{output}: written in {duration}, although it does no better than before.")
         return
     typer.echo(
-        f"{output}: written. Measure it on rows that it has not seen: "
-        f"condsim evaluate --data rows.csv --model {output}"
+        f"{output}: written in {duration}. Measure it on rows that it has not seen: "
+        f"condsim evaluate rows.csv --model {output}"
     )

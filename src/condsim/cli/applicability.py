@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 Data: TypeAlias = Annotated[
-    Path, typer.Option(help="C-STS file whose label is -1 where the condition does not apply.")
+    Path,
+    typer.Argument(
+        metavar="FILE", help="C-STS file whose label is -1 where the condition does not apply."
+    ),
 ]
 Extra: TypeAlias = Annotated[
     list[Path] | None,
@@ -49,9 +52,9 @@ def fit(
 
     **Examples**
 
-    `condsim applicability fit --data dev.csv --model runs/new --output runs/new/applicability.json`
+    `condsim applicability fit dev.csv --model runs/new --output runs/new/applicability.json`
 
-    `condsim applicability fit --data dev.csv --extra weak.csv --output head.json`
+    `condsim applicability fit dev.csv --extra weak.csv --output head.json`
     """
     from condsim.training.applicability import fit_head
 
@@ -82,9 +85,9 @@ def evaluate(
 
     **Examples**
 
-    `condsim applicability evaluate --data dev.csv`
+    `condsim applicability evaluate dev.csv`
 
-    `condsim applicability evaluate --data dev.csv --extra weak.csv --json report.json`
+    `condsim applicability evaluate dev.csv --extra weak.csv --json report.json`
     """
     from condsim.training.applicability import measure_applicability
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 import typer
 
 from condsim import __version__
-from condsim.cli.options import Model, Strict, check_column, show_table
-from condsim.cli.pairs import BlankRows
-from condsim.cli.process import check_outputs, long_work
-from condsim.data.files import Batch, check_file, is_table, open_writer, read_batches
+from condsim.cli import options
+from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.cli.texts import TextFile
+from condsim.data.dialect import FileFormat
+from condsim.data.files import Batch, is_table, open_writer
 from condsim.errors import InputError, require
+from condsim.types import IntArray
 
 if TYPE_CHECKING:
     from condsim.search.cluster import Clusters
-    from condsim.types import BoolArray
 
 _CLUSTERS_IN_TABLE = 30
 _COLUMNS_OF_CROSS_TABLE = 8
@@ -27,16 +28,23 @@ _MAX_TEXT_LENGTH = 160
 
 def cluster(
     file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file.")],
+    output: Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .jsonl.")],
     condition: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             help="In which respect texts of a cluster are alike, such as 'the complaint'. "
             "Repeatable; two or more are compared."
         ),
-    ],
-    output: Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .jsonl.")],
-    column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
-    k: Annotated[int | None, typer.Option("--k", help="Number of clusters (k-means).")] = None,
+    ] = None,
+    column: options.TextColumn = "text",
+    k: Annotated[
+        str | None,
+        typer.Option(
+            "--k",
+            metavar="NUMBER|auto",
+            help="Number of clusters (k-means); auto: the one with the highest silhouette.",
+        ),
+    ] = None,
     min_size: Annotated[
         int | None,
         typer.Option(
@@ -47,11 +55,19 @@ def cluster(
     umap: Annotated[
         bool, typer.Option("--umap", help="Reduce the embeddings by UMAP first.")
     ] = False,
-    model: Model = None,
+    model: options.Model = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of k-means and UMAP.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Also draw the texts: a PNG file.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write the summary as JSON.")] = None,
-    strict: Strict = False,
+    json: options.JsonFile = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Also write the clusters to this file, for --into.")
+    ] = None,
+    into: Annotated[
+        Path | None, typer.Option(help="Put the texts into the clusters of a file of --save.")
+    ] = None,
+    strict: options.Strict = False,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Group the texts of a file by a criterion that you name.
 
@@ -67,88 +83,115 @@ def cluster(
 
     `condsim cluster reviews.jsonl --column review --condition "the product" --condition
     "the complaint" --min-size 20 --output clustered.csv --plot clusters.png --json summary.json`
+
+    `condsim cluster tickets.csv --condition "the complaint" --k auto --output clustered.csv --save
+    tickets.clusters`
+
+    `condsim cluster june.csv --into tickets.clusters --output june-clustered.csv`
     """
     table = is_table(output)
-    check_outputs(output=output, plot=plot, json=json)
-    if len(set(condition)) < len(condition):
-        raise InputError("--condition: give each condition once.")
-    column = column.strip()
-    blank = BlankRows(strict=strict)
-    texts, present = _read_texts(file, column, blank, table=table)
-
-    from condsim.evaluation.report import write_json
-    from condsim.loading import load_encoder
-    from condsim.search.cluster import cluster as cluster_texts
-    from condsim.search.picture import plot_clusters
-
+    check_outputs(output=output, plot=plot, json=json, save=save)
+    conditions = condition or []
+    _check_options(conditions, into, others=[k, min_size, umap, plot, json, save])
+    file_format = FileFormat.checked(separator, encoding)
+    rows = TextFile(file, column, file_format, tables=table, strict=strict)
+    texts = list(rows)
     if plot is not None:
         require("matplotlib", extra="search")
+
+    from condsim.loading import load_encoder
+    from condsim.search.cluster import ClusterFile, cluster as cluster_texts
+    from condsim.search.picture import plot_clusters
+
+    stored = None if into is None else ClusterFile.load(into)
+    if stored is not None:
+        model = model or stored.model
+        stored.check_model(model, into)
     encoder = load_encoder(model)
     with long_work(resume="Nothing was written.") as progress:
-        results = []
-        for name in condition:
-            clusters = cluster_texts(
+        results = [
+            cluster_texts(
                 texts,
                 name,
                 model=encoder,
-                k=k,
+                k=_number(k),
                 min_size=min_size,
                 umap=umap,
                 seed=seed,
                 progress=progress,
             )
-            results.append(clusters)
+            for name in conditions
+        ]
+        groupings = [_Grouping.of(clusters) for clusters in results]
+        if stored is not None:
+            groupings = [
+                _Grouping(centres.condition, centres.assign(texts, model=encoder), centres.names)
+                for centres in stored.conditions
+            ]
         with open_writer(output) as writer:
-            for batch in _clustered_batches(file, column, results, present):
+            for batch in _grouped_batches(rows, groupings):
                 writer.write(batch)
         if plot is not None:
             plot_clusters(results, plot, seed=seed)
-        if json is not None:
-            write_json(_summary(results, encoder.name), json)
-    _show(results, k)
-    if note := blank.note("no cluster"):
-        typer.echo(note, err=True)
-    typer.echo(f"{output}: {writer.rows} rows", err=True)
+        if save is not None:
+            ClusterFile.of(results, model).save(save)
+        options.write_report(json, _summary(results, encoder.name))
+    _show(results, k, groupings)
+    rows.blank.report("no cluster")
+    print_note(f"{output}: {writer.rows} rows")
 
 
-def _read_texts(
-    file: Path, column: str, blank: BlankRows, *, table: bool
-) -> tuple[list[str], BoolArray]:
-    """Return the texts of a file, and which rows have one; check all rows before the work."""
-    check_file(file)
-    check_column(file, column)
-    texts: list[str] = []
-    masks = []
-    for batch in read_batches(file, columns=[column]):
-        if table:
-            batch.check_flat()
-        present = blank.present(batch, [column])
-        texts += batch.take(np.flatnonzero(present)).texts(column)
-        masks.append(present)
-    return texts, np.concatenate(masks)
+def _check_options(
+    conditions: Sequence[str], into: Path | None, *, others: Sequence[object]
+) -> None:
+    """Reject a condition that is given twice, and what does not go with --into."""
+    if len(set(conditions)) < len(conditions):
+        raise InputError("--condition: give each condition once.")
+    if (into is None) == (not conditions):
+        raise InputError("Give either --condition, or --into and the clusters of an earlier run.")
+    if into is not None and any(others):
+        raise InputError("--into puts texts into clusters as they are; give no options of others.")
 
 
-def _clustered_batches(
-    file: Path, column: str, results: Sequence[Clusters], present: BoolArray
-) -> Iterator[Batch]:
+def _number(k: str | None) -> int | Literal["auto"] | None:
+    if k is None or k == "auto":
+        return k  # type: ignore[return-value]
+    try:
+        return int(k)
+    except ValueError:
+        raise InputError(f"--k must be a number, or auto; got {k!r}.") from None
+
+
+class _Grouping(NamedTuple):
+    """Number of the cluster of each text, -1 for none, and the names of the clusters."""
+
+    condition: str | None
+    labels: IntArray
+    names: Sequence[str]
+
+    @classmethod
+    def of(cls, clusters: Clusters) -> Self:
+        """Take labels and names of clusters."""
+        names = [group.name for group in clusters.clusters]
+        return cls(clusters.condition, clusters.labels, names)
+
+
+def _grouped_batches(file: TextFile, groupings: Sequence[_Grouping]) -> Iterator[Batch]:
     """Yield the rows with two added columns for each condition."""
-    # The row of the texts that each row of the file is, where it has a text.
-    text_rows = np.cumsum(present) - 1
-    start = 0
-    for batch in read_batches(file, columns=[column]):
-        rows = range(start, start + len(batch))
-        if rows.stop > len(present):
-            raise InputError(f"{file}: has more rows than when it was first read. Start again.")
-        for clusters in results:
-            suffix = f": {clusters.condition}" if len(results) > 1 else ""
-            numbers, names = [], []
-            for row in rows:
-                text_row = int(text_rows[row])
-                numbers.append(int(clusters.labels[text_row]) if present[row] else None)
-                names.append(clusters.name_of(text_row) if present[row] else "")
-            batch[f"cluster{suffix}"] = numbers
-            batch[f"cluster_name{suffix}"] = names
-        start = rows.stop
+    # The index among the texts of each row, where it has a text.
+    text_index = np.cumsum(file.present) - 1
+    for batch, rows in file.batches():
+        present = file.present[rows]
+        for condition, labels, names in groupings:
+            suffix = f": {condition}" if len(groupings) > 1 else ""
+            row_labels = np.where(present, labels[text_index[rows]], -1).tolist()
+            batch[f"cluster{suffix}"] = [
+                label if has_text else None
+                for label, has_text in zip(row_labels, present, strict=True)
+            ]
+            batch[f"cluster_name{suffix}"] = [
+                names[label] if label >= 0 else "" for label in row_labels
+            ]
         yield batch
 
 
@@ -165,14 +208,29 @@ def _summary(results: Sequence[Clusters], model: str) -> dict[str, object]:
     return summary
 
 
-def _show(results: Sequence[Clusters], k: int | None) -> None:
+def _show(results: Sequence[Clusters], k: str | None, groupings: Sequence[_Grouping]) -> None:
+    """Print clusters that were made, or how many texts were put into earlier ones."""
+    if not results:
+        _show_sizes(groupings)
     for clusters in results:
         _show_clusters(clusters, k)
     if len(results) > 1:
         _show_cross_table(*results[:2])
 
 
-def _show_clusters(clusters: Clusters, k: int | None) -> None:
+def _show_sizes(groupings: Sequence[_Grouping]) -> None:
+    """Print how many texts were put into each cluster."""
+    for condition, labels, names in groupings:
+        sizes = [f"{(labels == number).sum():,}" for number in range(-1, len(names))]
+        rows = list(
+            zip([str(number) for number in range(len(names))], sizes[1:], names, strict=True)
+        )
+        options.show_table(
+            ("", "texts", "name"), [*rows, ("", sizes[0], "in no cluster")], title=condition
+        )
+
+
+def _show_clusters(clusters: Clusters, k: str | None) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -196,13 +254,23 @@ def _show_clusters(clusters: Clusters, k: int | None) -> None:
         typer.echo("Give a smaller --min-size, or a number of clusters with --k.")
     if number > _CLUSTERS_IN_TABLE:
         typer.echo(f"These are the {_CLUSTERS_IN_TABLE} largest of {number} clusters.")
-    if k is not None and number < k:
+    if k is not None and k != "auto" and number < int(k):
         typer.echo(f"Clusters: {number} instead of {k}, as texts have equal embeddings.")
+    if clusters.tried:
+        typer.echo(_choice(clusters.tried))
     if clusters.unassigned:
         typer.echo(f"{clusters.unassigned:,} of {len(clusters.labels):,} texts are in no cluster.")
     if clusters.silhouette is not None:
         typer.echo(f"Silhouette {clusters.silhouette:.2f} (1: far apart, 0: touching).")
     typer.echo()
+
+
+def _choice(tried: Mapping[int, float]) -> str:
+    """Say how the number of clusters was chosen."""
+    (best, highest), *others = sorted(tried.items(), key=lambda item: -item[1])
+    text = f"{best} clusters have the highest silhouette of {min(tried)} to {max(tried)}"
+    near = ", ".join(f"{number}: {silhouette:.2f}" for number, silhouette in others[:3])
+    return f"{text}: {highest:.2f} (next {near})." if near else f"{text}: {highest:.2f}."
 
 
 def _show_cross_table(first: Clusters, second: Clusters) -> None:
@@ -214,7 +282,7 @@ def _show_cross_table(first: Clusters, second: Clusters) -> None:
         :_COLUMNS_OF_CROSS_TABLE
     ]
     rows = [row for row in range(len(counts)) if counts[row].any()][:_CLUSTERS_IN_TABLE]
-    show_table(
+    options.show_table(
         ("", *(_heading(second, column, words=1) for column in columns)),
         [
             (_heading(first, row, words=3), *(f"{n:,}" if n else "" for n in counts[row, columns]))

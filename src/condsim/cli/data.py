@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from condsim.cli.options import show_table
+from condsim.cli.options import JsonFile, show_table, write_report
 from condsim.data.load import load_task
 from condsim.data.statistics import TaskStatistics, describe
 
@@ -34,9 +33,7 @@ def check(
         ),
     ],
     top: Annotated[int, typer.Option(min=0, help="Number of frequent conditions to list.")] = 10,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the statistics as JSON instead of tables.")
-    ] = False,
+    json: JsonFile = None,
 ) -> None:
     """Check a data file and print its statistics.
 
@@ -45,9 +42,7 @@ def check(
     how far apart the two labels of a sentence pair are.
     """
     statistics = describe(load_task(file), top=top)
-    if as_json:
-        typer.echo(json.dumps(statistics.to_dict(), ensure_ascii=False, indent=2))
-        return
+    write_report(json, statistics.to_dict())
     show_table(
         ("", ""), _summary(statistics), title=f"{statistics.name}, revision {statistics.revision}"
     )

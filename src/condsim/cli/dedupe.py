@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from condsim.cli.options import Model, Strict, check_column
-from condsim.cli.pairs import BlankRows
-from condsim.cli.process import check_outputs, long_work
-from condsim.data.files import Batch, is_table, open_writer, read_batches, write_records
+from condsim.cli.options import Encoding, Model, Separator, Strict, TextColumn
+from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.cli.texts import TextFile
+from condsim.data.dialect import FileFormat
+from condsim.data.files import column_names, is_table, open_writer, write_records
 from condsim.data.row import Row, unique_names
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
@@ -31,47 +32,17 @@ Record = dict[str, object]
 _NEWEST = "newest:"
 # Columns that --groups adds.
 _ADDED = ("group", "row", "kept", "score")
+_REVIEW_COLUMNS = ("row1", "row2", "score", "text1", "text2", "duplicate")
 
 
-class _TextFile:
-    """Texts of a file that is read several times; the first time, all rows are checked.
-
-    Attributes:
-        present: Which rows have a text, ``(rows,)``.
-        ages: Age of each text, the newest the highest, if rows are kept by age.
-    """
-
-    def __init__(
-        self, path: Path, column: str, *, newest: str | None, tables: bool, strict: bool
-    ) -> None:
-        self.path, self.column = path, column
-        self.blank = BlankRows(strict=strict)
-        self.ages = array("d")
-        kinds: dict[str, str] = {}
-        masks = []
-        columns = (column,) if newest in (None, column) else (column, str(newest))
-        for batch in read_batches(path, columns=columns):
-            if tables:
-                batch.check_flat()
-            present = self.blank.present(batch, [column])
-            masks.append(present)
-            for row in batch.take(np.flatnonzero(present)).rows:
-                row.text(column)
-                if newest is not None:
-                    self.ages.append(_age(row, newest, kinds))
-        self.present: BoolArray = np.concatenate(masks)
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the texts."""
-        for batch, rows in self.batches():
-            yield from batch.take(np.flatnonzero(self.present[rows])).texts(self.column)
-
-    def batches(self) -> Iterator[tuple[Batch, slice]]:
-        """Yield batches of all rows, and their place among the rows of the file."""
-        start = 0
-        for batch in read_batches(self.path, columns=(self.column,)):
-            yield batch, slice(start, start + len(batch))
-            start += len(batch)
+def _ages(texts: TextFile, column: str) -> array[float]:
+    """Return the age of each text, the newest the highest."""
+    ages = array("d")
+    kinds: dict[str, str] = {}
+    for batch, rows in texts.batches(column):
+        for row in batch.take(np.flatnonzero(texts.present[rows])).rows:
+            ages.append(_age(row, column, kinds))
+    return ages
 
 
 def _age(row: Row, column: str, kinds: dict[str, str]) -> float:
@@ -103,7 +74,7 @@ def _age(row: Row, column: str, kinds: dict[str, str]) -> float:
     return age
 
 
-def _group_records(texts: _TextFile, duplicates: Duplicates) -> Iterator[Record]:
+def _group_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
     """Yield rows that have duplicates, group by group, the kept row first, by a spool file."""
     row_of = np.flatnonzero(texts.present)
     members = np.flatnonzero(duplicates.sizes[duplicates.kept_row] > 1)
@@ -162,7 +133,7 @@ def dedupe(
     review_from: Annotated[
         float | None, typer.Option(help="Lowest score of the pairs for --review.")
     ] = None,
-    column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
+    column: TextColumn = "text",
     keep: Annotated[
         str,
         typer.Option(
@@ -172,6 +143,8 @@ def dedupe(
     ] = "first",
     model: Model = None,
     strict: Strict = False,
+    separator: Separator = None,
+    encoding: Encoding = None,
 ) -> None:
     """Write a file without its duplicates under one or more conditions.
 
@@ -202,21 +175,21 @@ def dedupe(
     if review_from is not None and at_least and review_from >= at_least[0]:
         raise InputError("--review-from must be below --at-least.")
     check_outputs(output=output, groups=groups, review=review)
-    check_column(file, column)
+    file_format = FileFormat.checked(separator, encoding)
     from condsim.search.dedupe import find_duplicates
 
     outputs = (output, groups, review)
     tables = any([path is not None and is_table(path) for path in outputs])
-    column = column.strip()
     with long_work(log=None, resume="Nothing was written.") as progress:
-        texts = _TextFile(file, column, newest=newest, tables=tables, strict=strict)
+        texts = TextFile(file, column, file_format, tables=tables, strict=strict)
+        ages = _ages(texts, newest) if newest else None
         duplicates = find_duplicates(
             texts,
             load_scorer(model),
             condition,
             at_least=at_least,
             overall=and_overall,
-            keep=texts.ages if newest else "longest" if keep == "longest" else "first",
+            keep=ages or ("longest" if keep == "longest" else "first"),
             chain=chain,
             to=to,
             review_from=review_from,
@@ -230,37 +203,31 @@ def dedupe(
         for batch, rows in texts.batches():
             writer.write(batch.take(np.flatnonzero(kept[rows])))
     if groups is not None:
-        write_records(groups, _group_records(texts, duplicates))
+        names = unique_names([*_ADDED, *column_names(file, file_format)])
+        write_records(groups, _group_records(texts, duplicates), columns=names)
     if review is not None:
-        write_records(review, _review_records(texts, duplicates))
+        write_records(review, _review_records(texts, duplicates), columns=_REVIEW_COLUMNS)
     _show(duplicates, kept, output, None if at_least is None else at_least[0])
-    if note := texts.blank.note("no group"):
-        typer.echo(note, err=True)
+    texts.blank.report("no group")
 
 
-def _review_records(texts: _TextFile, duplicates: Duplicates) -> Iterator[Record]:
+def _review_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
     """Yield the pairs for a person to decide, with both texts and an empty column to fill in."""
     row_of = np.flatnonzero(texts.present)
-    numbers = {row for pair in duplicates.review for row in pair[:2]}
-    text_of = {row: text for row, text in enumerate(texts) if row in numbers}
+    reviewed = {row for pair in duplicates.review for row in pair[:2]}
+    text_of = {row: text for row, text in enumerate(texts) if row in reviewed}
     for row, other_row, score in duplicates.review:
-        yield {
-            "row1": int(row_of[other_row]) + 1,
-            "row2": int(row_of[row]) + 1,
-            "score": round(score, 4),
-            "text1": text_of[other_row],
-            "text2": text_of[row],
-            "duplicate": "",
-        }
+        numbers = (int(row_of[other_row]) + 1, int(row_of[row]) + 1)
+        values = (*numbers, round(score, 4), text_of[other_row], text_of[row], "")
+        yield dict(zip(_REVIEW_COLUMNS, values, strict=True))
 
 
 def _show(duplicates: Duplicates, kept: BoolArray, output: Path, threshold: float | None) -> None:
     sizes = duplicates.sizes
     largest = f", the largest of {sizes.max():,} rows" if not kept.all() else ""
     score = "the threshold" if threshold is None else f"a score of {threshold:g}"
-    typer.echo(
+    print_note(
         f"{output}: {kept.sum():,} of {len(kept):,} rows kept; groups of duplicates: "
         f"{(sizes > 1).sum():,}"
-        f"{largest} ({score} is a cosine of {duplicates.cosine:.4f})",
-        err=True,
+        f"{largest} ({score} is a cosine of {duplicates.cosine:.4f})"
     )

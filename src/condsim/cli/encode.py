@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 from numpy.lib import format as npy
 
-from condsim.cli.options import (
-    ConditionColumn,
-    Engine,
-    Model,
-    RayAddress,
-    RayWorkers,
-    check_column,
-    check_engine,
-    revision_of,
-)
+from condsim.cli import options
+from condsim.cli.process import print_note
+from condsim.data.dialect import FileFormat
 from condsim.data.files import ROWS_PER_BATCH, check_file, column_names, read_batches
 from condsim.errors import InputError
 from condsim.io import replacing
@@ -33,13 +26,36 @@ TextBatch = tuple[list[str], list[str] | str | None]
 """Texts and their conditions: one for each, one for all, or None."""
 
 
-def _batches(file: Path, column: str, condition_column: str | None) -> Iterator[TextBatch]:
-    columns = (column,) if condition_column is None else (column, condition_column)
-    for batch in read_batches(file, columns=columns, size=ROWS_PER_BATCH):
-        conditions = (
-            None if condition_column is None else batch.texts(condition_column, is_condition=True)
-        )
-        yield batch.texts(column), conditions
+class _TextColumns(NamedTuple):
+    """Columns of a file of texts; ``condition`` is for every row, in place of a column."""
+
+    column: str
+    condition_column: str
+    condition: str | None
+    plain: bool
+    separator: str | None
+    encoding: str | None
+
+    def batches(self, file: Path) -> Iterator[TextBatch]:
+        """Yield the texts and conditions of a file."""
+        file_format = FileFormat.checked(self.separator, self.encoding)
+        options.check_column(file, self.column, file_format)
+        column, condition_column = self.column.strip(), self.condition_column.strip()
+        reads = not self.plain and self.condition is None
+        names = column_names(file, file_format)
+        if reads and names and condition_column not in names:
+            raise InputError(
+                f"{file}: there is no column {condition_column!r}. Give --condition, "
+                "--condition-column, or --plain to encode texts as a whole."
+            )
+        columns = (column, condition_column) if reads else (column,)
+        for batch in read_batches(
+            file, columns=columns, size=ROWS_PER_BATCH, file_format=file_format
+        ):
+            conditions: list[str] | str | None = self.condition
+            if reads:
+                conditions = batch.texts(condition_column, is_condition=True)
+            yield batch.texts(column), conditions
 
 
 def _write_array(
@@ -47,7 +63,6 @@ def _write_array(
     scorer: EmbeddingScorer,
     batches: Iterator[TextBatch],
     *,
-    condition: str | None,
     rows: int,
     zipped: bool,
     dtype: type[np.floating[Any]],
@@ -64,7 +79,7 @@ def _write_array(
         npy.write_array_header_1_0(stream, {**header, "shape": (rows, scorer.dimension)})
         written = 0
         for texts, conditions in batches:
-            vectors = scorer.encode(texts, conditions if condition is None else condition)
+            vectors = scorer.encode(texts, conditions)
             stream.write(np.ascontiguousarray(vectors, dtype=dtype).tobytes())
             written += len(texts)
     if written != rows:
@@ -72,52 +87,32 @@ def _write_array(
 
 
 def _encode_file(
-    file: Path,
-    output: Path,
-    *,
-    column: str,
-    condition_column: str,
-    condition: str | None,
-    model: str | None,
-    plain: bool,
-    float16: bool,
+    file: Path, output: Path, *, columns: _TextColumns, model: str | None, float16: bool
 ) -> None:
     """Encode a file into another, whose suffix decides the format."""
     suffix = output.suffix.lower()
     if suffix not in (".npy", ".npz"):
         raise InputError(f"{output}: the suffix must be .npy or .npz; got {output.suffix!r}.")
     check_file(file)
-    check_column(file, column)
-    column = column.strip()
-    read = None if plain or condition is not None else condition_column.strip()
-    names = column_names(file)
-    if read is not None and names and read not in names:
-        raise InputError(
-            f"{file}: there is no column {read!r}. Give --condition, --condition-column, or "
-            "--plain to encode texts as a whole."
-        )
     # The first reading also finds every fault before the work starts.
-    rows = sum(len(texts) for texts, _ in _batches(file, column, read))
+    rows = sum(len(texts) for texts, _ in columns.batches(file))
     scorer = load_encoder(model)
     with replacing(output) as unfinished:
         _write_array(
             unfinished,
             scorer,
-            _batches(file, column, read),
-            condition=condition,
+            columns.batches(file),
             rows=rows,
             zipped=suffix == ".npz",
             dtype=np.float16 if float16 else np.float32,
         )
-    typer.echo(f"{output}: {rows} embeddings of dimension {scorer.dimension}", err=True)
+    print_note(f"{output}: {rows} embeddings of dimension {scorer.dimension}")
 
 
 def encode(
     file: Annotated[
         Path,
-        typer.Option(
-            help="File to encode: CSV, TSV, JSONL or Parquet. With --engine ray, a glob pattern.",
-        ),
+        typer.Argument(help="CSV, TSV, JSONL or Parquet file. With --engine ray, a glob pattern."),
     ],
     output: Annotated[
         Path,
@@ -129,20 +124,20 @@ def encode(
     column: Annotated[
         str, typer.Option(help="Column of the texts, such as sentence1 in a file of pairs.")
     ] = "sentence",
-    condition: Annotated[
-        str | None, typer.Option(help="Condition for every row, instead of a column.")
-    ] = None,
-    condition_column: ConditionColumn = "condition",
-    model: Model = None,
+    condition: options.Condition = None,
+    condition_column: options.ConditionColumn = "condition",
+    model: options.Model = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Encode the texts without a condition.")
     ] = False,
     float16: Annotated[
         bool, typer.Option("--float16", help="Write float16: half the bytes, about 3 digits.")
     ] = False,
-    engine: Engine = "local",
-    address: RayAddress = None,
-    workers: RayWorkers = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    engine: options.Engine = "local",
+    address: options.RayAddress = None,
+    workers: options.RayWorkers = None,
 ) -> None:
     """Encode texts, each under its condition.
 
@@ -152,33 +147,28 @@ def encode(
 
     **Examples**
 
-    `condsim encode --file sentences.csv --output embeddings.npy`
+    `condsim encode sentences.csv --output embeddings.npy`
 
-    `condsim encode --file tickets.csv --column text --condition "the request" --output request.npz`
+    `condsim encode tickets.csv --column text --condition "the request" --output request.npz`
 
-    `condsim encode --engine ray --file 'texts/part-*.csv' --output embeddings`
+    `condsim encode 'texts/part-*.csv' --engine ray --output embeddings`
     """
-    check_engine(engine, address, workers)
+    options.check_engine(engine, address, workers)
     if plain and condition is not None:
         raise InputError("Give either --condition or --plain, not both.")
-    options = {
-        "column": column,
-        "condition_column": condition_column,
-        "condition": condition,
-        "plain": plain,
-        "float16": float16,
-    }
-    work: Callable[[Path, Path], None] = partial(_encode_file, model=model, **options)  # type: ignore[arg-type]
+    columns = _TextColumns(column, condition_column, condition, plain, separator, encoding)
+    work = partial(_encode_file, columns=columns, model=model, float16=float16)
     if engine == "local":
         work(file, output)
         return
     from condsim.cli.parts import work_on_parts
 
+    settings = {**columns._asdict(), "float16": float16}
     work_on_parts(
         file,
         output,
         work,
-        settings={"command": "encode", "model": revision_of(model), **options},
+        settings={"command": "encode", "model": options.revision_of(model), **settings},
         suffix=".npy",
         address=address,
         workers=workers,

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from condsim.cli.options import JsonFile, Resamples
+from condsim.cli import options
+from condsim.cli.pairs import PairOptions, labelled_rows
 from condsim.cli.process import check_outputs, long_work
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from condsim.evaluation.report import Report
     from condsim.evaluation.suite import SuiteReport
-    from condsim.types import Scorer
+    from condsim.types import Scorer, Task
 
 
 def evaluate(
     data: Annotated[
         list[Path],
-        typer.Option(
+        typer.Argument(
+            metavar="FILE...",
             help="Labelled file: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition, "
             "label; also written pairs (.txt), scored pairs, STS-B, or hub:owner/name@revision. "
-            "Repeatable. With --suite the folder of the data sets."
+            "With --suite the folder of the data sets.",
         ),
     ],
     model: Annotated[
@@ -37,6 +38,12 @@ def evaluate(
             show_default="the default model",
         ),
     ] = None,
+    text1: options.Text1 = "sentence1",
+    text2: options.Text2 = "sentence2",
+    condition_column: options.ConditionColumn = "condition",
+    condition: options.Condition = None,
+    label: options.LabelColumn = "label",
+    positive: options.Positive = None,
     suite: Annotated[
         str | None,
         typer.Option(
@@ -67,9 +74,9 @@ def evaluate(
             help="File to fit the baselines on.", show_default="out of fold on the data file itself"
         ),
     ] = None,
-    resamples: Resamples = 1000,
+    resamples: options.Resamples = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples and the folds.")] = 0,
-    json: JsonFile = None,
+    json: options.JsonFile = None,
     csv: Annotated[
         Path | None,
         typer.Option(
@@ -93,6 +100,8 @@ def evaluate(
             "--against model first."
         ),
     ] = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Measure a model on labelled rows, or several models on several files.
 
@@ -103,35 +112,40 @@ def evaluate(
 
     **Examples**
 
-    `condsim evaluate --data dev.csv`
+    `condsim evaluate dev.csv`
 
-    `condsim evaluate --data dev.csv --train train.csv --baseline word-overlap --json report.json`
+    `condsim evaluate pairs.csv --text1 left --text2 right --condition "the colour" --label same`
 
-    `condsim evaluate --data dev.csv --model runs/new --against runs/old --markdown`
+    `condsim evaluate dev.csv --train train.csv --baseline word-overlap --json report.json`
 
-    `condsim evaluate --data dev.csv --against runs/old --over-estimation --plot over.png`
+    `condsim evaluate dev.csv --model runs/new --against runs/old --markdown`
 
-    `condsim evaluate --data mails.csv --data tickets.csv --model default --model runs/new`
+    `condsim evaluate dev.csv --against runs/old --over-estimation --plot over.png`
 
-    `condsim evaluate --suite criteria --data datasets --model default --model runs/new`
+    `condsim evaluate mails.csv tickets.csv --model default --model runs/new`
+
+    `condsim evaluate --suite criteria datasets --model default --model runs/new`
     """
     check_outputs(json=json, csv=csv, plot=plot)
     models, baselines = model or [], baseline or []
     several = suite is not None or len(data) > 1 or len(models) > 1
-    _check_options(
-        {
-            "--trained-on": bool(trained_on),
-            "--csv": csv is not None,
-            "--train": train is not None,
-            "--over-estimation": over_estimation,
-            "--plot": plot is not None,
-        },
-        several=several,
-        suite=suite,
-    )
+    single_only = {"--train": train, "--over-estimation": over_estimation, "--plot": plot}
+    if several and any(single_only.values()):
+        option = next(name for name, value in single_only.items() if value)
+        raise InputError(f"{option} is for a single model on a single file.")
+    if trained_on and suite != "criteria":
+        raise InputError("--trained-on is for --suite criteria only.")
+    if csv is not None and not several:
+        raise InputError("--csv is for several models or files; give --json.")
+    if plot is not None:
+        _check_plot(plot, over_estimation=over_estimation)
+    conditions = () if condition is None else (condition,)
+    pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
+    load = partial(_load, pairs=pairs, label=label, positive=positive)
     if several:
         suite_report = _measure_suite(
             data,
+            load,
             suite=suite,
             models=models or [None],
             baselines=baselines,
@@ -140,15 +154,16 @@ def evaluate(
             resamples=resamples,
             seed=seed,
         )
-        _show_suite(suite_report, json=json, csv=csv, markdown=markdown)
+        if json is not None:
+            suite_report.to_json(json)
+        if csv is not None:
+            suite_report.to_csv(csv)
+        _show_suite(suite_report, markdown)
         return
-    if plot is not None:
-        if plot.suffix.lower() != ".png":
-            raise InputError(f"--plot: the name must end in .png; got {plot}.")
-        require("matplotlib", extra="train")
     with long_work(log="condsim.contexts"):
         report = _measure_file(
             data[0],
+            load,
             model=models[0] if models else None,
             baselines=baselines,
             against=against,
@@ -160,26 +175,33 @@ def evaluate(
         )
     if json is not None:
         report.to_json(json)
-    from condsim.evaluation.tables import over_estimation_table, to_markdown, to_table
-
-    _show(to_markdown(report) if markdown else (to_table(report), over_estimation_table(report)))
+    _show_report(report, markdown)
 
 
-def _check_options(options: Mapping[str, bool], *, several: bool, suite: str | None) -> None:
-    """Reject options that do not apply."""
-    if options["--trained-on"] and suite != "criteria":
-        raise InputError("--trained-on is for --suite criteria only.")
-    if options["--csv"] and not several:
-        raise InputError("--csv is for several models or files; give --json.")
-    for option in ("--train", "--over-estimation", "--plot"):
-        if options[option] and several:
-            raise InputError(f"{option} is for a single model on a single file.")
-    if options["--plot"] and not options["--over-estimation"]:
+def _check_plot(plot: Path, *, over_estimation: bool) -> None:
+    if not over_estimation:
         raise InputError("--plot draws over-estimation; give --over-estimation as well.")
+    if plot.suffix.lower() != ".png":
+        raise InputError(f"--plot: the name must end in .png; got {plot}.")
+    require("matplotlib", extra="train")
+
+
+def _load(file: Path, *, pairs: PairOptions, label: str, positive: str | None) -> Task:
+    """Load a file of any kind, or one whose columns are named by options."""
+    if (pairs, label, positive) == (PairOptions(), "label", None):
+        from condsim.data.load import load_task
+
+        return load_task(file, require_labels=True)
+    from condsim.data.csts import LABEL_RANGE
+    from condsim.data.pairs import make_task
+
+    rows = labelled_rows(file, pairs, label=label, positive=positive)
+    return make_task(file, rows, label_range=LABEL_RANGE, name=None)
 
 
 def _measure_suite(
     data: Sequence[Path],
+    load: Callable[[Path], Task],
     *,
     suite: str | None,
     models: Sequence[str | None],
@@ -203,10 +225,10 @@ def _measure_suite(
     with long_work(log="condsim.contexts") as progress:
         progress("reading the data", 0, 0)
         if suite is None:
-            sets = load_files(data)
+            sets = load_files(data, load)
         else:
             if len(data) > 1:
-                raise InputError("--suite takes one --data, the folder of its data sets.")
+                raise InputError("--suite takes one argument, the folder of its data sets.")
             sets = load_suite(data[0], suite)
         if suite == "criteria":
             known = {name for scorer in scorers for name in scorer.trained_on()}
@@ -223,34 +245,34 @@ def _measure_suite(
         )
 
 
-def _show_suite(
-    report: SuiteReport, *, json: Path | None, csv: Path | None, markdown: bool
-) -> None:
-    """Write the files of a report on several models, and print its tables."""
+def _show_suite(report: SuiteReport, markdown: bool) -> None:
     from condsim.console import Terminal
     from condsim.evaluation.suite_tables import suite_markdown, suite_tables
 
-    if json is not None:
-        report.to_json(json)
-    if csv is not None:
-        report.to_csv(csv)
-    _show(suite_markdown(report) if markdown else suite_tables(report, width=Terminal().width))
-
-
-def _show(tables: str | Iterable[Table | None]) -> None:
-    """Print Markdown, or tables for a terminal."""
-    from condsim.console import Terminal
-
-    if isinstance(tables, str):
-        typer.echo(tables, nl=False)
+    if markdown:
+        typer.echo(suite_markdown(report), nl=False)
         return
     console = Terminal()
-    for table in filter(None, tables):
+    for table in suite_tables(report, width=console.width):
+        console.print(table)
+
+
+def _show_report(report: Report, markdown: bool) -> None:
+    from condsim.console import Terminal
+    from condsim.evaluation.tables import over_estimation_table, to_markdown, to_table
+
+    if markdown:
+        typer.echo(to_markdown(report), nl=False)
+        return
+    console = Terminal()
+    console.print(to_table(report))
+    if (table := over_estimation_table(report)) is not None:
         console.print(table)
 
 
 def _measure_file(
     data: Path,
+    load: Callable[[Path], Task],
     *,
     model: str | None,
     baselines: list[str],
@@ -262,7 +284,6 @@ def _measure_file(
     plot: Path | None,
 ) -> Report:
     """Load data and models, the cheap and likely mistakes first, measure and plot."""
-    from condsim.data.load import load_task
     from condsim.evaluation.evaluate import evaluate as measure, labelled_rows, score_rows
     from condsim.evaluation.plots import predicted_against_gold
     from condsim.loading import open_scorer
@@ -270,11 +291,11 @@ def _measure_file(
 
     for name in baselines:
         make_baseline(name)
-    task = load_task(data, require_labels=True)
+    task = load(data)
     condition_only: Scorer | None = None
     chosen: list[Scorer | str] = list(dict.fromkeys(baselines))
     if train is not None:
-        rows = load_task(train, require_labels=True)
+        rows = load(train)
         if rows.conditions is not None:
             condition_only = make_baseline("condition-only", train=rows)
         chosen = [
@@ -297,10 +318,9 @@ def _measure_file(
     )
     if plot is not None:
         # The reference model is on the left.
-        named = {}
+        named = {model or scores.name: scores}
         if against is not None and reference_scores is not None:
-            named[against] = reference_scores
-        named[model or scores.name] = scores
+            named = {against: reference_scores, **named}
         raw = {
             name: entry.values if entry.raw is None else entry.raw for name, entry in named.items()
         }

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from condsim.cli.options import ConditionColumn, Model, Scale, Text1, Text2, whole_pair
-from condsim.cli.pairs import PairColumns, pair_columns
-from condsim.cli.process import long_work
-from condsim.data.files import Batch, column_names, open_writer, read_batches
+from condsim.cli import options
+from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
+from condsim.cli.process import long_work, print_note
+from condsim.data.files import Batch, open_writer
 from condsim.errors import InputError
 from condsim.io import write_text
 from condsim.loading import load_scorer
@@ -28,62 +28,57 @@ _SINGLE_FILES = (".html", ".json", *PICTURES)
 
 
 def _explained(
-    scorer: PairScorer, texts: tuple[str, str, str], options: dict[str, Any]
+    scorer: PairScorer, texts: tuple[str, str, str], settings: dict[str, Any]
 ) -> Explanation:
     """Explain a pair, with what the labelling functions read from it."""
     from condsim.rows.teach import function_answers
 
-    return scorer.explain(*texts, read=function_answers, **options)
+    return scorer.explain(*texts, read=function_answers, **settings)
 
 
-def _pairs(
-    batch: Batch, columns: PairColumns, condition: str | None
-) -> Iterator[tuple[str, str, str]]:
+def _pairs(batch: Batch, columns: PairColumns) -> Iterator[tuple[str, str, str]]:
     """Yield texts and condition of each row; reject texts that cannot be explained."""
-    for row in batch.rows:
-        sentence1, sentence2 = row.text(columns.text1), row.text(columns.text2)
+    sentences1, sentences2, conditions = columns.texts(batch)
+    assert conditions is not None
+    for row, *texts in zip(batch.rows, sentences1, sentences2, conditions, strict=True):
+        sentence1, sentence2, condition = texts
         try:
             check_explained(1, sentence1=sentence1, sentence2=sentence2)
         except InputError as error:
             raise InputError(f"{row.place()}: {error}") from None
-        chosen = (
-            row.text(columns.condition, is_condition=True)
-            if columns.condition is not None
-            else condition
-        )
-        yield sentence1, sentence2, str(chosen)
+        yield sentence1, sentence2, condition
 
 
 def _explain_file(
-    file: Path,
-    output: Path,
-    columns: PairColumns,
-    *,
-    model: str | None,
-    options: dict[str, Any],
+    file: Path, output: Path, pairs: PairOptions, *, model: str | None, settings: dict[str, Any]
 ) -> None:
     """Explain each row of a file into another, which keeps all columns."""
-    condition = columns.conditions[0] if columns.conditions else None
 
-    def batches() -> Iterator[Batch]:
-        return read_batches(file, columns=columns.names, size=_ROWS_PER_BATCH)
+    def batches() -> Iterator[tuple[Batch, list[tuple[str, str, str]]]]:
+        columns, batches = open_pairs(file, pairs, size=_ROWS_PER_BATCH)
+        if columns.is_plain:
+            raise InputError(
+                f"{file}: has no column {pairs.condition_column!r}. Give --condition, or "
+                "--condition-column."
+            )
+        for batch in batches:
+            yield batch, list(_pairs(batch, columns))
 
-    total = sum(len(list(_pairs(batch, columns, condition))) for batch in batches())
+    # The first reading finds every fault before the work starts.
+    total = sum(len(batch) for batch, _ in batches())
     with (
         long_work(log=None, resume="Nothing was written.") as progress,
         open_writer(output) as writer,
     ):
         scorer = load_scorer(model)
-        done = 0
-        for batch in batches():
+        for batch, texts in batches():
             explanations = []
-            for texts in _pairs(batch, columns, condition):
-                explanations.append(_explained(scorer, texts, options).to_dict())
-                done += 1
-                progress("explain", done, total)
+            for row_texts in texts:
+                explanations.append(_explained(scorer, row_texts, settings).to_dict())
+                progress("explain", writer.rows + len(explanations), total)
             batch["explanation"] = explanations
             writer.write(batch)
-    typer.echo(f"{output}: {total} rows explained", err=True)
+    print_note(f"{output}: {total} rows explained")
 
 
 def _write(explanation: Explanation, output: Path) -> None:
@@ -113,25 +108,27 @@ def explain(
     condition: Annotated[str | None, typer.Argument()] = None,
     file: Annotated[
         Path | None,
-        typer.Option(help="File of pairs to explain: CSV, TSV, JSONL or Parquet; needs --output."),
+        typer.Option(
+            help="File of pairs to explain: CSV, TSV, JSONL or Parquet; - is standard input."
+        ),
     ] = None,
-    text1: Text1 = "sentence1",
-    text2: Text2 = "sentence2",
-    condition_column: ConditionColumn = "condition",
-    condition_of_all: Annotated[
-        str | None, typer.Option("--condition", help="Condition for every row of --file.")
-    ] = None,
+    text1: options.Text1 = "sentence1",
+    text2: options.Text2 = "sentence2",
+    condition_column: options.ConditionColumn = "condition",
+    condition_of_all: options.Condition = None,
     output: Annotated[
         Path | None,
         typer.Option(help="File to write: .html, .json, .png, .svg or .pdf; .jsonl with --file."),
     ] = None,
-    model: Model = None,
-    scale: Scale = "unit",
+    model: options.Model = None,
+    scale: options.Scale = "unit",
     top: Annotated[int, typer.Option(min=0, help="Number of words to list.")] = 5,
     samples: Annotated[
         int, typer.Option(min=1, help="Maximum number of subsets of words to score for each text.")
     ] = SAMPLES,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the drawn subsets.")] = 0,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Explain a score: which words of each text carry it under the condition.
 
@@ -147,28 +144,21 @@ def explain(
 
     `condsim explain --file pairs.csv --output explained.jsonl`
     """
-    options: dict[str, Any] = {"scale": scale, "samples": samples, "seed": seed}
+    settings: dict[str, Any] = {"scale": scale, "samples": samples, "seed": seed}
+    conditions = () if condition_of_all is None else (condition_of_all,)
+    pair, file = pair_arguments(sentence1, sentence2, condition, conditions, file)
     if file is not None:
-        if sentence1 is not None or output is None:
-            raise InputError("--file needs --output, and no sentences.")
+        if output is None:
+            raise InputError("A file of pairs needs --output.")
         _check_suffix(output, _JSON_LINES)
-        names = column_names(file)
-        columns = pair_columns(
-            names,
-            file,
-            text1=text1,
-            text2=text2,
-            condition_column=condition_column,
-            conditions=None if condition_of_all is None else [condition_of_all],
-        )
-        if columns.is_plain:
-            columns = columns._replace(condition=condition_column)
-        _explain_file(file, output, columns, model=model, options=options)
+        pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
+        _explain_file(file, output, pairs, model=model, settings=settings)
         return
-    texts = whole_pair(sentence1, sentence2, condition)
+    assert pair is not None
+    texts = (*pair[:2], pair[2][0])
     if output is not None:
         _check_suffix(output, _SINGLE_FILES)
-    explanation = _explained(load_scorer(model), texts, options)
+    explanation = _explained(load_scorer(model), texts, settings)
     if output is None:
         from condsim.console import Terminal
 

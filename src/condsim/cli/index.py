@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from condsim.cli.options import Model, RayAddress, RayWorkers, check_column, check_engine
-from condsim.cli.process import long_work
+from condsim.cli.process import long_work, print_note
 
 if TYPE_CHECKING:
     from condsim.search.store import AddResult
@@ -66,7 +66,7 @@ def build(
             model=model,
             progress=progress,
         )
-    typer.echo(f"{output}: {len(index):,} texts", err=True)
+    print_note(f"{output}: {len(index):,} texts")
 
 
 @app.command()
@@ -98,7 +98,7 @@ def add(
     with long_work(log=None, resume=resume) as progress:
         change = index.update if update else index.add
         result = change(file, progress=progress)
-    typer.echo(f"{folder}: {_counted(result)}; {len(index):,} texts", err=True)
+    print_note(f"{folder}: {_counted(result)}; {len(index):,} texts")
 
 
 def _counted(result: AddResult) -> str:
@@ -124,7 +124,7 @@ def delete(
 
     index = Index.open(folder)
     deleted = index.delete(key or (), where=where)
-    typer.echo(f"{folder}: {deleted:,} rows deleted; {len(index):,} texts", err=True)
+    print_note(f"{folder}: {deleted:,} rows deleted; {len(index):,} texts")
 
 
 @app.command()
@@ -206,4 +206,4 @@ def approximate(folder: Folder) -> None:
         index = Index.open(folder)
         progress("indexing the vectors", 0, 0)
         index.approximate()
-    typer.echo(f"{folder}: {len(index):,} vectors indexed", err=True)
+    print_note(f"{folder}: {len(index):,} vectors indexed")

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.files import column_names
 from condsim.data.row import join_names
 from condsim.errors import InputError
@@ -18,7 +19,29 @@ Model: TypeAlias = Annotated[
 Text1: TypeAlias = Annotated[str, typer.Option("--text1", help="Column of the first texts.")]
 Text2: TypeAlias = Annotated[str, typer.Option("--text2", help="Column of the second texts.")]
 ConditionColumn: TypeAlias = Annotated[str, typer.Option(help="Column of the conditions.")]
+Conditions: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--condition", help="Condition for every row, in place of a column. Repeatable."),
+]
+Condition: TypeAlias = Annotated[
+    str | None, typer.Option("--condition", help="Condition for every row, in place of a column.")
+]
+TextColumn: TypeAlias = Annotated[str, typer.Option("--column", help="Column of the texts.")]
+Separator: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="Character between the cells, or 'tab'.", show_default="detected"),
+]
+Encoding: TypeAlias = Annotated[
+    str | None, typer.Option(help="Character set, such as latin-1.", show_default="detected")
+]
 LabelColumn: TypeAlias = Annotated[str, typer.Option("--label", help="Column of the labels.")]
+Positive: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Lowest label that counts as alike, or the word that means alike.",
+        show_default="4 of 1 to 5, 0.75 of 0 to 1, 'alike', 'yes' or 'true'",
+    ),
+]
 Resamples: TypeAlias = Annotated[
     int, typer.Option(min=1, max=100_000, help="Bootstrap resamples of the sentence pairs.")
 ]
@@ -55,7 +78,12 @@ Engine: TypeAlias = Annotated[
     typer.Option(help="Work in this process, or on many files on a Ray cluster."),
 ]
 JsonFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--json", help="Also write the report as JSON.")
+    Path | None,
+    typer.Option(
+        "--json",
+        metavar="[FILE]",
+        help="Also write the report as JSON; without a name, print it in place of all else.",
+    ),
 ]
 
 
@@ -65,21 +93,9 @@ def check_engine(engine: str, address: str | None, workers: int | None) -> None:
         raise InputError("--address and --workers are for --engine ray.")
 
 
-def whole_pair(
-    sentence1: str | None, sentence2: str | None, condition: str | None
-) -> tuple[str, str, str]:
-    """Return the arguments of a command that takes a pair or --file."""
-    if sentence1 is None or sentence2 is None or condition is None:
-        raise InputError(
-            "Give two sentences and a condition, or --file. The condition says in which respect to "
-            "compare, such as 'the sport'."
-        )
-    return sentence1, sentence2, condition
-
-
-def check_column(file: Path, column: str) -> None:
+def check_column(file: Path, column: str, file_format: FileFormat = DETECTED) -> None:
     """Reject a file without the column of the texts; reading its rows finds all other faults."""
-    names = column_names(file)
+    names = column_names(file, file_format)
     if names and column.strip() not in names:
         raise InputError(
             f"{file}: there is no column {column!r}; found {join_names(names)}. Name the column of "

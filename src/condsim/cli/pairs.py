@@ -1,23 +1,36 @@
-"""Files of text pairs as people have them: any column names, conditions given once, blank cells."""
+"""Files of text pairs as people have them: any column names, conditions given once."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from condsim.data.decoding import PeekedStream
-from condsim.data.dialect import DETECTED, FileFormat
-from condsim.data.files import Batch, column_names, read_batches
+from condsim.data.dialect import FileFormat
+from condsim.data.files import ROWS_PER_BATCH, Batch, column_names, read_batches
 from condsim.data.formats import STANDARD_INPUT
+from condsim.data.labels import read_labels
 from condsim.data.row import join_names
 from condsim.errors import InputError
-from condsim.types import BoolArray
 
-_MAX_LISTED_ROWS = 3
+
+class PairOptions(NamedTuple):
+    """Columns and form of a file of pairs, as a command is told them."""
+
+    text1: str = "sentence1"
+    text2: str = "sentence2"
+    condition_column: str = "condition"
+    conditions: tuple[str, ...] = ()
+    separator: str | None = None
+    encoding: str | None = None
+
+    @property
+    def file_format(self) -> FileFormat:
+        """The form of the file; InputError if it is not possible."""
+        return FileFormat.checked(self.separator, self.encoding)
 
 
 class PairColumns(NamedTuple):
@@ -45,38 +58,89 @@ class PairColumns(NamedTuple):
         """True if pairs are compared without a condition."""
         return self.condition is None and not self.conditions
 
+    def texts(self, batch: Batch) -> tuple[list[str], list[str], list[str] | None]:
+        """Return the texts of a batch, and their conditions if there is one for each row."""
+        texts = batch.texts(self.text1), batch.texts(self.text2)
+        if self.condition is not None:
+            return *texts, batch.texts(self.condition, is_condition=True)
+        return *texts, list(self.conditions) * len(batch) if len(self.conditions) == 1 else None
 
-def pair_columns(
-    names: Sequence[str],
-    file: Path,
-    *,
-    text1: str,
-    text2: str,
-    condition_column: str,
-    conditions: Sequence[str] | None,
-) -> PairColumns:
-    """Choose the columns of a file by the options of a command.
+
+def pair_arguments(
+    sentence1: str | None,
+    sentence2: str | None,
+    condition: str | None,
+    conditions: Sequence[str],
+    file: Path | None,
+) -> tuple[tuple[str, str, tuple[str, ...]] | None, Path | None]:
+    """Return the two texts and their conditions, or the file, that a command is given.
+
+    A file may take the place of the first text.
+    """
+    if file is None and sentence1 is not None and sentence2 is None and _is_file(sentence1):
+        return None, Path(sentence1)
+    if file is not None:
+        if sentence1 is not None:
+            raise InputError("Give either two sentences and a condition, or --file, not both.")
+        return None, file
+    if condition is not None and conditions:
+        raise InputError("Give the condition after the sentences or by --condition, not both.")
+    conditions = conditions if condition is None else [condition]
+    if sentence1 is None or sentence2 is None or not conditions:
+        raise InputError(
+            "Give two sentences and a condition, or --file. The condition says in which respect to "
+            "compare, such as 'the sport'."
+        )
+    return (sentence1, sentence2, tuple(conditions)), None
+
+
+def _is_file(text: str) -> bool:
+    # A long text is not a possible name.
+    with suppress(OSError, ValueError):
+        return text == "-" or Path(text).is_file()
+    return False
+
+
+def open_pairs(
+    file: Path, options: PairOptions, *, size: int = ROWS_PER_BATCH
+) -> tuple[PairColumns, Iterator[Batch]]:
+    """Open a file of pairs, or standard input for ``-``; return its columns and batches.
 
     Raises:
         InputError: If a column is missing, or a condition is given twice.
     """
-    text1, text2, condition_column = text1.strip(), text2.strip(), condition_column.strip()
-    options = {text1: "--text1", text2: "--text2"}
-    if conditions is None and condition_column != "condition":
-        options[condition_column] = "--condition-column"
-    missing = [name for name in options if name not in names]
+    file_format = options.file_format
+    source: Path | PeekedStream = file
+    if str(file) == "-":
+        if sys.stdin is None:
+            raise InputError("Standard input is closed; give --file the name of a file.")
+        source = PeekedStream(STANDARD_INPUT, sys.stdin.buffer, file_format)
+        file = source.path
+    names = column_names(source, file_format)
+    columns = _chosen_columns(names, file, options)
+    if columns.is_plain and not names:
+        # The names cannot be read ahead; reading the rows reports why.
+        columns = columns._replace(condition=options.condition_column)
+    return columns, read_batches(source, columns=columns.names, size=size, file_format=file_format)
+
+
+def _chosen_columns(names: Sequence[str], file: Path, options: PairOptions) -> PairColumns:
+    text1, text2, condition = (name.strip() for name in options[:3])
+    if len(set(options.conditions)) < len(options.conditions):
+        raise InputError("--condition: give each condition once.")
+    required = {text1: "--text1", text2: "--text2"}
+    if not options.conditions and condition != "condition":
+        required[condition] = "--condition-column"
+    missing = [name for name in required if name not in names]
     if names and missing:
         column = "column" if len(missing) == 1 else "columns"
         raise InputError(
             f"{file}: no {column} {' or '.join(map(repr, missing))}; found {join_names(names)}."
-            f"{_header_hint(names)} Name yours with {' and '.join(options[n] for n in missing)}."
+            f"{_header_hint(names)} Name yours with {' and '.join(required[n] for n in missing)}."
         )
-    if conditions:
-        if len(set(conditions)) < len(conditions):
-            raise InputError("--condition: give each condition once.")
-        return PairColumns(text1, text2, None, tuple(conditions))
-    has_conditions = condition_column in names
-    return PairColumns(text1, text2, condition_column if has_conditions else None)
+    if options.conditions:
+        return PairColumns(text1, text2, None, options.conditions)
+    return PairColumns(text1, text2, condition if condition in names else None)
 
 
 def _header_hint(names: Sequence[str]) -> str:
@@ -87,68 +151,16 @@ def _header_hint(names: Sequence[str]) -> str:
     return ""
 
 
-def open_pairs(
-    file: Path,
-    *,
-    text1: str,
-    text2: str,
-    condition_column: str,
-    conditions: Sequence[str] | None,
-    size: int,
-    file_format: FileFormat = DETECTED,
-) -> tuple[PairColumns, Iterator[Batch]]:
-    """Open a file of pairs, or standard input for ``-``; return its columns and batches."""
-    source = standard_input(file_format) if str(file) == "-" else file
-    names = column_names(source, file_format)
-    file = file if isinstance(source, Path) else source.path
-    columns = pair_columns(
-        names,
-        file,
-        text1=text1,
-        text2=text2,
-        condition_column=condition_column,
-        conditions=conditions,
-    )
-    if columns.is_plain and not names:
-        # The names cannot be read ahead; reading the rows reports why.
-        columns = PairColumns(text1, text2, condition_column)
-    return columns, read_batches(source, columns=columns.names, size=size, file_format=file_format)
-
-
-def standard_input(file_format: FileFormat = DETECTED) -> PeekedStream:
-    """Open standard input and read its first lines ahead."""
-    if sys.stdin is None:
-        raise InputError("Standard input is closed; give --file the name of a file.")
-    return PeekedStream(STANDARD_INPUT, sys.stdin.buffer, file_format)
-
-
-class BlankRows:
-    """Rows that lack a text; they are skipped and counted, or rejected."""
-
-    def __init__(self, *, strict: bool) -> None:
-        self.strict = strict
-        self.count = 0
-        self._first: list[int] = []
-
-    def present(self, batch: Batch, columns: Sequence[str]) -> BoolArray:
-        """Return which rows of a batch have a text in each column, ``(n,)``."""
-        present = np.ones(len(batch), np.bool_)
-        if self.strict:
-            return present
-        for index, row in enumerate(batch.rows):
-            cells = [row.cells[name] for name in columns]
-            if any(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in cells):
-                present[index] = False
-                self.count += 1
-                if len(self._first) < _MAX_LISTED_ROWS:
-                    self._first.append(row.number)
-        return present
-
-    def note(self, consequence: str) -> str:
-        """Return a line on the skipped rows; empty if there are none."""
-        if not self.count:
-            return ""
-        numbers = ", ".join(map(str, self._first))
-        more = ", ..." if self.count > len(self._first) else ""
-        rows = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
-        return f"{rows} no text and thus {consequence} (row {numbers}{more}); --strict stops there."
+def labelled_rows(
+    file: Path, options: PairOptions, *, label: str, positive: str | None
+) -> Iterator[tuple[str, str, str | None, float]]:
+    """Yield texts, condition and label of each row of a file; labels from 1 to 5 or NaN."""
+    labels = read_labels(file, label, positive=positive, file_format=options.file_format).values
+    columns, batches = open_pairs(file, options)
+    row = 0
+    for batch in batches:
+        sentences1, sentences2, conditions = columns.texts(batch)
+        for index, texts in enumerate(zip(sentences1, sentences2, strict=True), start=row):
+            condition = None if conditions is None else conditions[index - row]
+            yield *texts, condition, float(labels[index])
+        row += len(batch)

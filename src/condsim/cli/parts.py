@@ -10,9 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from condsim import __version__
+from condsim.cli.process import print_note
 from condsim.errors import CondSimError, InputError, require
 from condsim.integrations.ray import RayWorkers
 
@@ -63,9 +62,7 @@ def work_on_parts(
     done = target.sizes()
     _check_manifest(target, {**settings, "condsim": __version__}, sizes, done)
     open_parts = [(part, written) for part, written in outputs.items() if written not in done]
-    typer.echo(
-        f"{output}: {len(sizes)} parts, {len(sizes) - len(open_parts)} done before", err=True
-    )
+    print_note(f"{output}: {len(sizes)} parts, {len(sizes) - len(open_parts)} done before")
     if not open_parts:
         return
     gpus = float(bool(device and device.startswith("cuda")))
@@ -78,7 +75,7 @@ def work_on_parts(
     ):
         if error is not None:
             errors.append(error)
-        typer.echo(f"{part}: {'failed' if error else 'done'}", err=True)
+        print_note(f"{part}: {'failed' if error else 'done'}")
     if errors:
         more = f" {len(errors) - 1} more parts failed." if len(errors) > 1 else ""
         raise InputError(f"{errors[0]}{more} Fix it and run the same command for the other parts.")

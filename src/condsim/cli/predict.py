@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from condsim.cli.options import Model
+from condsim.cli.process import print_note
 from condsim.data.files import ROWS_PER_BATCH
 from condsim.data.load import iter_conditional
 from condsim.errors import ModelError
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 def predict(
     data: Annotated[
         Path,
-        typer.Option(
+        typer.Argument(
+            metavar="FILE",
             help="File to score: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition; "
-            "or written pairs (.txt)."
+            "or written pairs (.txt).",
         ),
     ],
     output: Annotated[Path, typer.Option(help="JSON file to write.")],
@@ -44,9 +46,9 @@ def predict(
 
     **Examples**
 
-    `condsim predict --data csts_test.csv --output predictions.json`
+    `condsim predict csts_test.csv --output predictions.json`
 
-    `condsim predict --data dev.csv --model runs/new --output dev.json --scale likert`
+    `condsim predict dev.csv --model runs/new --output dev.json --scale likert`
     """
     with replacing(output) as partial, partial.open("w", encoding="utf-8") as stream:
         rows = iter_conditional(data, labels=False)
@@ -61,7 +63,7 @@ def predict(
                 stream.write(f'{"," if written else "{"}\n"{written}": {score}')
                 written += 1
         stream.write("\n}\n")
-    typer.echo(f"{output}: {written} scores by {scorer.name}", err=True)
+    print_note(f"{output}: {written} scores by {scorer.name}")
 
 
 def _finite_scores(batch: list[CstsRow], scorer: Scorer, location: str) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import io
 import logging
 import os
@@ -10,12 +11,13 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, redirect_stderr, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from condsim.cli.streams import OUTPUT_PARAMETERS, Command, renamed, standard_streams
 from condsim.errors import CondSimError, InputError
 from condsim.io import printable
 from condsim.model.chunking import collect_truncations
@@ -24,13 +26,19 @@ from condsim.model.legibility import collect_unread
 if TYPE_CHECKING:
     from condsim.console import ProgressDisplay
 
-# Parameters that name a file to write.
-_OUTPUT_PARAMETERS = "output json csv plot save predictions groups review absent_output".split()
 # The base class of click, or of typer's copy of it.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # An argument that begins with a dash and is not an option.
 _DASHED_TEXT = re.compile(r"-(\d|[^=]*\s)")
 _MAX_TERMINAL_COLUMNS = 500
+_QUIET = inspect.Parameter(
+    "quiet",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool, typer.Option("--quiet", help="Print no progress and no notes, only errors.")
+    ],
+)
 
 
 def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
@@ -86,9 +94,16 @@ def _prepare_streams() -> None:
 
 def _show_file_forms() -> None:
     """Show on stderr in which form a file is read, also where nothing else is logged."""
-    logging.getLogger("condsim.data.dialect").setLevel(logging.INFO)
+    logger = logging.getLogger("condsim.data.dialect")
+    logger.setLevel(logging.INFO)
+    logger.addFilter(_name_stream)
     if logging.lastResort is not None:
         logging.lastResort.setLevel(logging.INFO)
+
+
+def _name_stream(record: logging.LogRecord) -> bool:
+    record.msg, record.args = renamed(record.getMessage()), None
+    return True
 
 
 def _exit_on_signals() -> None:
@@ -118,8 +133,9 @@ def _discard(stream: TextIO | None) -> None:
 
 
 def guard(app: typer.Typer) -> None:
-    """Make each command reject options that overwrite a file another option reads or writes."""
+    """Give each command --quiet and ``-`` for standard streams, and protect its input files."""
     for command in app.registered_commands:
+        command.cls = Command
         if command.callback is not None and not hasattr(command.callback, "__wrapped__"):
             command.callback = _guarded(command.callback)
     for group in app.registered_groups:
@@ -129,17 +145,28 @@ def guard(app: typer.Typer) -> None:
 
 def _guarded(command: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(command)
-    def run(*positional: object, **options: object) -> object:
+    def run(*, quiet: bool, **options: object) -> object:
         _check_files(options)
-        return command(*positional, **options)
+        with ExitStack() as stack:
+            if quiet:
+                nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
+                stack.enter_context(redirect_stderr(nowhere))
+                stack.enter_context(collect_truncations(warn=False))
+                stack.enter_context(collect_unread(log=False))
+            return command(**stack.enter_context(standard_streams(command.__name__, options)))
 
+    # Typer reads the options from the signature.
+    signature = inspect.signature(command, eval_str=True)
+    parameters = [*signature.parameters.values(), _QUIET]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {**command.__annotations__, _QUIET.name: _QUIET.annotation}
     return run
 
 
 def _check_files(options: Mapping[str, object]) -> None:
     """Reject an option that writes what another reads or writes."""
     outputs = {
-        name: path for name in _OUTPUT_PARAMETERS if isinstance(path := options.get(name), Path)
+        name: path for name in OUTPUT_PARAMETERS if isinstance(path := options.get(name), Path)
     }
     paths: list[tuple[str, Path]] = []
     for name, value in options.items():
@@ -195,6 +222,11 @@ def long_work(
             progress.close()
             typer.echo(f"Stopped. {resume if isinstance(resume, str) else resume()}", err=True)
             raise typer.Exit(130) from None
+
+
+def print_note(line: str) -> None:
+    """Print a line on stderr."""
+    typer.echo(renamed(line), err=True)
 
 
 def check_outputs(**options: Path | None) -> None:

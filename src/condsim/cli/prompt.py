@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from condsim.cli.options import Resamples, show_table
-from condsim.cli.process import check_outputs, long_work
+from condsim.cli.options import JsonFile, Resamples, show_table
+from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.io import replacing
 
 if TYPE_CHECKING:
@@ -48,18 +48,16 @@ def _print_report(report: PromptReport) -> None:
         caption="Spearman and Pearson of the valid answers alone.",
     )
     for note in report.notes:
-        typer.echo(f"note: the model was {note}", err=True)
+        print_note(f"note: the model was {note}")
     if report.settings.get("scoring") == "expected" and report.expected == 0:
-        typer.echo(
+        print_note(
             "note: no answer came with probabilities, so every score is that of the text. If the "
-            "server returns them now, name another file for the answers (--answers)",
-            err=True,
+            "server returns them now, name another file for the answers (--answers)"
         )
     usage = report.usage
-    typer.echo(
+    print_note(
         f"{usage['requests']} requests, {usage['prompt_tokens']} tokens in prompts and "
-        f"{usage['new_tokens']} in answers; {usage['stored']} rows were answered before",
-        err=True,
+        f"{usage['new_tokens']} in answers; {usage['stored']} rows were answered before"
     )
 
 
@@ -115,7 +113,7 @@ def prompt(
         str,
         typer.Option(help="Hub name, folder or GGUF file of a model, or the server's name for it."),
     ],
-    data: Annotated[Path, typer.Option(help="Labelled file: C-STS or STS-B.")],
+    data: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file: C-STS or STS-B.")],
     train: Annotated[
         Path | None, typer.Option(help="Labelled file to draw the examples from.")
     ] = None,
@@ -186,7 +184,7 @@ def prompt(
     examples: Annotated[
         int, typer.Option(min=0, help="Number of answers to print, from the best to the worst.")
     ] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write the report to this file.")] = None,
+    json: JsonFile = None,
     predictions: Annotated[
         Path | None, typer.Option(help="Write rows, answers and scores to this CSV file.")
     ] = None,
@@ -204,12 +202,12 @@ def prompt(
 
     **Examples**
 
-    `condsim prompt --model google/flan-t5-large --data dev.csv --instruction short`
+    `condsim prompt --model google/flan-t5-large dev.csv --instruction short`
 
-    `condsim prompt --model gpt-4.1-mini --backend server --data dev.csv --train train.csv
+    `condsim prompt --model gpt-4.1-mini --backend server dev.csv --train train.csv
     --shots 4 --dry-run`
 
-    `condsim prompt --model my-model --base-url http://localhost:8000/v1 --data dev.csv
+    `condsim prompt --model my-model --base-url http://localhost:8000/v1 dev.csv
     --scoring expected --max-requests 500 --json report.json`
     """
     check_outputs(json=json, predictions=predictions, save=save)

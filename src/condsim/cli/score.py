@@ -12,24 +12,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import numpy as np
 import typer
 
-from condsim.cli.options import (
-    ConditionColumn,
-    Device,
-    Engine,
-    Model,
-    RayAddress,
-    RayWorkers,
-    Scale,
-    Strict,
-    Text1,
-    Text2,
-    check_engine,
-    revision_of,
-    whole_pair,
-)
-from condsim.cli.pairs import BlankRows, PairColumns, open_pairs
-from condsim.cli.process import check_outputs, long_work
-from condsim.data.dialect import FileFormat
+from condsim.cli import options
+from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
+from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.cli.texts import BlankRows
 from condsim.data.files import ROWS_PER_BATCH, Batch, is_table, open_writer
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
@@ -49,34 +35,21 @@ _SCORE_RANGES = {"unit": (0.0, 1.0), "likert": (1.0, 5.0), "raw": (-1.0, 1.0)}
 class _Scoring(NamedTuple):
     """Options of ``condsim score`` that decide the added columns."""
 
-    text1: str = "sentence1"
-    text2: str = "sentence2"
-    condition_column: str = "condition"
-    conditions: tuple[str, ...] | None = None
+    pairs: PairOptions
     model: str | None = None
     device: str | None = None
     scale: str = "unit"
     applicability: bool = False
     strict: bool = False
-    separator: str | None = None
-    encoding: str | None = None
 
 
 class _ScoredFile:
     """Batches of a file with their scores; the model is loaded after the first batch is read."""
 
-    def __init__(self, file: Path, options: _Scoring, *, size: int | None = None) -> None:
-        self.options = options
-        self.blank = BlankRows(strict=options.strict)
-        self.columns, self._batches = open_pairs(
-            file,
-            text1=options.text1,
-            text2=options.text2,
-            condition_column=options.condition_column,
-            conditions=options.conditions,
-            size=size or ROWS_PER_BATCH,
-            file_format=FileFormat(options.separator, options.encoding),
-        )
+    def __init__(self, file: Path, scoring: _Scoring, *, size: int | None = None) -> None:
+        self.scoring = scoring
+        self.blank = BlankRows(strict=scoring.strict)
+        self.columns, self._batches = open_pairs(file, scoring.pairs, size=size or ROWS_PER_BATCH)
 
     def batches(
         self, progress: ProgressDisplay | None = None, *, table: bool = False
@@ -99,20 +72,19 @@ class _ScoredFile:
             yield batch
             done += len(batch)
 
-    def notes(self) -> Iterator[str]:
-        """Yield lines for stderr: pairs without a condition, rows without text."""
+    def print_notes(self) -> None:
+        """Say that pairs had no condition, and count the rows without text."""
         if self.columns.is_plain:
-            yield "No condition was given, so the pairs were compared as a whole."
-        if note := self.blank.note("no score"):
-            yield note
+            print_note("No condition was given, so the pairs were compared as a whole.")
+        self.blank.report("no score")
 
     def _load(self) -> PairScorer:
         from condsim.model.embedding import EmbeddingScorer
 
-        scorer = load_scorer(self.options.model, device=self.options.device)
+        scorer = load_scorer(self.scoring.model, device=self.scoring.device)
         if isinstance(scorer, EmbeddingScorer):
             scorer.set_cache_size(_CACHED_VECTORS)
-        elif self.options.applicability:
+        elif self.scoring.applicability:
             raise ModelError(f"{scorer.name} gives scores only; --applicability needs embeddings.")
         return scorer
 
@@ -121,16 +93,13 @@ class _ScoredFile:
         present = self.blank.present(batch, columns.names)
         rows = np.flatnonzero(present)
         texts = batch if present.all() else batch.take(rows)
-        sentences1, sentences2 = texts.texts(columns.text1), texts.texts(columns.text2)
+        sentences1, sentences2, row_conditions = columns.texts(texts)
+        functions = {"score": partial(scorer.score, scale=self.scoring.scale)}
+        if self.scoring.applicability:
+            functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
         for condition in columns.conditions or (None,):
             suffix = f": {condition}" if len(columns.conditions) > 1 else ""
-            conditions: list[str] | str | None = condition
-            if columns.condition is not None:
-                conditions = texts.texts(columns.condition, is_condition=True)
-            score = partial(scorer.score, scale=self.options.scale)
-            functions = {"score": score}
-            if self.options.applicability:
-                functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
+            conditions = condition if row_conditions is None else row_conditions
             for name, function in functions.items():
                 values: FloatArray = np.full(len(batch), np.nan, np.float32)
                 if len(rows):
@@ -139,50 +108,44 @@ class _ScoredFile:
 
 
 def _score_to_file(
-    file: Path, output: Path, options: _Scoring, progress: ProgressDisplay | None = None
+    file: Path, output: Path, scoring: _Scoring, progress: ProgressDisplay | None = None
 ) -> None:
     """Score a file into another, whose suffix decides the format."""
     check_outputs(output=output)
     table = output.suffix.lower() != ".parquet" and is_table(output)
-    scored = _ScoredFile(file, options)
+    scored = _ScoredFile(file, scoring)
     with open_writer(output) as writer:
         for batch in scored.batches(progress, table=table):
             writer.write(batch)
-    for note in scored.notes():
-        typer.echo(note, err=True)
-    typer.echo(f"{output}: {writer.rows} rows scored", err=True)
+    scored.print_notes()
+    print_note(f"{output}: {writer.rows} rows scored")
 
 
-def _print_rows(file: Path, options: _Scoring) -> None:
+def _print_rows(file: Path, scoring: _Scoring) -> None:
     """Print a scored file as tab-separated rows."""
     with long_work(log=None, resume="The rows printed so far are not all.") as progress:
-        scored = _ScoredFile(file, options)
+        scored = _ScoredFile(file, scoring)
         with open_writer(sys.stdout) as writer:
             for batch in scored.batches(None if sys.stdout.isatty() else progress, table=True):
                 writer.write(batch)
-    for note in scored.notes():
-        typer.echo(note, err=True)
+    scored.print_notes()
 
 
-def _show_table(file: Path, options: _Scoring) -> None:
+def _show_table(file: Path, scoring: _Scoring) -> None:
     """Print each pair of texts once, and below it its conditions with their scores as bars."""
     from condsim.console import Terminal
 
-    scored = _ScoredFile(file, options, size=_ROWS_OF_TABLE + 1)
+    scored = _ScoredFile(file, scoring, size=_ROWS_OF_TABLE + 1)
     batch = next(scored.batches())
     console = Terminal(highlight=False)
     lines = _table_lines(batch, scored.columns)
     width = min(40, max(len(condition) for _, condition, _ in lines))
     for pair, group in groupby(lines, key=lambda line: line[0]):
         scores = [(condition, score) for _, condition, score in group]
-        _print_pair(console, pair, scores, scale=options.scale, width=width)
-    for note in scored.notes():
-        typer.echo(note, err=True)
+        _print_pair(console, pair, scores, scale=scoring.scale, width=width)
+    scored.print_notes()
     if len(batch) > _ROWS_OF_TABLE:
-        typer.echo(
-            f"These are the first {_ROWS_OF_TABLE} rows; --output FILE writes all of them.",
-            err=True,
-        )
+        print_note(f"These are the first {_ROWS_OF_TABLE} rows; --output FILE writes all of them.")
 
 
 def _table_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, str], str, float]]:
@@ -239,20 +202,14 @@ def score(
     file: Annotated[
         Path | None,
         typer.Option(
-            help="File of pairs: CSV, TSV, JSONL, Excel or Parquet; - reads CSV, TSV or JSONL from "
-            "standard input. With --engine ray, a glob pattern.",
+            help="File of pairs: CSV, TSV, JSONL, Excel or Parquet; - is standard input. With "
+            "--engine ray, a glob pattern.",
         ),
     ] = None,
-    text1: Text1 = "sentence1",
-    text2: Text2 = "sentence2",
-    condition_column: ConditionColumn = "condition",
-    conditions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--condition",
-            help="Condition for every row of --file; repeat it to add a column for each.",
-        ),
-    ] = None,
+    text1: options.Text1 = "sentence1",
+    text2: options.Text2 = "sentence2",
+    condition_column: options.ConditionColumn = "condition",
+    conditions: options.Conditions = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -260,24 +217,16 @@ def score(
             "a folder.",
         ),
     ] = None,
-    model: Model = None,
-    device: Device = None,
-    scale: Scale = "unit",
+    model: options.Model = None,
+    device: options.Device = None,
+    scale: options.Scale = "unit",
     applicability: Annotated[
         bool,
         typer.Option("--applicability", help="Also add how likely the condition applies."),
     ] = False,
-    strict: Strict = False,
-    separator: Annotated[
-        str | None,
-        typer.Option(
-            help="Character between the cells of --file, or 'tab'.", show_default="detected"
-        ),
-    ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option(help="Character set of --file, such as latin-1.", show_default="detected"),
-    ] = None,
+    strict: options.Strict = False,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
     table: Annotated[
         bool | None,
         typer.Option(
@@ -286,9 +235,9 @@ def score(
             show_default="a table on a terminal",
         ),
     ] = None,
-    engine: Engine = "local",
-    address: RayAddress = None,
-    workers: RayWorkers = None,
+    engine: options.Engine = "local",
+    address: options.RayAddress = None,
+    workers: options.RayWorkers = None,
 ) -> None:
     """Score how similar two sentences are with respect to a condition.
 
@@ -311,71 +260,56 @@ def score(
 
     `condsim score --engine ray --file 's3://bucket/pairs/part-*.parquet' --output s3://bucket/scored`
     """
-    check_engine(engine, address, workers)
-    if file is None:
+    options.check_engine(engine, address, workers)
+    pair, file = pair_arguments(sentence1, sentence2, condition, conditions or (), file)
+    if pair is not None:
         if output is not None or table is not None or engine != "local":
             raise InputError("--output, --table and --engine ray go with --file.")
-        if conditions or applicability or strict or separator or encoding:
+        if applicability or strict or separator or encoding:
             raise InputError(
-                "--condition, --applicability, --strict, --separator and --encoding go with --file."
+                "--applicability, --strict, --separator and --encoding go with --file."
             )
-        texts = whole_pair(sentence1, sentence2, condition)
-        value = load_scorer(model, device=device).score(*texts, scale=scale)
-        typer.echo(f"{value:.3f}")
+        scorer = load_scorer(model, device=device)
+        for name in pair[2]:
+            value = scorer.score(*pair[:2], name, scale=scale)
+            typer.echo(f"{value:.3f}" if len(pair[2]) == 1 else f"{value:.3f}\t{name}")
         return
-    if sentence1 is not None:
-        raise InputError("Give either two sentences and a condition, or --file, not both.")
     if table is not None and (output is not None or (table and applicability)):
         raise InputError(
             "--table/--no-table cannot go with --output, nor --table with more columns."
         )
-    options = _Scoring(
-        text1,
-        text2,
-        condition_column,
-        tuple(conditions) if conditions else None,
-        model,
-        device,
-        scale,
-        applicability,
-        strict,
-        *FileFormat.checked(separator, encoding),
+    assert file is not None
+    pairs = PairOptions(
+        text1, text2, condition_column, tuple(conditions or ()), separator, encoding
     )
+    scoring = _Scoring(pairs, model, device, scale, applicability, strict)
     if engine == "ray":
         from condsim.cli.parts import work_on_parts
 
         work_on_parts(
             file,
             output,
-            partial(_score_to_file, options=options),
-            settings=_part_settings(options),
+            partial(_score_to_file, scoring=scoring),
+            settings=_part_settings(scoring),
             address=address,
             workers=workers,
             device=device,
         )
-    else:
-        _score_file(file, output, options, table)
-
-
-def _score_file(file: Path, output: Path | None, options: _Scoring, table: bool | None) -> None:
-    """Write, show or print the scores of a file."""
-    if output is not None:
+    elif output is not None:
         with long_work(log=None, resume="Nothing was written.") as progress:
-            _score_to_file(file, output, options, progress)
+            _score_to_file(file, output, scoring, progress)
     elif sys.stdout is None:
         raise InputError("Standard output is closed; give --output the name of a file.")
-    elif (sys.stdout.isatty() and not options.applicability) if table is None else table:
-        _show_table(file, options)
+    elif (sys.stdout.isatty() and not applicability) if table is None else table:
+        _show_table(file, scoring)
     else:
-        _print_rows(file, options)
+        _print_rows(file, scoring)
 
 
-def _part_settings(options: _Scoring) -> dict[str, object]:
+def _part_settings(scoring: _Scoring) -> dict[str, object]:
     """Return what the parts of one output must have in common."""
-    changed = {
-        name: value
-        for name, value in options._asdict().items()
-        if name not in ("model", "device", "scale") and value != _Scoring._field_defaults[name]
-    }
-    model = revision_of(options.model)
-    return {"command": "score", "model": model, "scale": options.scale, **changed}
+    defaults = {**PairOptions()._asdict(), "applicability": False, "strict": False}
+    values = {**scoring.pairs._asdict(), **scoring._asdict()}
+    changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
+    model = options.revision_of(scoring.model)
+    return {"command": "score", "model": model, "scale": scoring.scale, **changed}

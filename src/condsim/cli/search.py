@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json as formats
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from condsim.cli.options import JsonFile, write_report
+from condsim.cli.process import print_note
+from condsim.data.files import finite_values
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def search(
     rescore: Annotated[
         int, typer.Option(min=1, help="Texts that are scored under the conditions.")
     ] = 200,
-    json: Annotated[bool, typer.Option("--json", help="Print all columns as JSON.")] = False,
+    json: JsonFile = None,
     model: Annotated[
         str | None, typer.Option(help="Model folder or Hub name.", show_default="that of the index")
     ] = None,
@@ -66,13 +68,11 @@ def search(
     hits = Index.open(folder, model=model).search(
         query, chosen, where=where, top=top, at_least=at_least, rescore=rescore
     )
-    if json:
-        typer.echo(formats.dumps([asdict(hit) for hit in hits], indent=2, ensure_ascii=False))
-        return
+    write_report(json, finite_values([asdict(hit) for hit in hits]))
     for hit in hits:
         typer.echo(_line(hit))
     if not hits:
-        typer.echo("Nothing was found.", err=True)
+        print_note("Nothing was found.")
 
 
 def _line(hit: Hit) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from condsim.cli.options import Model
+from condsim.cli.process import print_note
 from condsim.loading import load_scorer
 
 
@@ -80,7 +81,7 @@ def serve(
     logging.basicConfig(level=logging.WARNING)
 
     def announce(address: str) -> None:
-        typer.echo(f"{scorer.name} at {address} (Ctrl-C stops)", err=True)
+        print_note(f"{scorer.name} at {address} (Ctrl-C stops)")
 
     try:
         run_server(

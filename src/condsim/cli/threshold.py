@@ -9,9 +9,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from condsim.cli.options import ConditionColumn, LabelColumn, Model, Text1, Text2
-from condsim.cli.pairs import open_pairs
-from condsim.data.files import ROWS_PER_BATCH
+from condsim.cli import options
+from condsim.cli.pairs import PairOptions, open_pairs
+from condsim.cli.process import print_note
 from condsim.data.labels import read_labels
 from condsim.errors import InputError
 from condsim.evaluation.threshold import find_threshold
@@ -20,22 +20,18 @@ from condsim.loading import load_scorer
 
 def threshold(
     labelled: Annotated[Path, typer.Argument(help="File of labelled pairs.")],
-    text1: Text1 = "sentence1",
-    text2: Text2 = "sentence2",
-    condition_column: ConditionColumn = "condition",
-    condition: Annotated[str | None, typer.Option(help="Condition for every row.")] = None,
-    label: LabelColumn = "label",
+    text1: options.Text1 = "sentence1",
+    text2: options.Text2 = "sentence2",
+    condition_column: options.ConditionColumn = "condition",
+    condition: options.Condition = None,
+    label: options.LabelColumn = "label",
+    positive: options.Positive = None,
     precision: Annotated[
         float, typer.Option(help="Share of pairs above the threshold that must be alike.")
     ] = 0.95,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            help="Lowest label that counts as alike, or the word that means alike.",
-            show_default="4 of 1 to 5, 0.75 of 0 to 1, 'alike', 'yes' or 'true'",
-        ),
-    ] = None,
-    model: Model = None,
+    model: options.Model = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Find the lowest score from which pairs are alike, with a promised precision.
 
@@ -54,40 +50,29 @@ def threshold(
     # Checked here too, as scoring all rows may take minutes.
     if not 0 < precision < 1:
         raise InputError(f"--precision must be above 0 and below 1; got {precision}.")
-    labels = read_labels(labelled, label, positive=positive)
+    conditions = () if condition is None else (condition,)
+    pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
+    labels = read_labels(labelled, label, positive=positive, file_format=pairs.file_format)
     if not labels.alike.any():
         raise InputError(
             f"{labelled}: no row is labelled alike. Give --positive the lowest label that counts "
             "as alike, or label more."
         )
-    columns, batches = open_pairs(
-        labelled,
-        text1=text1,
-        text2=text2,
-        condition_column=condition_column,
-        conditions=None if condition is None else [condition],
-        size=ROWS_PER_BATCH,
-    )
+    columns, batches = open_pairs(labelled, pairs)
     scorer = load_scorer(model)
     scores = array("f")
     row = 0
     for batch in batches:
         valid = batch.take(np.flatnonzero(labels.present[row : row + len(batch)]))
         row += len(batch)
-        conditions = (
-            condition
-            if columns.condition is None
-            else valid.texts(columns.condition, is_condition=True)
-        )
-        texts1, texts2 = valid.texts(columns.text1), valid.texts(columns.text2)
-        scores.extend(scorer.score(texts1, texts2, conditions))
+        if len(valid):
+            scores.extend(scorer.score(*columns.texts(valid)))
     alike = labels.alike[labels.present]
     best = find_threshold(np.array(scores, np.float32), alike, precision=precision)
     # The text of a float32 is the shortest one that reads back as the same number.
     typer.echo(str(np.float32(best.value)))
-    typer.echo(
+    print_note(
         f"precision {best.precision:.3f} [{best.low:.3f}, {best.high:.3f}], recall "
         f"{best.recall:.3f}: {best.reached:,} of {best.rows:,} rows reach it, and "
-        f"{best.positives:,} are labelled alike",
-        err=True,
+        f"{best.positives:,} are labelled alike"
     )

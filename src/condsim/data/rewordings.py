@@ -11,13 +11,13 @@ import numpy as np
 from condsim.data.files import iter_rows, stem_of
 from condsim.data.row import Row, short_repr
 from condsim.errors import InputError
-from condsim.io import sha256_of
+from condsim.io import asset, sha256_of
 from condsim.types import IntArray
 
 REWORDING_COLUMNS = ("sentence1", "sentence2", "condition_group", "condition")
 """The columns of a file of rewordings."""
 
-BUNDLED_REWORDINGS = Path(__file__).resolve().parent.parent / "assets" / "rewordings.csv"
+BUNDLED_REWORDINGS = asset("rewordings.csv").resolve()
 """48 sentence pairs written for condsim, 12 conditions in 6 wordings each."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -50,11 +51,14 @@ def load_suite(path: Path | str, suite: str) -> tuple[SuiteSet, ...]:
     return SUITES[suite](Path(path))
 
 
-def load_files(paths: Sequence[Path | str]) -> tuple[SuiteSet, ...]:
-    """Load a data set from each file; see `condsim.data.load_task`."""
+def load_files(
+    paths: Sequence[Path], load: Callable[[Path], Task] | None = None
+) -> tuple[SuiteSet, ...]:
+    """Load a data set from each file, by `condsim.data.load_task` or another function."""
+    load = load or partial(load_task, require_labels=True)
     sets: dict[str, SuiteSet] = {}
     for path in paths:
-        task = load_task(path, require_labels=True).labelled()
+        task = load(path).labelled()
         # Two files may have one name.
         key = task.name if task.name not in sets else str(path)
         sets[key] = SuiteSet(key, key, task, averaged=len(paths) > 1)

@@ -402,10 +402,10 @@ def check_scale(scale: str) -> None:
         raise unknown_name("scale", str(scale), get_args(Scale))
 
 
-def check_threshold(at_least: float) -> None:
+def check_threshold(score: float, *, argument: str = "at_least") -> None:
     """Refuse a threshold that is not a calibrated score."""
-    if not 0 <= at_least <= 1:
-        raise InputError(f"'at_least' must be a score from 0 to 1; got {at_least}.")
+    if not 0 <= score <= 1:
+        raise InputError(f"{argument!r} must be a score from 0 to 1; got {score}.")
 
 
 def rescaled(raw: FloatArray, calibration: Calibration | None, scale: Scale) -> FloatArray:

@@ -13,11 +13,11 @@ from typing import Any, Literal, get_args
 
 from condsim import __version__
 from condsim.errors import ModelError
-from condsim.io import expanded, packaged_folder, sha256_of, write_text
+from condsim.io import asset, expanded, packaged_folder, sha256_of, write_text
 from condsim.model.calibration import Calibration
 from condsim.model.conditions import Inputs, Layout, Order
 
-DEFAULT_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "default"
+DEFAULT_FOLDER = asset("default").resolve()
 """Folder of the default model."""
 
 CONTEXTS_FILE = "contexts.yaml"

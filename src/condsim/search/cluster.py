@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from condsim import __version__
+from condsim.config import Settings, validated
 from condsim.console import Progress, silent
 from condsim.errors import InputError, require, requires_extra
+from condsim.io import write_text
 from condsim.loading import load_encoder
 from condsim.model.base import check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.notebook import html_table
+from condsim.search.store import check_model, model_name
+from condsim.search.vectors import condition_vectors
 from condsim.types import FloatArray, IntArray
 
 with requires_extra("search"):
@@ -72,6 +78,11 @@ _UMAP_COMPONENTS = 5
 _MIN_NEIGHBOURS = 5
 # With more texts, k-means starts once only, and the silhouette is that of a sample.
 _LARGE_COLLECTION = 20_000
+# Rounding of distances between embeddings.
+_DISTANCE_ERROR = 1e-4
+# Numbers of clusters that k="auto" tries, and the texts it tries them on.
+_MAX_AUTO_CLUSTERS = 20
+_AUTO_TEXTS = 4_000
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,7 @@ class Clusters:
             from -1 to 1, around 0 where clusters touch. Texts in no cluster are left out, and of
             more than 20,000 a sample is measured. None with fewer than two clusters.
         vectors: Embeddings of the texts under the condition, ``(n, dimension)``, each of length 1.
+        tried: Silhouette of each number of clusters that ``k="auto"`` chose from.
     """
 
     condition: str | None
@@ -119,6 +131,7 @@ class Clusters:
     clusters: tuple[Cluster, ...]
     silhouette: float | None
     vectors: FloatArray
+    tried: Mapping[int, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Count the clusters and texts."""
@@ -149,7 +162,114 @@ class Clusters:
             "unassigned": self.unassigned,
             "silhouette": self.silhouette,
             "clusters": [{"name": cluster.name, **asdict(cluster)} for cluster in self.clusters],
+            **({"tried": dict(self.tried)} if self.tried else {}),
         }
+
+    def centres(self) -> ClusterCentres:
+        """Return what new texts are compared with."""
+        groups = [self.vectors[self.labels == cluster.number] for cluster in self.clusters]
+        centres = [members.mean(axis=0) for members in groups]
+        radii = None
+        if self.method == "HDBSCAN":
+            radii = [
+                float(np.linalg.norm(members - centre, axis=1).max())
+                for members, centre in zip(groups, centres, strict=True)
+            ]
+        return ClusterCentres(
+            condition=self.condition,
+            names=[cluster.name for cluster in self.clusters],
+            centres=[centre.tolist() for centre in centres],
+            radii=radii,
+        )
+
+
+class ClusterCentres(Settings):
+    """Centres of the clusters of texts under one condition.
+
+    Attributes:
+        names: Name of each cluster.
+        centres: Mean embedding of each, ``(k, dimension)``.
+        radii: Distance of its furthest text from it, ``(k,)``; None where every text is in a
+            cluster.
+
+    Example:
+        >>> texts = ["A red car.", "A red bus.", "A black cat.", "A black dog."]
+        >>> clusters = cluster(texts, "the colour", k=2)
+        >>> bool(clusters.centres().assign(["A red van."])[0] == clusters.labels[0])
+        True
+    """
+
+    condition: str | None
+    names: list[str]
+    centres: list[list[float]]
+    radii: list[float] | None
+
+    @collect_unread()
+    def assign(
+        self, texts: Sequence[str], *, model: str | Path | EmbeddingScorer | None = None
+    ) -> IntArray:
+        """Put texts into the clusters with the nearest centres.
+
+        Args:
+            texts: The texts, length n.
+            model: The model that the clusters were made with.
+
+        Returns:
+            Number of the cluster of each, ``(n,)``; -1 for a text that is further from the centre
+            than any other of the cluster, where clusters leave texts out.
+        """
+        if not self.centres:
+            return np.full(len(texts), -1, np.int64)
+        rows = check_rows(self.condition, texts=texts)
+        vectors = _encode(load_encoder(model), list(rows.sentences[0]), self.condition, silent)
+        centres = np.array(self.centres, np.float32)
+        squares = (centres**2).sum(axis=1) - 2 * vectors @ centres.T + 1  # (n, k)
+        labels = squares.argmin(axis=1)
+        if self.radii is not None:
+            limits = np.array(self.radii)[labels] + _DISTANCE_ERROR
+            labels[np.sqrt(np.maximum(squares.min(axis=1), 0)) > limits] = -1
+        return labels
+
+
+class ClusterFile(Settings):
+    """Clusters under one or more conditions, stored to put new texts into them.
+
+    Attributes:
+        model: Name of the model, as `condsim.load` takes it.
+        revision: Changes when its embeddings may; None if unknown.
+    """
+
+    what: ClassVar[str] = "file of clusters"
+
+    condsim: str = __version__
+    model: str
+    revision: str | None
+    conditions: list[ClusterCentres]
+
+    @classmethod
+    def of(cls, results: Sequence[Clusters], model: str | Path | EmbeddingScorer | None) -> Self:
+        """Describe clusters that were made with a model."""
+        name, revision = model_name(model)
+        return cls(
+            model=name, revision=revision, conditions=[result.centres() for result in results]
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a file that `save` wrote."""
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: is not a file of clusters ({error}).") from None
+        return validated(cls, content, what=cls.what, source=str(path))
+
+    def save(self, path: Path) -> None:
+        """Write the clusters as JSON."""
+        write_text(path, self.model_dump_json())
+
+    def check_model(self, model: str | Path | EmbeddingScorer | None, path: Path) -> None:
+        """Reject a model that is not the one of the clusters."""
+        check_model(f"file {path}", (self.model, self.revision), model_name(model))
 
 
 @collect_unread()
@@ -158,7 +278,7 @@ def cluster(
     condition: str | None,
     *,
     model: str | Path | EmbeddingScorer | None = None,
-    k: int | None = None,
+    k: int | Literal["auto"] | None = None,
     min_size: int | None = None,
     umap: bool = False,
     seed: int = 0,
@@ -176,7 +296,8 @@ def cluster(
         condition: The respect, such as ``"the complaint"``; None compares the texts as a whole.
         model: A bi- or tri-encoder, or what `condsim.load` takes; None is the default model.
         k: Number of clusters, from 2 to the number of different texts; there are fewer where
-            different texts have equal embeddings.
+            different texts have equal embeddings. ``"auto"`` takes the number from 2 to 20 with the
+            highest silhouette.
         min_size: Minimum number of texts of a cluster, from 2 to n; by default 20, or a twentieth
             of the texts where that is less, but 3 or more.
         umap: Whether to reduce the embeddings to 5 dimensions by UMAP first (``condsim[umap]``).
@@ -208,14 +329,18 @@ def cluster(
     reducer = umap_reducer(len(texts), dimensions=_UMAP_COMPONENTS, seed=seed) if umap else None
     if vectors is None:
         encoder = load_encoder(model)
-        vectors = _encode(encoder, texts, condition, progress=progress)
+        vectors = _encode(encoder, texts, condition, progress)
     elif len(vectors) != len(texts):
         raise InputError(
             f"There must be a vector for each of the {len(texts)} texts; got {len(vectors)}."
         )
     space = vectors if reducer is None else reducer(vectors)
     # BLAS leaves flags of faults behind right results on some processors (scikit-learn #31395).
+    tried: dict[int, float] = {}
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        if k == "auto":
+            tried = _silhouettes(space, vectors, len(set(texts)), seed=seed)
+            k = max(tried, key=lambda number: tried[number], default=2)
         if k is not None:
             labels = _k_means(space, k, seed=seed)
         else:
@@ -228,6 +353,7 @@ def cluster(
             clusters=_described(texts, vectors, labels),
             silhouette=_silhouette(vectors, labels, seed=seed),
             vectors=vectors,
+            tried=tried,
         )
 
 
@@ -282,7 +408,9 @@ def umap_reducer(texts: int, *, dimensions: int, seed: int) -> Callable[[FloatAr
     return reduce
 
 
-def _check_numbers(texts: Sequence[str], *, k: int | None, min_size: int | None) -> int:
+def _check_numbers(
+    texts: Sequence[str], *, k: int | Literal["auto"] | None, min_size: int | None
+) -> int:
     """Check the numbers against the texts; return the minimum size of a cluster."""
     number = len(texts)
     if number < 3:
@@ -294,7 +422,7 @@ def _check_numbers(texts: Sequence[str], *, k: int | None, min_size: int | None)
                 f"('min_size'), not both; got {k} and {min_size}."
             )
         distinct = len(set(texts))
-        if not 2 <= k <= max(2, distinct):
+        if k != "auto" and not 2 <= k <= max(2, distinct):
             raise InputError(
                 f"The number of clusters 'k' must be from 2 to {distinct}, the number of "
                 f"different texts; got {k}."
@@ -309,12 +437,12 @@ def _check_numbers(texts: Sequence[str], *, k: int | None, min_size: int | None)
 
 
 def _encode(
-    encoder: EmbeddingScorer, texts: list[str], condition: str | None, *, progress: Progress
+    encoder: EmbeddingScorer, texts: list[str], condition: str | None, progress: Progress
 ) -> FloatArray:
     vectors = np.empty((len(texts), encoder.dimension), dtype=np.float32)
     for start in range(0, len(texts), _TEXTS_PER_STEP):
         block = texts[start : start + _TEXTS_PER_STEP]
-        vectors[start : start + len(block)] = encoder.encode(block, condition)
+        vectors[start : start + len(block)] = condition_vectors(encoder, block, condition)
         progress(f"encoding: {condition or 'no condition'}", start + len(block), len(texts))
     return vectors
 
@@ -326,6 +454,21 @@ def _k_means(space: FloatArray, k: int, *, seed: int) -> IntArray:
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels: IntArray = KMeans(k, n_init=starts, random_state=seed).fit_predict(space)
     return labels
+
+
+def _silhouettes(
+    space: FloatArray, vectors: FloatArray, distinct: int, *, seed: int
+) -> dict[int, float]:
+    """Return the silhouette of k-means by the number of clusters, on a sample of the texts."""
+    if len(space) > _AUTO_TEXTS:
+        drawn = np.random.default_rng(seed).choice(len(space), _AUTO_TEXTS, replace=False)
+        space, vectors = space[drawn], vectors[drawn]
+    silhouettes = {}
+    for k in range(2, min(_MAX_AUTO_CLUSTERS, distinct - 1) + 1):
+        silhouette = _silhouette(vectors, _k_means(space, k, seed=seed), seed=seed)
+        if silhouette is not None:
+            silhouettes[k] = silhouette
+    return silhouettes
 
 
 def _densest(space: FloatArray, min_size: int, *, reduced: bool) -> IntArray:

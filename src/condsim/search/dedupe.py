@@ -21,18 +21,19 @@ from numpy.typing import NDArray
 
 from condsim.console import Progress, silent
 from condsim.errors import InputError, ModelError, require
-from condsim.model.base import check_threshold, rescaled
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.notebook import ROWS_SHOWN, html_table
 from condsim.search.neighbours import (
     Edges,
+    Neighbours,
     Numbers,
     VectorFile,
     VectorSpace,
     find_neighbours,
     float32_limit,
 )
+from condsim.search.vectors import condition_vectors, cosine_scores, lowest_cosine
 from condsim.types import BoolArray, FloatArray, IntArray, Scorer
 
 _TEXTS_PER_STEP = 1_024
@@ -157,8 +158,13 @@ def find_duplicates(
     if iter(texts) is texts:
         raise InputError("The 'texts' are read twice; give a list, not an iterator.")
     tests = _threshold_tests(condition, at_least, overall, to)
-    limits = [_raw_threshold(scorer, threshold) for _, threshold in tests]
-    review = None if review_from is None else _raw_threshold(scorer, review_from)
+    limits = [
+        lowest_cosine(scorer, score, argument="overall" if name is None else "at_least")
+        for name, score in tests
+    ]
+    review = None
+    if review_from is not None:
+        review = lowest_cosine(scorer, review_from, argument="review_from")
     distinct = _DistinctTexts(texts, progress)
     preferred = distinct.preferred(keep)
     try:
@@ -213,20 +219,6 @@ def _threshold_tests(
         )
     tests: list[tuple[str | None, float]] = list(zip(conditions, thresholds, strict=True))
     return tests if overall is None else [*tests, (None, overall)]
-
-
-def _raw_threshold(scorer: EmbeddingScorer, threshold: float) -> float:
-    """Return the raw similarity that a calibrated score stands for."""
-    check_threshold(threshold)
-    calibration = scorer.calibration
-    raw = threshold if calibration is None else calibration.lowest_raw(threshold)
-    if raw > 1:
-        highest = float(calibration.apply(1.0)) if calibration else 1.0
-        raise InputError(
-            f"No pair reaches a score of {threshold}: {scorer.name!r} gives {highest:.4f} at most. "
-            "Lower 'at_least'."
-        )
-    return raw
 
 
 class _Preferred(NamedTuple):
@@ -289,33 +281,21 @@ class _DistinctTexts:
         try:
             ranks = np.asarray(keep, np.float64)
         except (TypeError, ValueError):
-            raise InputError("'keep' must have a number for each text.") from None
+            ranks = np.empty(0)
         if ranks.shape != self.lengths.shape or np.isnan(ranks).any():
             raise InputError(
-                f"'keep' must have a number for each of the {len(self.lengths)} texts; got the "
-                f"shape {ranks.shape} with {int(np.isnan(ranks).sum())} missing."
+                f"'keep' must have a number for each of the {len(self.lengths)} texts."
             )
         return ranks
 
 
 def _distinct(digests: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
-    """Return the first rows of m distinct values, ascending, and the value of each row.
-
-    This is `numpy.unique` in a third of its memory.
-    """
-    order = np.argsort(digests, kind="stable").astype(np.int32)
-    new = np.ones(len(order), np.bool_)
-    for start in range(1, len(order), _TEXTS_PER_BLOCK):
-        part = digests[order[start - 1 : start + _TEXTS_PER_BLOCK]]
-        new[start : start + _TEXTS_PER_BLOCK] = part[1:] != part[:-1]
-    first = order[new]
-    text_of = np.empty_like(order)
-    text_of[order] = np.repeat(first, np.diff(np.flatnonzero(new), append=len(order)))
-    first.sort()
-    for start in range(0, len(order), _TEXTS_PER_BLOCK):
-        rows = text_of[start : start + _TEXTS_PER_BLOCK]
-        rows[:] = np.searchsorted(first, rows)
-    return first, text_of
+    """Return the first rows of m distinct values, ascending, and the value of each row."""
+    _, first, value_of = np.unique(digests, return_index=True, return_inverse=True)
+    order = np.argsort(first).astype(np.int32)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return first[order].astype(np.int32), rank[value_of]
 
 
 def _verified(
@@ -345,6 +325,7 @@ def group_positions(
     chain: bool,
     all_pairs: bool = True,
     unread: IntArray | None = None,
+    neighbours: Neighbours | None = None,
     progress: Progress,
 ) -> tuple[Numbers, BoolArray]:
     """Group m texts, given with the preferred first.
@@ -356,6 +337,7 @@ def group_positions(
             do not need it.
         unread: Hash of the words of each text that the model cannot read, ``(m,)``; texts with
             different ones are not near.
+        neighbours: Search among the vectors of the first space, to be used again.
 
     Returns:
         Position of the text that leads the group of each, ``(m,)``, and which texts are near to
@@ -365,7 +347,8 @@ def group_positions(
     unread = np.zeros(count, np.int64) if unread is None else unread
     group = np.arange(count, dtype=np.int32)
     touched = np.zeros(count, np.bool_)
-    neighbours = find_neighbours(spaces[0])
+    neighbours = neighbours or find_neighbours(spaces[0])
+    neighbours.reset()
     for start in range(0, count, _TEXTS_PER_STEP):
         positions = np.arange(start, min(start + _TEXTS_PER_STEP, count))
         vectors = [space.take(positions) for space in spaces]
@@ -501,6 +484,7 @@ class _Deduplication:
             # So few rows cannot be kept if texts with different unread words are.
             unread, first, part = np.zeros_like(unread), np.zeros(1, np.int64), 0 * part
         group = first[part].astype(np.int32)
+        neighbours = find_neighbours(space)
         for _ in range(_BISECTION_STEPS):
             middle = (low + high) / 2
             candidate, _ = group_positions(
@@ -508,6 +492,7 @@ class _Deduplication:
                 chain=False,
                 all_pairs=False,
                 unread=unread,
+                neighbours=neighbours,
                 progress=self._progress,
             )
             if len(np.unique(candidate)) > number:
@@ -531,7 +516,7 @@ class _Deduplication:
         for start in range(0, len(differ), _TEXTS_PER_BLOCK):
             part = differ[start : start + _TEXTS_PER_BLOCK]
             left, right = self._first.take(texts[part]), self._first.take(leaders[part])
-            scores[part] = self._calibrated(np.einsum("nd,nd->n", left, right))
+            scores[part] = cosine_scores(self._scorer, np.einsum("nd,nd->n", left, right))
         return scores
 
     def review_pairs(
@@ -553,7 +538,7 @@ class _Deduplication:
             )
             best = np.lexsort((nearest, -cosines, queries))
             paired, index = np.unique(queries[best], return_index=True)
-            scores = self._calibrated(cosines[best[index]])
+            scores = cosine_scores(self._scorer, cosines[best[index]])
             for query, other, score in zip(paired, nearest[best[index]], scores, strict=True):
                 row, other_row = row_of[order[positions[query]]], row_of[order[other]]
                 pairs.append(ReviewPair(int(row), int(other_row), float(score)))
@@ -565,7 +550,7 @@ class _Deduplication:
         stage = "encoded without a condition" if condition is None else f"encoded: {condition!r}"
         with file.path.open("wb") as stream:
             for block in self._texts.read(texts):
-                vectors = self._scorer.encode(block, condition)
+                vectors = condition_vectors(self._scorer, block, condition)
                 if file is self._first:
                     self._note_unread(block, texts[done : done + len(block)])
                 stream.write(np.ascontiguousarray(vectors, np.float32).tobytes())
@@ -587,6 +572,3 @@ class _Deduplication:
         leader = np.empty(len(group), np.int32)
         leader[self._order] = self._order[group]
         return leader
-
-    def _calibrated(self, cosines: FloatArray) -> FloatArray:
-        return rescaled(np.clip(cosines, -1, 1), self._scorer.calibration, "unit")

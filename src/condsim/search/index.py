@@ -44,6 +44,7 @@ from condsim.search.store import (
     check_model,
     model_name,
 )
+from condsim.search.vectors import condition_vectors
 from condsim.types import FloatArray, IntArray
 
 _LOGGER = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class Index:
                 "continue."
             )
         model = metadata.model if model is None else model
-        check_model(store, metadata, *model_name(model))
+        check_model(f"index {uri}", (metadata.model, metadata.revision), model_name(model))
         store.table(ROWS)
         self._store, self._metadata, self._model = store, metadata, model
 
@@ -391,7 +392,8 @@ class Index:
             self._store.save_metadata(expected)
             return
         self._metadata = stored = self._store.metadata()
-        check_model(self._store, stored, expected.model, expected.revision)
+        made_with = stored.model, stored.revision
+        check_model(f"index {self._store.uri}", made_with, (expected.model, expected.revision))
         if stored.source != expected.source:
             advice = "Add to it with condsim index add" if stored.complete else "Remove that folder"
             raise InputError(
@@ -429,7 +431,8 @@ class Index:
         """Return rows as the table holds them, numbered from ``first``."""
         metadata = self._metadata
         numbers = np.arange(first, first + len(rows), dtype=np.int64)
-        vectors = self._scorer.encode([row.text(metadata.text) for row in rows])
+        texts = [row.text(metadata.text) for row in rows]
+        vectors = condition_vectors(self._scorer, texts, None)
         if metadata.key is None:
             keys = [str(number) for number in numbers.tolist()]
         else:
@@ -520,7 +523,7 @@ class Index:
     ) -> Iterator[tuple[IntArray, FloatArray]]:
         """Encode in this process."""
         for numbers, texts in batches:
-            yield numbers, self._scorer.encode(texts, condition)
+            yield numbers, condition_vectors(self._scorer, texts, condition)
 
 
 def _key_digests(rows: pa.Table) -> IntArray:

@@ -69,6 +69,9 @@ def float32_limit(cosine: float) -> np.float32:
 class Neighbours(Protocol):
     """Texts added so far, to be compared with new ones."""
 
+    def reset(self) -> None:
+        """Remove all texts; what was learned of their vectors stays."""
+
     def add(self, vectors: FloatArray, positions: IntArray) -> None:
         """Add texts by their vectors and positions."""
 
@@ -80,7 +83,11 @@ class _ExactNeighbours:
     """Compare with every text."""
 
     def __init__(self, width: int) -> None:
-        self._vectors = np.empty((0, width), np.float32)
+        self._width = width
+        self.reset()
+
+    def reset(self) -> None:
+        self._vectors = np.empty((0, self._width), np.float32)
         self._positions: IntArray = np.empty(0, np.int64)
 
     def add(self, vectors: FloatArray, positions: IntArray) -> None:
@@ -110,6 +117,9 @@ class _ApproximateNeighbours:
         )
         self._index.train(space.take(np.sort(drawn)))
         self._index.nprobe = _CELLS_SEARCHED
+
+    def reset(self) -> None:
+        self._index.reset()
 
     def add(self, vectors: FloatArray, positions: IntArray) -> None:
         self._index.add_with_ids(vectors, positions.astype(np.int64))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.decomposition import PCA
 
-from condsim.errors import InputError, require
+from condsim.errors import require
 from condsim.io import replacing
 from condsim.search.cluster import Clusters, umap_reducer
 from condsim.types import FloatArray
@@ -30,18 +30,7 @@ def plot_clusters(results: Sequence[Clusters], path: Path, *, seed: int = 0) -> 
     The points are the embeddings in two dimensions, by UMAP where it is installed
     (``condsim[umap]``) and there are more than 15 texts, else by their first two principal
     components.
-
-    Args:
-        results: Clusters, one or more, from left to right.
-        path: The PNG file to write.
-        seed: Seed of UMAP.
-
-    Raises:
-        InputError: If there is nothing to draw, or the file cannot be written there.
-        MissingExtraError: If matplotlib is not installed.
     """
-    if not results:
-        raise InputError("A picture needs clusters under at least one condition; got none.")
     require("matplotlib", extra="search")
     from matplotlib.figure import Figure
 

@@ -16,6 +16,7 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.model.onnx import available_processors
 from condsim.search.records import NUMBER, VECTOR
 from condsim.search.store import Store
+from condsim.search.vectors import condition_vectors
 from condsim.types import FloatArray, IntArray
 
 Sample = tuple[Sequence[str], FloatArray]
@@ -69,13 +70,15 @@ class Prefilter:
             learned = self._learn(condition, *sample())
             recent = list(self._maps.items())[1 - _CACHED_MAPS :]
             self._maps = {**dict(recent), condition: learned}
-        plain, under = self._scorer.encode(text), self._scorer.encode(text, condition)
+        (plain,), (under,) = (
+            condition_vectors(self._scorer, [text], respect) for respect in (None, condition)
+        )
         vector = learned.scaled(learned.weights @ under) + _PLAIN_WEIGHT * learned.scaled(plain)
         return vector, learned.weights
 
     def _learn(self, condition: str, texts: Sequence[str], vectors: FloatArray) -> _ConditionMap:
         centred = vectors - vectors.mean(axis=0)
-        under = self._scorer.encode(texts, condition)
+        under = condition_vectors(self._scorer, texts, condition)
         covariance = centred.T @ centred + _RIDGE * np.eye(vectors.shape[1], dtype=np.float32)
         weights = np.linalg.solve(covariance, centred.T @ (under - under.mean(axis=0)))
         return _ConditionMap(weights.astype(np.float32), vectors)

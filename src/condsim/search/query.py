@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from condsim.cache import digest
 from condsim.errors import InputError
-from condsim.model.base import check_rows, rescaled
+from condsim.model.base import check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.notebook import html_table, shortened
 from condsim.search.prefilter import (
@@ -24,6 +24,7 @@ from condsim.search.prefilter import (
 )
 from condsim.search.records import KEY, NUMBER, VECTOR, user_columns
 from condsim.search.store import ROWS, IndexMetadata, Store
+from condsim.search.vectors import condition_vectors, cosine_scores
 from condsim.types import FloatArray, IntArray
 
 Conditions = str | Sequence[str] | Mapping[str, float]
@@ -226,14 +227,19 @@ class Searcher:
     def _scores(self, query: SearchQuery, numbers: IntArray) -> FloatArray:
         """Score m rows under each condition, ``(k, m)``."""
         texts = [record[self._text] for record in self._store.rows(numbers, [self._text])]
-        queries = [query.text] * len(texts)
-        return np.stack([self._scorer.score(queries, texts, name) for name in query.conditions])
+        scores = []
+        for name in query.conditions:
+            vectors = condition_vectors(self._scorer, [query.text, *texts], name)
+            scores.append(cosine_scores(self._scorer, vectors[1:] @ vectors[0]))
+        return np.stack(scores)
 
     def _search_prepared(
         self, query: SearchQuery, tables: Sequence[str], allowed: IntArray | None
     ) -> list[Hit]:
         """Compare the vectors of all rows under the conditions."""
-        vectors = self._scorer.encode([query.text] * len(tables), query.conditions)  # (k, d)
+        vectors = [
+            condition_vectors(self._scorer, [query.text], name)[0] for name in query.conditions
+        ]
         rows = self._store.row_ids()[0]
         if len(tables) == 1:
             # The table still holds the vectors of rows that were deleted since.
@@ -241,18 +247,15 @@ class Searcher:
             allowed = rows if stale and allowed is None else allowed
             table = self._vectors_of(tables[0])
             numbers, cosines = table.best(vectors[0], query.top, allowed=allowed)
-            return self._hits(query, numbers, self._calibrated(cosines)[None])
+            return self._hits(query, numbers, cosine_scores(self._scorer, cosines)[None])
         candidates = rows if allowed is None else allowed
         scores = np.zeros((len(tables), len(candidates)), np.float32)
         for row, vector, name in zip(scores, vectors, tables, strict=True):
             table = self._vectors_of(name)
             numbers, cosines = table.best(vector, len(candidates), allowed=candidates)
-            row[np.searchsorted(candidates, numbers)] = self._calibrated(cosines)
+            row[np.searchsorted(candidates, numbers)] = cosine_scores(self._scorer, cosines)
         best = np.argsort(-self._combined(query, scores), kind="stable")[: query.top]
         return self._hits(query, candidates[best], scores[:, best])
-
-    def _calibrated(self, cosines: FloatArray) -> FloatArray:
-        return rescaled(np.clip(cosines, -1, 1), self._scorer.calibration, "unit")
 
     def _combined(self, query: SearchQuery, scores: FloatArray) -> FloatArray:
         """Return the weighted mean over the conditions: ``(k, m)`` to ``(m,)``."""

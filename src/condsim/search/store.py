@@ -291,13 +291,12 @@ def model_name(model: Model) -> tuple[str, str | None]:
     return str(name), revision_of(name)
 
 
-def check_model(store: Store, metadata: IndexMetadata, name: str, revision: str | None) -> None:
-    """Raise `InputError` for a model that is not the one of an index."""
-    comparable = revision is not None and metadata.revision is not None
-    if revision == metadata.revision if comparable else name == metadata.model:
+def check_model(what: str, stored: tuple[str, str | None], given: tuple[str, str | None]) -> None:
+    """Raise `InputError` if vectors are stored of another model, by name and revision."""
+    comparable = stored[1] is not None and given[1] is not None
+    if stored[1] == given[1] if comparable else stored[0] == given[0]:
         return
     raise InputError(
-        f"The index {store.uri} holds vectors of the model {metadata.model!r} (revision "
-        f"{metadata.revision}), not of {name!r} ({revision}). Use that model, or build the index "
-        "again."
+        f"The {what} holds vectors of the model {stored[0]!r} (revision {stored[1]}), not of "
+        f"{given[0]!r} ({given[1]}). Use that model, or build it again."
     )

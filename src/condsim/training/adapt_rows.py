@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from condsim.data.files import column_names, iter_rows, write_records
+from condsim.data.labels import read_labels
 from condsim.data.rewordings import load_rewordings
-from condsim.data.row import Row, short_repr
+from condsim.data.row import short_repr
 from condsim.data.written import WrittenPair, iter_written
 from condsim.errors import InputError
-from condsim.io import replacing
+from condsim.io import asset
 from condsim.model.embedding import EmbeddingScorer
 from condsim.training.export import SAMPLES
 
@@ -25,14 +27,13 @@ MIN_LABELLED = 20
 
 COLUMNS = ("sentence1", "sentence2", "condition", "label")
 GROUP_COLUMNS = ("set", "group", "criterion")
-LABEL_WORDS = {"alike": 5.0, "different": 1.0}
 
 # Rows of a condition, all with one label, from which on the label would be learnt as its answer.
 MAX_ONE_SIDED = 10
 
 SPLIT_DRAWS = 20
 
-WRITTEN = Path(__file__).resolve().parents[1] / "assets" / "rehearsal.txt.gz"
+WRITTEN = asset("rehearsal.txt.gz").resolve()
 """750 pairs of the training split of ``data/written``, evenly spaced: a few of each domain."""
 
 # Every fifth written pair of texts is measured on.
@@ -68,62 +69,22 @@ class LabelledPair:
 
 
 def read_labelled(path: Path | str, *, at_least: int = MIN_LABELLED) -> list[LabelledPair]:
-    """Read labelled pairs.
+    """Read the rows of a file that have a label, at least so many.
 
-    Args:
-        path: A file with the columns ``sentence1``, ``sentence2``, ``condition`` and ``label``.
-            Labels are numbers from 1 to 5, numbers from 0 to 1, or the words ``alike`` and
-            ``different``; rows labelled -1 are left out. Rows of one value of a column ``group``
-            stay together.
-        at_least: Minimum number of rows.
-
-    Returns:
-        The rows, with labels from 1 to 5.
+    The columns are ``sentence1``, ``sentence2``, ``condition`` and ``label``, in a form that
+    `condsim.data.labels.read_labels` takes. Rows of one value of a column ``group`` stay together.
     """
     path = Path(path)
     optional = GROUP_COLUMNS if "group" in column_names(path) else ()
-    rows = [
-        row
-        for row in iter_rows(path, columns=COLUMNS, optional=optional)
-        if str(row.cells["label"]).strip() not in ("-1", "-1.0")
-    ]
+    rows = list(iter_rows(path, columns=COLUMNS, optional=optional))
     pairs = []
-    for row, label in zip(rows, _labels(path, rows), strict=True):
-        sentence1, sentence2, condition = (row.text(name) for name in COLUMNS[:3])
-        group_cells = tuple(str(row.cells[name] or "") for name in optional)
-        pairs.append(LabelledPair(sentence1, sentence2, condition, label, group_cells))
+    for row, label in zip(rows, read_labels(path).values.tolist(), strict=True):
+        if not np.isnan(label):
+            sentence1, sentence2, condition = (row.text(name) for name in COLUMNS[:3])
+            group_cells = tuple(str(row.cells[name] or "") for name in optional)
+            pairs.append(LabelledPair(sentence1, sentence2, condition, label, group_cells))
     _check_labels(path, pairs, at_least)
     return pairs
-
-
-def _labels(path: Path, rows: Sequence[Row]) -> list[float]:
-    """Labels from 1 to 5."""
-    words = [str(row.cells["label"]).strip().casefold() for row in rows]
-    if words and LABEL_WORDS.keys() >= {*words}:
-        return [LABEL_WORDS[word] for word in words]
-    values = [_label_value(row) for row in rows]
-    low, high = min(values, default=1.0), max(values, default=1.0)
-    if 0 <= low and high <= 1:
-        return [1 + 4 * value for value in values]
-    if 1 <= low and high <= 5:
-        return values
-    raise InputError(
-        f"{path}: labels must all be from 1 to 5, or all from 0 to 1; got {low:g} to {high:g}."
-    )
-
-
-def _label_value(row: Row) -> float:
-    cell = row.cells["label"]
-    try:
-        value = math.nan if cell is None else float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(
-            f"{row.place('label')}: must be a number from 1 to 5 or from 0 to 1 or, in all rows, "
-            f"alike or different; got {short_repr(cell)}."
-        )
-    return value
 
 
 def _check_labels(path: Path, pairs: Sequence[LabelledPair], at_least: int) -> None:
@@ -177,9 +138,6 @@ def split_labelled(
 
 def _linked_blocks(pairs: Sequence[LabelledPair]) -> list[int]:
     """Number the rows so that rows with linked texts or groups have the same number."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     nodes: dict[str | tuple[str, ...], int] = {}
     edges = []
     for pair in pairs:
@@ -232,10 +190,8 @@ class Rehearsal:
     def write(
         self, scorer: EmbeddingScorer, folder: Path, *, most: int, seed: int
     ) -> tuple[Path, Path]:
-        """Write at most so many inputs and, last, the vectors that a model computes for them."""
+        """Write at most so many inputs, and the vectors that a model computes for them."""
         files = folder / "rehearsal.csv", folder / "rehearsal.npy"
-        if files[1].is_file():
-            return files
         drawn = np.random.default_rng(seed).permutation(len(self.inputs))[:most]
         chosen = [self.inputs[index] for index in sorted(drawn.tolist())]
         write_records(files[0], ({"sentence": text, "condition": cond} for text, cond in chosen))
@@ -246,8 +202,7 @@ class Rehearsal:
                 texts = [chosen[row][0] for row in rows]
                 conditions = None if plain else [chosen[row][1] for row in rows]
                 vectors[rows] = scorer.encode(texts, conditions)
-        with replacing(files[1]) as partial, partial.open("wb") as stream:
-            np.save(stream, vectors)
+        np.save(files[1], vectors)
         return files
 
 

@@ -21,7 +21,7 @@ from condsim.evaluation.metrics import auroc
 from condsim.model.applicability import PROBE, ApplicabilityHead, features
 from condsim.model.baselines import out_of_fold
 from condsim.model.embedding import EmbeddingScorer
-from condsim.types import Float64Array, Task
+from condsim.types import BoolArray, Float64Array, Task
 
 SAMPLE = 12_000
 """Maximum number of extra rows, unless asked otherwise."""
@@ -40,20 +40,11 @@ ROWS_PER_BATCH = 1024
 def load_extra(
     paths: Sequence[Path | str], *, sample: int = SAMPLE, seed: int = 0, exclude: Task | None = None
 ) -> Task:
-    """Load extra rows: of each condition as many that it applies to as not.
+    """Load extra rows, at most ``sample``: of each condition as many that it applies to as not.
 
-    Args:
-        paths: Files that `condsim.data.csts.load_applicability` reads; one may contain the rows
-            that apply and another those that do not.
-        sample: Maximum number of rows, 2 or more.
-        seed: Seed of the draw.
-        exclude: Rows that are measured on; rows with one of their sentences are left out.
-
-    Returns:
-        The rows drawn, in the order of the files.
+    One of the files may contain the rows that apply and another those that do not. Rows with a
+    sentence of ``exclude``, which are measured on, are left out.
     """
-    if sample < 2:
-        raise InputError(f"The 'sample' of extra rows must be 2 or more; got {sample}.")
     tasks = [load_applicability(path, require_both=False) for path in paths]
     joined = join_tasks(tasks, name=" + ".join(task.name for task in tasks))
     joined = replace(joined, revision=" + ".join(task.revision for task in tasks))
@@ -88,28 +79,13 @@ class Linear:
         return np.asarray(values @ self.weights + self.bias, np.float64)
 
 
-def features_of(scorer: EmbeddingScorer, rows: Task) -> Float64Array:
-    """Embed rows and turn them into features, ``(n, f)``."""
-    columns = rows.sentences1, rows.sentences2, rows.conditions or ()
-    batches = []
-    for start in range(0, len(rows), ROWS_PER_BATCH):
-        batch = [column[start : start + ROWS_PER_BATCH] for column in columns]
-        batches.append(features(scorer.embedded(*batch)))
-    return np.concatenate(batches)
-
-
 def fit_linear(
-    values: Float64Array, applies: NDArray[np.bool_], *, extra: Linear | None, strength: float
+    values: Float64Array, applies: BoolArray, *, extra: Linear | None, strength: float
 ) -> Linear:
-    """Fit a logistic regression, with the logit of the fit on extra rows as one more feature.
+    """Fit a logistic regression on features ``(n, f)``.
 
-    As that feature is linear in the others, the result is too.
-
-    Args:
-        values: Features, ``(n, f)``.
-        applies: Whether the condition applies, ``(n,)``.
-        extra: The fit on extra rows, if there are any.
-        strength: Inverse weight of the squared coefficients, above 0.
+    The logit of the fit on extra rows, if there is one, is one more feature. As it is linear in the
+    others, the result is too.
     """
     center = values.mean(axis=0)
     centered = values - center
@@ -125,7 +101,7 @@ def fit_linear(
     return Linear(own_weights + share * extra.weights, bias)
 
 
-def _logistic(values: Float64Array, applies: NDArray[np.bool_], *, strength: float) -> Linear:
+def _logistic(values: Float64Array, applies: BoolArray, *, strength: float) -> Linear:
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=strength, max_iter=1000, tol=1e-3)
@@ -133,37 +109,56 @@ def _logistic(values: Float64Array, applies: NDArray[np.bool_], *, strength: flo
     return Linear(np.asarray(model.coef_[0], np.float64), float(model.intercept_[0]))
 
 
-def fit_extra(scorer: EmbeddingScorer, rows: Task) -> Linear:
-    """Fit extra rows."""
-    values = features_of(scorer, rows)
-    return fit_linear(values, rows.labels > 0, extra=None, strength=EXTRA_STRENGTH)
+class _HeadFit:
+    """Fits on the features of rows, with and without extra rows."""
 
+    def __init__(
+        self, scorer: EmbeddingScorer, rows: Task, extra: Task | None, *, strength: float, seed: int
+    ) -> None:
+        if not 0 < strength < np.inf:
+            raise InputError(f"The 'strength' must be a number above 0; got {strength}.")
+        self.rows, self.strength, self.seed = rows, strength, seed
+        self.applies = rows.labels > 0
+        self.values = _features(scorer, rows)
+        self.extra = None
+        if extra is not None:
+            values = _features(scorer, extra)
+            self.extra = fit_linear(values, extra.labels > 0, extra=None, strength=EXTRA_STRENGTH)
 
-def decisions_out_of_fold(
-    values: Float64Array, rows: Task, *, extra: Linear | None, strength: float, seed: int
-) -> Float64Array:
-    """Compute the logit of each row by a fit without its sentence pair, ``(n,)``."""
-    applies = rows.labels > 0
-    pairs = list(zip(rows.sentences1, rows.sentences2, strict=True))
-    enough = len(set(map(frozenset, pairs))) >= FOLDS
-    fold = draw_folds(pairs, folds=FOLDS, seed=seed)
-    logits = np.empty(len(rows))
-    for number in range(FOLDS):
-        rest = fold != number
-        if not enough or applies[rest].all() or not applies[rest].any():
-            raise InputError(
-                f"{rows.name}: {FOLDS} folds need as many sentence pairs, and rows of both kinds "
-                f"outside each; got {int(applies.sum())} rows whose condition applies and "
-                f"{int((~applies).sum())} whose does not."
+    def logits(self, extra: Linear | None) -> Float64Array:
+        """Compute the logit of each row by a fit without its sentence pair, ``(n,)``."""
+        rows, applies = self.rows, self.applies
+        pairs = list(zip(rows.sentences1, rows.sentences2, strict=True))
+        enough = len(set(map(frozenset, pairs))) >= FOLDS
+        fold = draw_folds(pairs, folds=FOLDS, seed=self.seed)
+        logits = np.empty(len(rows))
+        for number in range(FOLDS):
+            rest = fold != number
+            if not enough or applies[rest].all() or not applies[rest].any():
+                raise InputError(
+                    f"{rows.name}: {FOLDS} folds need as many sentence pairs, and rows of both "
+                    f"kinds outside each; got {int(applies.sum())} rows whose condition applies "
+                    f"and {int((~applies).sum())} whose does not."
+                )
+            fitted = fit_linear(
+                self.values[rest], applies[rest], extra=extra, strength=self.strength
             )
-        fitted = fit_linear(values[rest], applies[rest], extra=extra, strength=strength)
-        logits[~rest] = fitted(values[~rest])
-    return logits
+            logits[~rest] = fitted(self.values[~rest])
+        return logits
+
+    def calibrated(self, logits: Float64Array) -> Linear:
+        """Fit slope and constant that calibrate the logits of unseen rows (Platt, 1999)."""
+        return _logistic(logits[:, None], self.applies, strength=CALIBRATION_STRENGTH)
 
 
-def calibrated(logits: Float64Array, applies: NDArray[np.bool_]) -> Linear:
-    """Fit slope and constant that calibrate the logits of unseen rows (Platt, 1999)."""
-    return _logistic(logits[:, None], applies, strength=CALIBRATION_STRENGTH)
+def _features(scorer: EmbeddingScorer, rows: Task) -> Float64Array:
+    """Embed rows and turn them into features, ``(n, f)``."""
+    columns = rows.sentences1, rows.sentences2, rows.conditions or ()
+    batches = []
+    for start in range(0, len(rows), ROWS_PER_BATCH):
+        batch = [column[start : start + ROWS_PER_BATCH] for column in columns]
+        batches.append(features(scorer.embedded(*batch)))
+    return np.concatenate(batches)
 
 
 def fit_head(
@@ -188,24 +183,17 @@ def fit_head(
         strength: Inverse weight of the squared coefficients, above 0.
         seed: Seed of the folds.
 
-    Returns:
-        The head.
-
     Raises:
         InputError: If rows are too few or all of one kind, or ``strength`` is not above 0.
     """
-    _check_strength(strength)
-    applies = rows.labels > 0
-    values = features_of(scorer, rows)
-    prior = None if extra is None else fit_extra(scorer, extra)
-    logits = decisions_out_of_fold(values, rows, extra=prior, strength=strength, seed=seed)
-    scale = calibrated(logits, applies)
+    fit = _HeadFit(scorer, rows, extra, strength=strength, seed=seed)
+    scale = fit.calibrated(fit.logits(fit.extra))
     slope = float(scale.weights[0])
-    fitted = fit_linear(values, applies, extra=prior, strength=strength)
+    fitted = fit_linear(fit.values, fit.applies, extra=fit.extra, strength=strength)
     facts: dict[str, str | int | float] = {
         "rows": f"{rows.name} {rows.revision}",
-        "applies": int(applies.sum()),
-        "does_not_apply": int((~applies).sum()),
+        "applies": int(fit.applies.sum()),
+        "does_not_apply": int((~fit.applies).sum()),
     }
     if extra is not None:
         facts["extra_rows"] = f"{extra.name} {extra.revision}"
@@ -218,21 +206,10 @@ def fit_head(
     )
 
 
-def _check_strength(strength: float) -> None:
-    if not 0 < strength < np.inf:
-        raise InputError(f"The 'strength' must be a number above 0; got {strength}.")
-
-
 class ApplicabilityReport(Settings):
     """Figures of heads: AUROC, 0 to 1, where 0.5 is chance, with 95 % intervals.
 
     Attributes:
-        format: Version of the file.
-        model: Name of the model.
-        data: Name of the rows.
-        data_revision: First 12 hex digits of the SHA-256 of their file.
-        rows: Number of rows.
-        does_not_apply: Rows whose condition does not apply.
         head: Head trained on the rows, each predicted by a fit without its sentence pair.
         extra_only: Head trained on the extra rows alone; None if there are none.
         both: Head trained on the rows and the extra ones, by the same folds; None without extra.
@@ -240,8 +217,6 @@ class ApplicabilityReport(Settings):
         cosine: The model's similarity taken for applicability.
         brier: Mean squared error of the probabilities of the head in use, 0 to 1.
         brier_constant: The same of a constant probability, for comparison.
-        seed: Seed of folds and resamples.
-        resamples: Resamples of the bootstrap.
     """
 
     format: Literal[1] = 1
@@ -272,23 +247,11 @@ def measure_applicability(
 ) -> ApplicabilityReport:
     """Measure heads by 10-fold cross-validation over sentence pairs, next to baselines.
 
-    Args:
-        scorer: The model.
-        rows: Rows with the label 1 where the condition applies and 0 where it does not.
-        extra: More such rows to fit on, never to measure on; their sentences must not be in
-            ``rows``.
-        strength: See `condsim.training.applicability.fit_head`.
-        seed: Seed of folds and resamples.
-        resamples: Resamples of the bootstrap.
-
-    Returns:
-        The figures.
-
-    Raises:
-        InputError: If rows are too few or all of one kind, or an option is out of range.
+    Arguments and errors are those of `fit_head`; the bootstrap draws ``resamples`` samples. The
+    sentences of ``extra`` must not be in ``rows``.
     """
-    _check_strength(strength)
-    applies = rows.labels > 0
+    fit = _HeadFit(scorer, rows, extra, strength=strength, seed=seed)
+    applies = fit.applies
     # Pairs are the same in either order.
     numbers: dict[frozenset[str], int] = {}
     texts = map(frozenset, zip(rows.sentences1, rows.sentences2, strict=True))
@@ -297,16 +260,9 @@ def measure_applicability(
     def area(scores: NDArray[np.floating]) -> Metric:
         return auroc(scores, applies, pairs, resamples=resamples, seed=seed)
 
-    values = features_of(scorer, rows)
-    logits = decisions_out_of_fold(values, rows, extra=None, strength=strength, seed=seed)
-    final_logits, extra_only, both = logits, None, None
-    if extra is not None:
-        prior = fit_extra(scorer, extra)
-        final_logits = decisions_out_of_fold(
-            values, rows, extra=prior, strength=strength, seed=seed
-        )
-        extra_only, both = area(prior(values)), area(final_logits)
-    chances = 1 / (1 + np.exp(-calibrated(final_logits, applies)(final_logits[:, None])))
+    logits = fit.logits(None)
+    final_logits = logits if fit.extra is None else fit.logits(fit.extra)
+    chances = 1 / (1 + np.exp(-fit.calibrated(final_logits)(final_logits[:, None])))
     return ApplicabilityReport(
         model=scorer.name,
         data=rows.name,
@@ -314,8 +270,8 @@ def measure_applicability(
         rows=len(rows),
         does_not_apply=int((~applies).sum()),
         head=area(logits),
-        extra_only=extra_only,
-        both=both,
+        extra_only=None if fit.extra is None else area(fit.extra(fit.values)),
+        both=None if fit.extra is None else area(final_logits),
         condition_only=area(out_of_fold(rows, name="condition-only", seed=seed)),
         cosine=area(scorer.score(rows.sentences1, rows.sentences2, rows.conditions, scale="raw")),
         brier=float(np.mean((chances - applies) ** 2)),

@@ -13,19 +13,21 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
+from condsim.errors import InputError, requires_extra
 
-from condsim.errors import InputError
-from condsim.evaluation.report import Report
-from condsim.io import write_text
-from condsim.model.backbone import without_progress_bars
-from condsim.model.torch import EncoderScorer
-from condsim.model.trained import load_trained
-from condsim.training.card import write_model
-from condsim.training.data import load_data
-from condsim.training.folder import HISTORY, RECIPE, REPORT, prepare_output
-from condsim.training.recipe import Recipe, load_recipe
-from condsim.training.trainer import Model, build_model
+with requires_extra("train"):
+    import torch
+
+    from condsim.evaluation.report import Report
+    from condsim.io import write_text
+    from condsim.model.backbone import without_progress_bars
+    from condsim.model.torch import EncoderScorer
+    from condsim.model.trained import load_trained
+    from condsim.training.card import write_model
+    from condsim.training.data import load_data
+    from condsim.training.folder import HISTORY, RECIPE, REPORT, check_new
+    from condsim.training.recipe import Recipe, load_recipe, save_recipe
+    from condsim.training.trainer import Model, build_model
 
 SHARED_KEYS = ("encoder", "backbone", "order", "pooling", "fusion", "rank", "dev")
 """Recipe keys in which the runs of an average must agree."""
@@ -69,10 +71,11 @@ def average_models(
         raise InputError(
             f"The pre-trained share must be between 0 and 1; got {pretrained_share:g}."
         )
+    if len(runs) < 2 and pretrained is None:
+        raise InputError(f"An average needs two runs or more; got {len(runs)}.")
     files = {} if folds_of is None else {"train": str(folds_of), "dev": str(folds_of)}
-    recipes = [_finished_recipe(run).replaced(**files) for run in runs]
+    recipes = _comparable_recipes(runs, files=files)
     recipe = recipes[0].replaced(name=name or recipes[0].name)
-    _check_comparable(runs, recipes)
     train, dev = load_data(recipe)
     models = [_load_encoder(run) for run in runs]
     shares = [1 / len(runs)] * len(runs)
@@ -85,7 +88,9 @@ def average_models(
         models.append(build_model(recipe.replaced(backbone=pretrained)))
         shares = [*(share * (1 - pretrained_share) for share in shares), pretrained_share]
     average_weights(models, shares)
-    prepare_output(output, recipe, resume=False)
+    check_new(output)
+    output.mkdir(parents=True, exist_ok=True)
+    save_recipe(recipe, output / RECIPE)
     report = write_model(
         models[0],
         recipe,
@@ -105,24 +110,8 @@ def average_models(
     return report
 
 
-def _check_comparable(runs: Sequence[Path], recipes: Sequence[Recipe]) -> None:
-    for run, recipe in zip(runs, recipes, strict=True):
-        for key in SHARED_KEYS:
-            if getattr(recipe, key) != getattr(recipes[0], key):
-                raise InputError(
-                    f"{run} cannot be averaged with {runs[0]}: their recipes differ in '{key}'."
-                )
-
-
-def average_weights(models: Sequence[Model], shares: Sequence[float] | None = None) -> None:
-    """Set the weights of the first model to the mean of all.
-
-    Args:
-        models: Two models or more of one architecture; the first is changed.
-        shares: Share of each in the mean; they sum to 1. Equal if None.
-    """
-    if len(models) < 2:
-        raise InputError(f"An average needs two models or more; got {len(models)}.")
+def average_weights(models: Sequence[Model], shares: Sequence[float]) -> None:
+    """Set the weights of the first model to the mean of all; the shares sum to 1."""
     states = [model.state_dict() for model in models]
     shapes = [{name: tuple(value.shape) for name, value in state.items()} for state in states]
     for number, shape in enumerate(shapes[1:], start=2):
@@ -132,7 +121,6 @@ def average_weights(models: Sequence[Model], shares: Sequence[float] | None = No
                 f"Only models of one architecture can be averaged; model {number} differs from the "
                 f"first in {names[0][0]!r}."
             )
-    shares = shares or [1 / len(models)] * len(models)
     with torch.no_grad():
         for name, value in states[0].items():
             if value.is_floating_point():
@@ -143,10 +131,21 @@ def average_weights(models: Sequence[Model], shares: Sequence[float] | None = No
                 value.copy_(torch.stack(parts).sum(dim=0))
 
 
-def _finished_recipe(run: Path) -> Recipe:
-    if not (run / REPORT).is_file():
-        raise InputError(f"{run} is not a finished run of 'condsim train' ({REPORT} is missing).")
-    return load_recipe(run / RECIPE)
+def _comparable_recipes(runs: Sequence[Path], *, files: dict[str, str]) -> list[Recipe]:
+    """Recipes of finished runs, which must agree in what their models compute."""
+    recipes: list[Recipe] = []
+    for run in runs:
+        if not (run / REPORT).is_file():
+            raise InputError(
+                f"{run} is not a finished run of 'condsim train' ({REPORT} is missing)."
+            )
+        recipes.append(load_recipe(run / RECIPE).replaced(**files))
+        for key in SHARED_KEYS:
+            if getattr(recipes[-1], key) != getattr(recipes[0], key):
+                raise InputError(
+                    f"{run} cannot be averaged with {runs[0]}: their recipes differ in '{key}'."
+                )
+    return recipes
 
 
 def _load_encoder(run: Path) -> Model:

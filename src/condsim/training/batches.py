@@ -11,7 +11,6 @@ import torch
 from datasets import Dataset
 from sentence_transformers.base.sampler import DefaultBatchSampler
 
-from condsim.errors import InputError
 from condsim.training.data import TrainingSet
 from condsim.training.mixture import Mixture, SourceUnits
 from condsim.types import IntArray
@@ -29,12 +28,7 @@ ACCELERATOR_TOKENS = 8192
 
 
 def group_rows(pair_ids: IntArray, *, batch_size: int) -> list[IntArray]:
-    """Group row indices by sentence pair, in the order of the first row of each.
-
-    Args:
-        pair_ids: Sentence pair of each row, ``(n,)``.
-        batch_size: Largest group, so that every group fits into one batch; larger ones are split.
-    """
+    """Group row indices by sentence pair, in the order of the first row; split large groups."""
     order = np.argsort(pair_ids, kind="stable")
     starts = np.flatnonzero(np.diff(pair_ids[order], prepend=-2))
     groups = np.split(order, starts[1:])
@@ -49,8 +43,7 @@ class PairBatchSampler(DefaultBatchSampler):
     shuffles them, so padding is small and the order stays random. The order follows from seed and
     epoch alone, which is what lets an interrupted run be resumed exactly.
 
-    The arguments after ``rows`` and ``length_grouped`` are those that a sentence-transformers
-    trainer gives; ``batch_size`` counts rows and is at least 2 where rows come in pairs.
+    The arguments after ``rows`` are those that a sentence-transformers trainer gives.
     """
 
     def __init__(
@@ -58,7 +51,6 @@ class PairBatchSampler(DefaultBatchSampler):
         rows: TrainingSet,
         dataset: Dataset | None = None,
         *,
-        length_grouped: bool = True,
         batch_size: int,
         drop_last: bool = False,
         seed: int,
@@ -66,8 +58,6 @@ class PairBatchSampler(DefaultBatchSampler):
         generator: torch.Generator | None = None,
     ) -> None:
         """Group the rows by pair and fix the sizes of the batches."""
-        if len(rows.pair_ids) == 0:
-            raise InputError("There are no labelled rows to train on.")
         indices = range(len(rows.pair_ids))
         super().__init__(indices, batch_size=batch_size, drop_last=drop_last, seed=seed)
         # accelerate would leave out every batch that is not of exactly this size.
@@ -75,7 +65,7 @@ class PairBatchSampler(DefaultBatchSampler):
         self._groups = group_rows(rows.pair_ids, batch_size=batch_size)
         self._sizes = np.array([len(group) for group in self._groups])
         self._lengths = np.array([int(rows.lengths[group].max()) for group in self._groups])
-        self._window = BATCHES_PER_WINDOW * batch_size if length_grouped else 0
+        self._window = BATCHES_PER_WINDOW * batch_size
         self._slots = self._plan(batch_size)
 
     def __len__(self) -> int:
@@ -104,8 +94,6 @@ class PairBatchSampler(DefaultBatchSampler):
     def _order(self, generator: np.random.Generator) -> IntArray:
         """Order of the groups in an epoch: random, within each window by length."""
         order = generator.permutation(len(self._groups))
-        if not self._window:
-            return order
         windows = np.split(order, range(self._window, len(order), self._window))
         return np.concatenate([w[np.argsort(self._lengths[w], kind="stable")] for w in windows])
 
@@ -117,8 +105,7 @@ class SourceBatchSampler(DefaultBatchSampler):
     inputs is carried over for a unit that does not fit. An epoch continues where the one before
     stopped. The same seed and epoch give the same batches, so a run can be resumed exactly.
 
-    The arguments after ``mixture`` and ``batches`` are those that a sentence-transformers trainer
-    gives; a batch has ``batch_size`` distinct inputs on average.
+    The arguments after ``batches`` are those that a sentence-transformers trainer gives.
     """
 
     def __init__(
@@ -208,12 +195,11 @@ class SourceCollator:
         position = np.empty(len(inputs), dtype=np.int64)
         position[np.concatenate(chunks)] = np.arange(len(inputs))
         columns["first"], columns["second"] = position[indices.reshape(2, -1)]  # (items,) each
-        batch: dict[str, Any] = {}
+        batch: dict[str, Any] = {"label": self._labels(columns)}
         for number, chunk in enumerate(chunks):
             texts = [self._mixture.inputs[index] for index in inputs[chunk]]
             for key, value in self._preprocess(texts).items():
                 batch[f"inputs{number}_{key}"] = value
-        batch["label"] = self._labels(columns)
         return batch
 
     def _chunks(self, inputs: IntArray) -> list[IntArray]:
@@ -233,14 +219,13 @@ class SourceCollator:
     def _count_tokens(self, numbers: IntArray) -> None:
         """Count the tokens of inputs that are new."""
         new = numbers[self._lengths[numbers] == 0]
-        if not len(new):
-            return
-        features = self._preprocess([self._mixture.inputs[index] for index in new])
-        masks = [value for key, value in features.items() if key.endswith("_mask")]
-        self._lengths[new] = sum(mask.sum(dim=1).numpy() for mask in masks)
+        if len(new):
+            features = self._preprocess([self._mixture.inputs[index] for index in new])
+            masks = [value for key, value in features.items() if key.endswith("_mask")]
+            self._lengths[new] = sum(mask.sum(dim=1).numpy() for mask in masks)
 
     def _labels(self, columns: dict[str, Any]) -> dict[str, dict[str, torch.Tensor]]:
-        """Tensors of each part in the batch."""
+        """Tensors of each part in the batch, as `MixedLoss` takes them."""
         labels = {}
         for number, name in enumerate(self._mixture.parts):
             rows = np.flatnonzero(columns["parts"] == number)
@@ -248,12 +233,10 @@ class SourceCollator:
                 continue
             part = {key: torch.as_tensor(values[rows]) for key, values in columns.items()}
             if name in self._mixture.vectors:
-                vectors = self._mixture.vectors[name][columns["vectors"][rows]]
-                labels[name] = {
-                    "inputs": part["first"],
-                    "vectors": torch.from_numpy(vectors.astype(np.float32)),
-                }
+                vectors = self._mixture.vectors[name][columns["vectors"][rows]].astype(np.float32)
+                part = {"inputs": part["first"], "vectors": torch.from_numpy(vectors)}
             else:
-                del part["parts"], part["vectors"]
-                labels[name] = part
+                # Its presence marks a part with a teacher.
+                del part["vectors"]
+            labels[name] = part
         return labels

@@ -34,23 +34,6 @@ def load_loss_state(loss: nn.Module, checkpoint: Path) -> None:
         loss.load_state_dict(load_file(checkpoint / LOSS_STATE), strict=False)
 
 
-class LossStateCallback(TrainerCallback):
-    """Write the loss's own weights into each checkpoint, which is complete only with them."""
-
-    def __init__(self, loss: nn.Module) -> None:
-        self._loss = loss
-
-    def on_save(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
-        """Write ``loss.safetensors`` after the library's part of the checkpoint."""
-        if not state.is_world_process_zero:
-            return
-        folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
-        with replacing(folder / LOSS_STATE) as partial:
-            save_file(loss_state(self._loss), partial)
-
-
 class ProgressCallback(TrainerCallback):
     """Shows steps, loss, dev Spearman and the time left on stderr; without a terminal, as lines."""
 
@@ -67,21 +50,17 @@ class ProgressCallback(TrainerCallback):
             self._display("training", state.global_step, state.max_steps, note)
 
     def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **_: object,
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
         """Show the newest loss, and print a line for each epoch."""
-        if logs and "loss" in logs:
-            self._figures["loss"] = f"{float(logs['loss']):.4f}"
-        if logs and "eval_spearman" in logs and state.is_world_process_zero:
-            spearman = self._figures["dev Spearman"] = f"{100 * logs['eval_spearman']:.2f}"
+        figures = state.log_history[-1]
+        if "loss" in figures:
+            self._figures["loss"] = f"{float(figures['loss']):.4f}"
+        if "eval_spearman" in figures and state.is_world_process_zero:
+            spearman = self._figures["dev Spearman"] = f"{100 * figures['eval_spearman']:.2f}"
             line = f"epoch {state.epoch:.0f}: dev Spearman {spearman}"
-            if "eval_accuracy" in logs:
-                line += f", accuracy {100 * logs['eval_accuracy']:.2f}"
+            if "eval_accuracy" in figures:
+                line += f", accuracy {100 * figures['eval_accuracy']:.2f}"
             self._display.say(line)
 
     def on_train_end(
@@ -94,14 +73,16 @@ class ProgressCallback(TrainerCallback):
 class CheckpointCallback(TrainerCallback):
     """Asks for checkpoints within an epoch, and on Ctrl-C for one and the end of the run.
 
+    A checkpoint also gets the loss's own weights and is complete only with them.
+
     Attributes:
         interrupted: Whether Ctrl-C ended the run.
     """
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, loss: nn.Module, *, steps: int) -> None:
         """Make the callback; ``steps`` between checkpoints, 0 for none within an epoch."""
         self.interrupted = False
-        self._steps = steps
+        self._loss, self._steps = loss, steps
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -129,6 +110,16 @@ class CheckpointCallback(TrainerCallback):
         if self.interrupted or (self._steps and state.global_step % self._steps == 0):
             control.should_save = True
         control.should_training_stop |= self.interrupted
+
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        """Write ``loss.safetensors`` after the library's part of the checkpoint."""
+        weights = loss_state(self._loss)
+        if weights and state.is_world_process_zero:
+            folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
+            with replacing(folder / LOSS_STATE) as partial:
+                save_file(weights, partial)
 
     def on_epoch_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object

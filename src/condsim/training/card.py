@@ -41,7 +41,7 @@ def write_model(
     """Write a trained model with its settings and card, and measure the model that was written."""
     pairs = dev_pairs(dev)
     rows = pairs.labelled()
-    scorer = uncalibrated_scorer(model, name=recipe.name, text_format=recipe.text_format)
+    scorer = uncalibrated_scorer(model, recipe, name=recipe.name)
     raw = scorer.score(rows.sentences1, rows.sentences2, rows.conditions, scale="raw")
     _save_weights(model, output, float16=float16)
     base_model = base_model or recipe.backbone

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from datasets import Dataset
@@ -20,7 +20,7 @@ from condsim.data.triplets import Triplets, is_triplets, load_triplets
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.model.conditions import conditional_sentences, cross_encoder_inputs
-from condsim.training.recipe import Recipe, TextFormat
+from condsim.training.recipe import Recipe
 from condsim.types import IntArray, Task
 
 TrainingData = Task | NliTask | Triplets
@@ -32,15 +32,13 @@ DevData = Task | Triplets
 logger = logging.getLogger("condsim")
 
 
-def load_train(
-    file: str, kind: Literal["similarities", "classes", "triplets"] = "similarities"
-) -> TrainingData:
-    """Load a training file of a kind."""
-    if kind == "classes":
-        return load_nli(file)
-    if kind == "triplets":
-        return load_triplets(file)
-    return load_task(file, require_labels=True)
+def load_train(recipe: Recipe) -> TrainingData:
+    """Load the training file of a recipe, of the kind that its objective takes."""
+    if recipe.train_kind == "classes":
+        return load_nli(recipe.train)
+    if recipe.train_kind == "triplets":
+        return load_triplets(recipe.train)
+    return load_task(recipe.train, require_labels=True)
 
 
 def load_dev(file: str) -> DevData:
@@ -60,7 +58,7 @@ def load_data(recipe: Recipe) -> tuple[TrainingData, DevData]:
     """Load the training and the dev file, once all files of the recipe exist."""
     for path in recipe.files:
         check_file(path)
-    return load_train(recipe.train, recipe.train_kind), load_dev(recipe.dev)
+    return load_train(recipe), load_dev(recipe.dev)
 
 
 def file_revisions(files: Iterable[Path]) -> dict[str, str]:
@@ -73,27 +71,32 @@ def dev_pairs(dev: DevData) -> Task:
     return dev.pairs() if isinstance(dev, Triplets) else dev
 
 
+def sample_units(sizes: IntArray, most: int | None) -> IntArray:
+    """Draw units of rows, at most ``most`` rows in all; return their sorted indices.
+
+    The draw does not depend on the seed of the recipe, and a smaller one is a part of a larger.
+    """
+    if most is None:
+        return np.arange(len(sizes))
+    order = np.random.default_rng(0).permutation(len(sizes))
+    return np.sort(order[np.cumsum(sizes[order]) <= most])
+
+
 def sample_rows(train: TrainingData, most: int | None) -> TrainingData:
     """Take the labelled rows of a run, at most ``most`` of them.
 
-    The draw does not depend on the seed of the recipe, and a smaller one is a part of a larger. Of
-    a task whole sentence pairs are drawn (C-STS Figure 3), and the last pair that would be too many
-    is left out, so it is ``most`` rows or a few less.
+    Of a task whole sentence pairs are drawn (C-STS Figure 3), so it is ``most`` rows or a few less.
     """
     rows = train.labelled() if isinstance(train, Task) else train
     if most is None or most >= len(rows):
         return rows
-    generator = np.random.default_rng(0)
-    if not isinstance(rows, Task):
-        return rows.take(np.sort(generator.permutation(len(rows))[:most]))
-    pair_ids = pair_rows(rows).pair_ids
-    order = generator.permutation(int(pair_ids.max()) + 1)  # (pairs,)
-    sizes = np.bincount(pair_ids)[order]
-    chosen = order[np.cumsum(sizes) <= most]
+    pair_ids = np.arange(len(rows), dtype=np.int64)
+    if isinstance(rows, Task):
+        pair_ids = pair_rows(rows).pair_ids
+    chosen = sample_units(np.bincount(pair_ids).astype(np.int64), most)
     if not len(chosen):
         raise InputError(
-            f"Recipe key 'train_rows' is {most}, and the first pair of {rows.name} has more rows: "
-            f"{sizes[0]}."
+            f"Recipe key 'train_rows' is {most}, and the first pair of {rows.name} has more rows."
         )
     return rows.take(np.flatnonzero(np.isin(pair_ids, chosen)))
 
@@ -102,10 +105,8 @@ def sample_rows(train: TrainingData, most: int | None) -> TrainingData:
 class TrainingSet:
     """Rows as a sentence-transformers trainer and `PairBatchSampler` take them.
 
-    Attributes:
-        dataset: The columns of text and label.
-        pair_ids: Sentence pair of each row, ``(n,)``; rows of one pair share a batch.
-        lengths: Characters of the longest text of each row, ``(n,)``.
+    ``pair_ids`` has the sentence pair of each row, ``(n,)``, whose rows share a batch, and
+    ``lengths`` the characters of its longest text.
     """
 
     dataset: Dataset
@@ -115,47 +116,27 @@ class TrainingSet:
 
 def supervised_set(rows: NliTask | Triplets) -> TrainingSet:
     """Turn NLI rows or triplets into a training set; each row is a separate pair."""
-    texts: dict[str, Sequence[str]]
     columns: dict[str, Any]
     if isinstance(rows, NliTask):
-        texts = {"sentence1": rows.premises, "sentence2": rows.hypotheses}
-        columns = {**texts, "label": rows.classes}
+        columns = {"sentence1": rows.premises, "sentence2": rows.hypotheses}
     else:
-        texts = {"anchor": rows.anchors, "positive": rows.positives, "negative": rows.negatives}
-        columns = dict(texts)
-    lengths = [max(map(len, row)) for row in zip(*texts.values(), strict=True)]
-    return TrainingSet(
-        dataset=Dataset.from_dict(columns),
-        pair_ids=np.arange(len(rows), dtype=np.int64),
-        lengths=np.array(lengths, dtype=np.int64),
-    )
+        columns = {"anchor": rows.anchors, "positive": rows.positives, "negative": rows.negatives}
+    lengths = [max(map(len, row)) for row in zip(*columns.values(), strict=True)]
+    if isinstance(rows, NliTask):
+        columns["label"] = rows.classes
+    return TrainingSet(Dataset.from_dict(columns), np.arange(len(rows)), np.array(lengths))
 
 
-def similarity_set(
-    rows: Task,
-    text_format: TextFormat,
-    *,
-    separator: str | None,
-    pair_terms: Sequence[str] = (),
-    ties: str = "dropped",
-) -> TrainingSet:
-    """Turn labelled rows into a training set.
-
-    Args:
-        rows: Rows with labels.
-        text_format: Order and layout of condition and sentences.
-        separator: Text between the sentences, for a cross-encoder; None for other encoders.
-        pair_terms: Objectives that need sentence pairs under two conditions.
-        ties: Treatment of pairs with equal labels, for the log.
-    """
+def similarity_set(rows: Task, recipe: Recipe, *, separator: str | None) -> TrainingSet:
+    """Turn labelled rows into a training set; ``separator`` is that of a cross-encoder's texts."""
     pairing = pair_rows(rows)
-    if pair_terms and (rows.conditions is None or not pairing.pairs):
+    if recipe.pair_terms and (rows.conditions is None or not pairing.pairs):
         raise InputError(
             f"{rows.name} has no sentence pair with two conditions and different labels, which "
-            f"{', '.join(map(repr, pair_terms))} needs."
+            f"{', '.join(map(repr, recipe.pair_terms))} needs."
         )
-    if pair_terms and pairing.ties:
-        logger.info("%s: %d pairs with equal labels are %s", rows.name, pairing.ties, ties)
+    if recipe.pair_terms and pairing.ties:
+        logger.info("%s: %d pairs with equal labels are %s", rows.name, pairing.ties, recipe.ties)
     sentences1, sentences2, conditions = rows.sentences1, rows.sentences2, rows.conditions
     columns: dict[str, Sequence[Any]] = {"sentence1": sentences1, "sentence2": sentences2}
     if separator is not None:
@@ -164,36 +145,27 @@ def similarity_set(
             sentences2,
             conditions,
             separator=separator,
-            order=text_format.order,
-            layout=text_format.layout,
-            inputs=text_format.inputs,
+            order=recipe.order,
+            layout=recipe.layout,
+            inputs=recipe.inputs,
         )
         columns = {"input": inputs}
     elif conditions:
         columns = {
-            name: conditional_sentences(texts, conditions, order=text_format.order)
+            name: conditional_sentences(texts, conditions, order=recipe.order)
             for name, texts in columns.items()
         }
     gold, pair_ids = rows.gold.tolist(), pairing.pair_ids.tolist()
     columns["label"] = list(map(list, zip(gold, pair_ids, strict=True))) if conditions else gold
     texts = zip(sentences1, sentences2, conditions or ("",) * len(rows), strict=True)
-    return TrainingSet(
-        dataset=Dataset.from_dict(columns),
-        pair_ids=pairing.pair_ids,
-        lengths=np.array([max(len(a), len(b)) + len(c) for a, b, c in texts], dtype=np.int64),
-    )
+    lengths = np.array([max(len(a), len(b)) + len(c) for a, b, c in texts])
+    return TrainingSet(Dataset.from_dict(columns), pairing.pair_ids, lengths)
 
 
 def warn_of_cuts(
     inputs: Iterable[str | Sequence[str]], tokenizer: PreTrainedTokenizerBase, limit: int
 ) -> None:
-    """Warn if inputs have more tokens than are trained on (logger ``condsim``), with their number.
-
-    Args:
-        inputs: Texts, or pairs of texts that are read as one input; equal ones count once.
-        tokenizer: Tokenizer of the encoder.
-        limit: Maximum number of tokens of an input.
-    """
+    """Log how many different inputs, texts or pairs of texts, have more than ``limit`` tokens."""
     distinct = {text if isinstance(text, str) else tuple(text) for text in inputs}
     # A token has a byte or more, so few inputs have to be tokenized.
     extra = tokenizer.num_special_tokens_to_add(pair=True)

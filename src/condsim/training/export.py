@@ -11,27 +11,29 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, cast
 
-import numpy as np
-import onnx
-import onnxruntime
-import torch
-from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Transformer
-from torch import Tensor, nn
-
 from condsim import __version__
-from condsim.data.csts import iter_csts
-from condsim.errors import InputError, ModelError, unknown_name
-from condsim.io import check_folder, replacing, write_text
-from condsim.model.backbone import without_progress_bars
-from condsim.model.conditions import card_texts, conditional_sentences
-from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE
-from condsim.model.precision import backbone_of, set_attention
-from condsim.model.settings import FILE_NAME, Fact, ModelSettings
-from condsim.model.trained import kind_of, load_trained
-from condsim.training.quantize import quantize_static
-from condsim.types import FloatArray
+from condsim.errors import InputError, ModelError, requires_extra, unknown_name
+
+with requires_extra("train"):
+    import numpy as np
+    import onnx
+    import onnxruntime
+    import torch
+    from numpy.typing import NDArray
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Transformer
+    from torch import Tensor, nn
+
+    from condsim.data.csts import iter_csts
+    from condsim.io import check_folder, replacing, write_text
+    from condsim.model.backbone import without_progress_bars
+    from condsim.model.conditions import card_texts, conditional_sentences
+    from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE
+    from condsim.model.settings import FILE_NAME, Fact, ModelSettings
+    from condsim.model.trained import kind_of, load_trained
+    from condsim.training.precision import backbone_of
+    from condsim.training.quantize import quantize_static
+    from condsim.types import FloatArray
 
 # Rows of a file that samples are taken from; more change the measured ranges little.
 SAMPLED_ROWS = 256
@@ -122,7 +124,8 @@ def export_onnx(
     if not samples:
         raise InputError("The 'samples' must be (sentence, condition) pairs, at least one.")
     settings = _source_settings(source)
-    _check_output(source, output, name or settings.name)
+    name = name or settings.name
+    _check_output(source, output, name)
     model = _load_bi_encoder(source)
     pairs = conditional_sentences(*zip(*samples, strict=True), order=settings.order)
     expected = np.asarray(
@@ -133,43 +136,36 @@ def export_onnx(
     for start in range(0, len(pairs), SAMPLES_PER_BATCH):
         features = model.preprocess(pairs[start : start + SAMPLES_PER_BATCH])
         batches.append({key: features[key].numpy() for key in input_names})
-    _compare(graph, batches, expected, at_least=MIN_TRACED_COSINE)
+    cosines = _embedding_cosines(graph, batches, expected)
+    # The negation also catches NaN.
+    if not cosines.min() >= MIN_TRACED_COSINE:
+        raise ModelError(
+            "This model cannot be exported: the traced graph computes something else (its lowest "
+            f"cosine to the model is {cosines.min():.4f})."
+        )
     if quantize is not None:
         graph = quantize_static(graph, batches)
-    cosines = _compare(graph, batches, expected, at_least=-1.0)
+        cosines = _embedding_cosines(graph, batches, expected)
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    own_facts: dict[str, Fact] = {"parameters": weights, "precision": quantize or "float32"}
     settings = replace(
         settings,
-        name=name or settings.name,
+        name=name,
         dimension=expected.shape[1],
         max_seq_length=model.max_seq_length,
-        facts={
-            "parameters": sum(parameter.numel() for parameter in model.parameters()),
-            "precision": quantize or "float32",
-            **settings.facts,
-            **(facts or {}),
-        },
+        facts={**own_facts, **settings.facts, **(facts or {})},
         condsim=__version__,
     )
     output.mkdir(parents=True, exist_ok=True)
     _write_export(output, graph, model, settings)
-    result = ExportResult(
-        output=output,
-        size=(output / MODEL_FILE).stat().st_size,
-        cosine_mean=float(cosines.mean()),
-        cosine_worst=float(cosines.min()),
-    )
-    logger.info(
-        "%s: %.1f MB, cosine to float32 %.4f on average, %.4f at worst",
-        output,
-        result.size / 1e6,
-        result.cosine_mean,
-        result.cosine_worst,
-    )
-    return result
+    size, mean, worst = (output / MODEL_FILE).stat().st_size, cosines.mean(), cosines.min()
+    text = "%s: %.1f MB, cosine to float32 %.4f on average, %.4f at worst"
+    logger.info(text, output, size / 1e6, mean, worst)
+    return ExportResult(output, size, cosine_mean=float(mean), cosine_worst=float(worst))
 
 
 def _check_output(source: Path, output: Path, name: str) -> None:
-    """Refuse the model itself, and a folder with anything but an earlier export of that name."""
+    """Refuse a folder with anything but an earlier export of that name."""
     if output.exists() and output.resolve() == source.resolve():
         raise InputError(f"{output} is the model itself; give another folder to write.")
     check_folder(output, what="exported model", own=[MODEL_FILE])
@@ -208,16 +204,12 @@ def _load_bi_encoder(source: Path) -> SentenceTransformer:
             f"{type(first).__name__} with {type(model.tokenizer).__name__}."
         )
     # Eager attention becomes plain operators, which ONNX Runtime fuses best.
-    set_attention(backbone_of(model), "eager")
+    backbone_of(model).set_attn_implementation("eager")
     return model.float().eval()
 
 
-def _compare(
-    graph: onnx.ModelProto,
-    batches: Iterable[dict[str, NDArray[np.int64]]],
-    expected: FloatArray,
-    *,
-    at_least: float,
+def _embedding_cosines(
+    graph: onnx.ModelProto, batches: Iterable[dict[str, NDArray[np.int64]]], expected: FloatArray
 ) -> FloatArray:
     """Compute the cosines between the graph's embeddings and the model's, ``(samples,)``."""
     options = onnxruntime.SessionOptions()
@@ -227,12 +219,6 @@ def _compare(
     )
     embeddings = np.concatenate([session.run(["embedding"], batch)[0] for batch in batches])
     cosines: FloatArray = np.einsum("nd,nd->n", embeddings, expected)
-    # The negation also catches NaN.
-    if not cosines.min() >= at_least:
-        raise ModelError(
-            "This model cannot be exported: the traced graph computes something else (its lowest "
-            f"cosine to the model is {cosines.min():.4f})."
-        )
     return cosines
 
 

@@ -108,56 +108,48 @@ def _deciding_values(recipe: Recipe) -> dict[str, Any]:
     return {**recipe.model_dump(exclude=set(PLACE_KEYS)), "objective": recipe.terms}
 
 
-def prepare_output(output: Path, recipe: Recipe, *, resume: bool) -> None:
-    """Make the output folder, or check that it contains an unfinished run of the same recipe."""
+def check_new(output: Path) -> None:
+    """Check that a new run can be written into a folder: that it is missing or empty."""
     if output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file; --output must be a folder.")
-    path = output / RECIPE
-    if not resume:
-        # A kill while the recipe was written leaves its unfinished file and nothing else.
-        if output.is_dir() and any(file.suffix != ".partial" for file in output.iterdir()):
-            raise InputError(
-                f"{output} is not empty; give another --output, or --resume to continue its run."
-            )
-        output.mkdir(parents=True, exist_ok=True)
-        save_recipe(recipe, path)
-        return
-    if not path.is_file():
+    # A kill while the recipe was written leaves its unfinished file and nothing else.
+    if output.is_dir() and any(file.suffix != ".partial" for file in output.iterdir()):
+        raise InputError(
+            f"{output} is not empty; give another --output, or --resume to continue its run."
+        )
+
+
+def check_resumable(output: Path, recipe: Recipe, revisions: Mapping[str, str]) -> None:
+    """Check that a folder contains an unfinished run of the same recipe and files."""
+    if not (output / RECIPE).is_file():
         raise InputError(f"{output} has no run to resume; leave out --resume to start one.")
     if (output / REPORT).is_file():
         raise InputError(f"The run in {output} is finished; there is nothing to resume.")
-    stored = dict(load_recipe(path))
+    stored = dict(load_recipe(output / RECIPE))
     changed = [key for key, value in recipe if stored[key] != value]
     if changed:
         raise InputError(
             f"The run in {output} was started with other values of: {', '.join(changed)}. Resume "
             "it with the same recipe."
         )
-
-
-def remove_empty_output(output: Path) -> None:
-    """Remove the folder of a run that could not be started, so that it can be started again."""
-    for name in (RECIPE, HISTORY, f"{CHECKPOINTS}/{DATA_REVISIONS}"):
-        (output / name).unlink(missing_ok=True)
-    for folder in (output / CHECKPOINTS, output):
-        if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
-
-
-def check_data(output: Path, revisions: Mapping[str, str], *, resume: bool) -> None:
-    """Store the revisions of a run's files; a resumed run must have the same."""
     path = output / CHECKPOINTS / DATA_REVISIONS
-    if resume and path.is_file():
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        changed = [file for file, value in revisions.items() if stored.get(file, value) != value]
-        if changed:
-            raise InputError(
-                f"{', '.join(changed)} changed since the run in {output} was started. Resume it "
-                "with the same file."
-            )
-        return
-    path.parent.mkdir(exist_ok=True)
-    write_text(path, json.dumps(dict(revisions)))
+    files = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    changed = [file for file, value in revisions.items() if files.get(file, value) != value]
+    if changed:
+        raise InputError(
+            f"{', '.join(changed)} changed since the run in {output} was started. Resume it "
+            "with the same file."
+        )
+
+
+def begin_run(
+    output: Path, recipe: Recipe, revisions: Mapping[str, str], precision: Mapping[str, object]
+) -> None:
+    """Write what a resumed run must have in common with this one."""
+    (output / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+    save_recipe(recipe, output / RECIPE)
+    write_text(output / HISTORY, json.dumps({"precision": dict(precision)}, indent=2))
+    write_text(output / CHECKPOINTS / DATA_REVISIONS, json.dumps(dict(revisions)))
 
 
 def last_checkpoint(output: Path, *, extra_file: str | None = None) -> Path | None:
@@ -174,7 +166,8 @@ def last_checkpoint(output: Path, *, extra_file: str | None = None) -> Path | No
             step = int(state["global_step"])
             if extra_file is not None:
                 (folder / extra_file).stat()
-            _check_complete(folder)
+            for path in folder.rglob("*"):
+                _check_complete(path)
         except (OSError, ValueError, TypeError, KeyError, RecursionError, SafetensorError) as error:
             logger.info("%s is incomplete and is removed: %s", folder, error)
             # Another process may be removing it as well.
@@ -184,14 +177,13 @@ def last_checkpoint(output: Path, *, extra_file: str | None = None) -> Path | No
     return complete[max(complete)] if complete else None
 
 
-def _check_complete(checkpoint: Path) -> None:
-    """Check that no file of weights or of the optimizer is cut or empty."""
-    for path in checkpoint.rglob("*"):
-        if path.suffix == ".safetensors":
-            with safe_open(path, framework="np"):
-                pass
-        if path.suffix in (".pt", ".pth", ".bin") and not zipfile.is_zipfile(path):
-            raise ValueError(f"{path.name} is cut off")
+def _check_complete(path: Path) -> None:
+    """Check that a file of weights or of the optimizer is not cut or empty."""
+    if path.suffix == ".safetensors":
+        with safe_open(path, framework="np"):
+            pass
+    if path.suffix in (".pt", ".pth", ".bin") and not zipfile.is_zipfile(path):
+        raise ValueError(f"{path.name} is cut off")
 
 
 @contextmanager

@@ -1,13 +1,12 @@
 """Loss functions: pure functions on tensors, the mathematics of the objectives.
 
 Each computes in float32 whatever the dtype of its input and returns a float32 scalar, lower is
-better. With nothing to compare the result is a constant that still has a graph. Wrong shapes and
-options out of range raise InputError.
+better. With nothing to compare the result is a constant that still has a graph. Vectors of
+different lengths raise InputError.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 import torch
@@ -30,72 +29,29 @@ MIN_RANKED_GAP = 0.2
 def mse_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """Mean squared error between similarity and label (C-STS §4.1).
 
-    Args:
-        similarities: Predicted similarity of each row, ``(rows,)``.
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
-        weights: How much each row counts, ``(rows,)``, above 0; all alike if None.
-
-    Returns:
-        ``mean((similarity - label)²)``, a scalar.
+    ``similarities`` are predicted, ``labels`` gold in [0, 1], and ``weights`` say how much each row
+    counts, all alike if None; ``(rows,)`` each. Other losses on rows take the same.
     """
-    similarities, labels = _row_vectors("mse_loss", similarities, labels)
-    shares = _row_shares("mse_loss", similarities, weights)
-    return _weighted_mean((similarities - labels).square(), shares)
+    similarities, labels = _vectors(similarities=similarities, labels=labels)
+    return _weighted_mean((similarities - labels).square(), _row_shares(similarities, weights))
 
 
 def classification_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of the nearest of k evenly spaced labels (the released code of C-STS).
 
-    Args:
-        logits: One for each label, from the lowest to the highest, ``(rows, k)``.
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
-
-    Returns:
-        The mean over rows, a scalar.
+    The logits, ``(rows, k)``, are those of the lowest label to the highest.
     """
-    if logits.ndim != 2 or logits.shape[1] < 2 or labels.shape != logits.shape[:1]:
-        raise InputError(
-            "classification_loss takes logits (rows, k), k at least 2, and labels (rows,); "
-            f"got shapes {tuple(logits.shape)} and {tuple(labels.shape)}"
-        )
     return F.cross_entropy(logits.float(), (labels * (logits.shape[1] - 1)).round().long())
 
 
-def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
-    """Quadruplet margin loss, ``max(λ + cos(n1, n2) - cos(p1, p2), 0)`` (C-STS §4.1).
-
-    The paper does not give λ; 1 is the value stated by CCL (see READING.md).
-
-    Args:
-        high: Similarity of each sentence pair under its higher-labelled condition, ``(pairs,)``.
-        low: Similarity of the same pairs under the lower-labelled condition, ``(pairs,)``.
-        margin: λ, at least 0.
-
-    Returns:
-        The mean over pairs, a scalar; 0 when there are none.
-    """
-    high, low = _pair_vectors("quad_loss", high, low)
-    if high.numel() == 0:
-        return high.sum() + low.sum()
-    return torch.relu(margin + low - high).mean()
-
-
 def correlation_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
-    """One minus the Pearson correlation of similarities and labels over the batch.
+    """One minus the Pearson correlation of similarities and labels over the batch, in [0, 2].
 
     A batch where either is constant (one row always is) has no correlation: the loss is 1 and its
     gradient 0.
-
-    Args:
-        similarities: Predicted similarity of each row, ``(rows,)``.
-        labels: Gold similarity of each row, ``(rows,)``.
-        weights: How much each row counts, ``(rows,)``, above 0; all alike if None.
-
-    Returns:
-        A scalar in [0, 2].
     """
-    similarities, labels = _row_vectors("correlation_loss", similarities, labels)
-    shares = _row_shares("correlation_loss", similarities, weights)
+    similarities, labels = _vectors(similarities=similarities, labels=labels)
+    shares = _row_shares(similarities, weights)
     x = _centred(similarities, shares)
     y = _centred(labels, shares)
     variance_x = _weighted_mean(x.square(), shares)
@@ -105,8 +61,7 @@ def correlation_loss(similarities: Tensor, labels: Tensor, weights: Tensor | Non
     # of the outer one into NaN gradients.
     scale = torch.where(varies, variance_x * variance_y, torch.ones_like(variance_x)).sqrt()
     covariance = _weighted_mean(x * y, shares)
-    pearson = torch.where(varies, covariance / scale, torch.zeros_like(scale))
-    return 1.0 - pearson
+    return 1.0 - torch.where(varies, covariance / scale, torch.zeros_like(scale))
 
 
 def tolerant_labels(labels: Tensor, similarities: Tensor, *, tolerance: float) -> Tensor:
@@ -116,14 +71,7 @@ def tolerant_labels(labels: Tensor, similarities: Tensor, *, tolerance: float) -
     for all of ``[0.5 - tolerance, 0.5 + tolerance]``, and replaced by the value there that is
     nearest to the prediction. Under MSE that is the squared ε-insensitive loss of support vector
     regression (Vapnik, 1995) for these rows. Not for ranking: equal labels would get an order.
-
-    Args:
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``; a label of 3 is 0.5.
-        similarities: Predicted similarity of each row, ``(rows,)``; no gradient goes through it.
-        tolerance: In [0, 0.5]; 0 changes nothing, 0.25 reaches from the label 2 to 4.
-
-    Returns:
-        The labels, ``(rows,)`` float32, changed where they are 0.5.
+    No gradient goes through the result, ``(rows,)``. A ``tolerance`` of 0.25 reaches from 2 to 4.
     """
     nearest = similarities.detach().float().clamp(MIDDLE_GOLD - tolerance, MIDDLE_GOLD + tolerance)
     return torch.where(labels == MIDDLE_GOLD, nearest, labels.float())
@@ -134,17 +82,9 @@ def high_low_pairs(
 ) -> tuple[Tensor, Tensor]:
     """Find the rows of a batch that are one sentence pair under two conditions.
 
-    Args:
-        labels: Gold similarity of each row, ``(rows,)``.
-        pair_ids: Integer id of each row's sentence pair, ``(rows,)``; negative means no partner.
-        ties: Whether rows of equal labels are a pair too, the first row first.
-
-    Returns:
-        Row numbers ``(high, low)``, each ``(pairs,)``: every combination of two rows with the same
-        id and, but for ``ties``, different labels, the higher label first.
+    Returns the row numbers ``(high, low)``, each ``(pairs,)``, of every two rows with the same id
+    that is not negative: the higher label first, or with ``ties`` the first of two equal ones.
     """
-    if labels.ndim != 1 or labels.shape != pair_ids.shape:
-        raise _shape_error("high_low_pairs", "labels", labels, "pair_ids", pair_ids)
     same = (pair_ids.unsqueeze(1) == pair_ids.unsqueeze(0)) & (pair_ids >= 0).unsqueeze(1)
     ordered = labels.unsqueeze(1) > labels.unsqueeze(0)  # (rows, rows)
     if ties:
@@ -153,64 +93,65 @@ def high_low_pairs(
     return high, low
 
 
-def _centred(values: Tensor, shares: Tensor | None) -> Tensor:
-    """Subtract the mean; the result is exactly zero for a constant vector, due to the shift."""
-    shifted = values - values[0].detach()
-    return shifted - _weighted_mean(shifted, shares)
+def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
+    """Quadruplet margin loss, ``max(λ + cos(n1, n2) - cos(p1, p2), 0)`` (C-STS §4.1).
+
+    The paper does not give λ; 1 is the value stated by CCL (see READING.md). ``high`` and ``low``
+    are the similarities of each sentence pair under its higher- and lower-labelled condition,
+    ``(pairs,)``. The result of this and other losses on pairs is their mean, 0 if there are none.
+    """
+    high, low = _vectors(high=high, low=low)
+    return _mean_or_zero(torch.relu(margin + low - high))
 
 
-def _weighted_mean(values: Tensor, shares: Tensor | None) -> Tensor:
-    """The mean of rows that count by their shares, which sum to 1, or all alike."""
-    return values.mean() if shares is None else (shares * values).sum()
+def pair_order_loss(high: Tensor, low: Tensor, *, scale: float = 20.0) -> Tensor:
+    """Logistic loss on the order of a sentence pair's two conditions.
+
+    ``mean(log(1 + exp(scale · (s_low - s_high))))``: RankNet (Burges, 2005) on these two. Quad
+    pushes with one force up to its margin; this pushes less and less the wider the gap.
+    """
+    high, low = _vectors(high=high, low=low)
+    return _mean_or_zero(F.softplus(scale * (low - high)))
 
 
-def _row_shares(function: str, similarities: Tensor, weights: Tensor | None) -> Tensor | None:
-    """Check the weights of rows and scale them to a sum of 1."""
-    if weights is None:
-        return None
-    if weights.shape != similarities.shape:
-        raise _shape_error(function, "similarities", similarities, "weights", weights)
-    return weights.float() / weights.float().sum()
+def fdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
+    """Forward directional loss, ``max(gap + cos_neg - cos_pos, 0)`` (CCL Eq. 5).
+
+    Quad with the labels' own gap for a margin: it stops pushing the two apart once they are as far
+    from each other as the labels are. The gaps are ``l_pos - l_neg`` of each pair, in [0, 1].
+    """
+    return _mean_or_zero(torch.relu(_excess(high, low, gaps)))
 
 
-def _row_vectors(function: str, similarities: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Check two equal, non-empty vectors and return them in float32."""
-    if similarities.ndim != 1 or similarities.shape != labels.shape or similarities.numel() == 0:
-        raise _shape_error(function, "similarities", similarities, "labels", labels)
-    return similarities.float(), labels.float()
+def rdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
+    """Reverse directional loss, ``max(cos_pos - cos_neg - gap, 0)`` (CCL Eq. 6).
+
+    Pulls the two together where they are further apart than their labels.
+    """
+    return _mean_or_zero(torch.relu(-_excess(high, low, gaps)))
 
 
-def _pair_vectors(function: str, high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
-    """Check two equal vectors, which may be empty, and return them in float32."""
-    if high.ndim != 1 or high.shape != low.shape:
-        raise _shape_error(function, "high", high, "low", low)
-    return high.float(), low.float()
+def acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
+    """Adaptive contrastive loss, ``|gap + cos_neg - cos_pos|`` = FDL + RDL (CCL Eq. 8)."""
+    return _mean_or_zero(_excess(high, low, gaps).abs())
 
 
-def _shape_error(
-    function: str, name1: str, first: Tensor, name2: str, second: Tensor
-) -> InputError:
-    return InputError(
-        f"{function} takes {name1} and {name2} as vectors of one length; "
-        f"got shapes {tuple(first.shape)} and {tuple(second.shape)}"
-    )
+def w_acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
+    """Weighted adaptive contrastive loss, ``gap · |gap + cos_neg - cos_pos|`` (CCL Eq. 9).
+
+    The order of the two cosines is that of Eq. 8 and 9; the prose around them swaps it. The mean is
+    over pairs, not over the sum of the weights.
+    """
+    return _mean_or_zero(gaps.float() * _excess(high, low, gaps).abs())
 
 
 def cosent_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tensor:
     """Ranking loss over all pairs of rows whose labels differ (CoSENT, Huang et al., 2024).
 
     ``log(1 + Σ exp(scale · (s_j - s_i)))`` over the rows i, j with label_i > label_j, computed by
-    sentence-transformers' ``CoSENTLoss``.
-
-    Args:
-        similarities: Predicted similarity of each row, ``(rows,)``.
-        labels: Gold similarity of each row, ``(rows,)``; only the order matters.
-        scale: Inverse temperature, above 0.
-
-    Returns:
-        A scalar, at least 0; 0 when all labels are equal.
+    sentence-transformers' ``CoSENTLoss``; 0 when all labels are equal.
     """
-    similarities, labels = _row_vectors("cosent_loss", similarities, labels)
+    similarities, labels = _vectors(similarities=similarities, labels=labels)
     # Only the library's formula is needed: the similarities are computed already.
     library = LibraryCoSENTLoss(nn.Identity(), scale, similarity_fct=lambda column, _: column)  # type: ignore[arg-type]
     return library.compute_loss_from_embeddings([similarities, similarities], labels)
@@ -221,27 +162,23 @@ def ranknet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -
 
     ``mean(log(1 + exp(scale · (s_j - s_i))))`` over the rows i, j with label_i > label_j. CoSENT
     takes the logarithm of their sum, so the worst pair rules it; here each counts by itself.
-
-    Arguments, result and errors are those of :func:`cosent_loss`.
     """
-    similarities, labels = _row_vectors("ranknet_loss", similarities, labels)
+    similarities, labels = _vectors(similarities=similarities, labels=labels)
     higher, lower = torch.nonzero(labels.unsqueeze(1) > labels.unsqueeze(0), as_tuple=True)
     return pair_order_loss(similarities[higher], similarities[lower], scale=scale)
 
 
-def pair_order_loss(high: Tensor, low: Tensor, *, scale: float = 20.0) -> Tensor:
-    """Logistic loss on the order of a sentence pair's two conditions.
+def listnet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tensor:
+    """List-wise ranking loss, the batch being the list (ListNet with top one, Cao et al., 2007).
 
-    ``mean(log(1 + exp(scale · (s_low - s_high))))``: RankNet (Burges, 2005) on these two. Quad
-    pushes with one force up to its margin; this pushes less and less the wider the gap.
-
-    Result and errors are those of :func:`quad_loss`, as are ``high`` and ``low``; ``scale`` is an
-    inverse temperature, above 0.
+    The divergence ``KL(softmax(scale · label) || softmax(scale · s))``: the cross-entropy of the
+    paper less its lowest value, so that 0 is best. Any constant may be added to all similarities.
+    At a scale of 5 a row with the label 4 weighs a quarter of one with a 5; at 20, a hundredth.
     """
-    high, low = _pair_vectors("pair_order_loss", high, low)
-    if high.numel() == 0:
-        return high.sum() + low.sum()
-    return F.softplus(scale * (low - high)).mean()
+    similarities, labels = _vectors(similarities=similarities, labels=labels)
+    predicted = torch.log_softmax(scale * similarities, dim=0)
+    gold = torch.log_softmax(scale * labels, dim=0)
+    return F.kl_div(predicted, gold, reduction="sum", log_target=True)
 
 
 def ranking_loss(
@@ -258,22 +195,11 @@ def ranking_loss(
     ``softplus(-scale · (s_high - s_low - margin))`` over the rows of one id whose labels differ,
     each comparison weighted by the gap between the labels and the geometric mean of the rows'
     weights. RankNet (Burges, 2005) with a margin, on comparisons that are fair: the same texts
-    under two conditions, two pairs of texts under the same condition.
-
-    Args:
-        similarities: Predicted similarity of each row, ``(rows,)``.
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
-        ids: One or more vectors of integers, ``(rows,)``: rows with the same id in one of them are
-            compared; a negative id means none.
-        weights: How much each row counts, ``(rows,)``, above 0; all alike if None.
-        scale: Inverse temperature, above 0.
-        margin: How far apart the two are to be.
-
-    Returns:
-        The weighted mean over the comparisons, a scalar; 0 when there are none.
+    under two conditions, two pairs of texts under the same condition. Each vector of ``ids``,
+    ``(rows,)``, has an integer for each row; a negative one means none.
     """
-    similarities, labels = _row_vectors("ranking_loss", similarities, labels)
-    shares = _row_shares("ranking_loss", similarities, weights)
+    similarities, labels = _vectors(similarities=similarities, labels=labels)
+    shares = _row_shares(similarities, weights)
     pairs = [high_low_pairs(labels, group_ids) for group_ids in ids]
     high = torch.cat([rows for rows, _ in pairs])  # (comparisons,)
     low = torch.cat([rows for _, rows in pairs])  # (comparisons,)
@@ -288,83 +214,12 @@ def ranking_loss(
     return (gaps * losses).sum() / gaps.sum()
 
 
-def listnet_loss(similarities: Tensor, labels: Tensor, *, scale: float = 20.0) -> Tensor:
-    """List-wise ranking loss, the batch being the list (ListNet with top one, Cao et al., 2007).
-
-    The divergence ``KL(softmax(scale · label) || softmax(scale · s))``: the cross-entropy of the
-    paper less its lowest value, so that 0 is best. Any constant may be added to all similarities.
-    At a scale of 5 a row with the label 4 weighs a quarter of one with a 5; at 20, a hundredth.
-
-    Arguments and errors are those of :func:`cosent_loss`; the result is at least 0 but for
-    rounding, and 0 for one row.
-    """
-    similarities, labels = _row_vectors("listnet_loss", similarities, labels)
-    predicted = torch.log_softmax(scale * similarities, dim=0)
-    gold = torch.log_softmax(scale * labels, dim=0)
-    return F.kl_div(predicted, gold, reduction="sum", log_target=True)
-
-
-def fdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
-    """Forward directional loss, ``max(gap + cos_neg - cos_pos, 0)`` (CCL Eq. 5).
-
-    Quad with the labels' own gap for a margin: it stops pushing the two apart once they are as far
-    from each other as the labels are.
-
-    Args:
-        high: Similarity of each sentence pair under its higher-labelled condition, ``(pairs,)``.
-        low: Similarity of the same pairs under the lower-labelled condition, ``(pairs,)``.
-        gaps: ``l_pos - l_neg`` of each pair in [0, 1], ``(pairs,)``.
-
-    Returns:
-        The mean over pairs, a scalar; 0 when there are none.
-    """
-    return _mean_or_zero(torch.relu(_excess("fdl_loss", high, low, gaps)))
-
-
-def rdl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
-    """Reverse directional loss, ``max(cos_pos - cos_neg - gap, 0)`` (CCL Eq. 6).
-
-    Pulls the two together where they are further apart than their labels.
-
-    Arguments, result and errors are those of :func:`fdl_loss`.
-    """
-    return _mean_or_zero(torch.relu(-_excess("rdl_loss", high, low, gaps)))
-
-
-def acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
-    """Adaptive contrastive loss, ``|gap + cos_neg - cos_pos|`` = FDL + RDL (CCL Eq. 8).
-
-    Arguments, result and errors are those of :func:`fdl_loss`.
-    """
-    return _mean_or_zero(_excess("acl_loss", high, low, gaps).abs())
-
-
-def w_acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
-    """Weighted adaptive contrastive loss, ``gap · |gap + cos_neg - cos_pos|`` (CCL Eq. 9).
-
-    The order of the two cosines is that of Eq. 8 and 9; the prose around them swaps it. The mean is
-    over pairs, not over the sum of the weights.
-
-    Arguments, result and errors are those of :func:`fdl_loss`.
-    """
-    return _mean_or_zero(gaps.float() * _excess("w_acl_loss", high, low, gaps).abs())
-
-
 def negative_weights(labels: Tensor, *, sigma: float) -> Tensor:
     """Weights α of the negatives (CCL Eq. 11).
 
-    Args:
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
-        sigma: σ in [0, 1]. The two sentences of a row with label ≥ σ are a false negative.
-
-    Returns:
-        α of sentence 1 of row i against sentence 2 of row j, ``(rows, rows)`` float32: off the
-        diagonal 1; on it 0 for a false negative, else ``1 - label`` (a hard negative).
+    α of sentence 1 of row i against sentence 2 of row j, ``(rows, rows)``, is off the diagonal 1;
+    on it 0 where the label is at least σ (a false negative), else ``1 - label`` (a hard one).
     """
-    if labels.ndim != 1:
-        raise InputError(f"Labels must be a vector; got shape {tuple(labels.shape)}")
-    if not 0 <= sigma <= 1:
-        raise InputError(f"σ of BCL must be in [0, 1]; got {sigma}")
     labels = labels.float()
     weights = torch.ones(len(labels), len(labels), device=labels.device)  # (rows, rows)
     own = torch.where(labels >= sigma, torch.zeros_like(labels), 1.0 - labels)  # (rows,)
@@ -385,19 +240,7 @@ def bcl_loss(
         labels: Gold similarity of each row in [0, 1], ``(rows,)``.
         tau: τ, above 0; divides the cosines (the paper has 3 to 10).
         sigma: σ in [0, 1], see :func:`negative_weights`.
-
-    Returns:
-        A scalar, at least 0.
     """
-    rows = positives.numel()
-    if positives.ndim != 1 or not rows or negatives.shape != (rows, rows) or len(labels) != rows:
-        raise InputError(
-            "bcl_loss takes positives (rows,), negatives (rows, rows) and labels (rows,); "
-            f"got shapes {tuple(positives.shape)}, {tuple(negatives.shape)} and "
-            f"{tuple(labels.shape)}"
-        )
-    if not (math.isfinite(tau) and tau > 0):
-        raise InputError(f"τ of BCL must be above 0; got {tau}")
     positive_logits = positives.float() / tau  # (rows,)
     weights = negative_weights(labels, sigma=sigma)  # (rows, rows)
     # A negative of weight 0 gets the logit -inf.
@@ -406,37 +249,12 @@ def bcl_loss(
     return (torch.logsumexp(logits, dim=1) - positive_logits).mean()
 
 
-def _excess(function: str, high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
-    """``gap + cos_neg - cos_pos`` of each pair in float32, ``(pairs,)``."""
-    high, low = _pair_vectors(function, high, low)
-    if gaps.shape != high.shape:
-        raise _shape_error(function, "high", high, "gaps", gaps)
-    return gaps.float() + low - high
-
-
-def _mean_or_zero(values: Tensor) -> Tensor:
-    """The mean; 0 with a graph where there is nothing."""
-    return values.mean() if values.numel() else values.sum()
-
-
 def vector_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """``mean(1 - cos(student, teacher))`` over the inputs of a batch, the objective ``vectors``.
 
     After Reimers and Gurevych, 2020, "Making Monolingual Sentence Embeddings Multilingual", where
-    it is the squared distance.
-
-    Args:
-        student: Embeddings of the model in training, ``(inputs, dim)``.
-        teacher: The teacher's embeddings of the same inputs, ``(inputs, dim)``.
-
-    Returns:
-        A float32 scalar in [0, 2].
+    it is the squared distance. Both embeddings are ``(inputs, dim)``.
     """
-    if student.ndim != 2 or student.shape != teacher.shape or not len(student):
-        raise InputError(
-            "vector_loss takes embeddings of student and teacher of one shape, (inputs, dim); got "
-            f"{tuple(student.shape)} and {tuple(teacher.shape)}"
-        )
     return 1.0 - F.cosine_similarity(student.float(), teacher.float(), dim=-1).mean()
 
 
@@ -444,20 +262,8 @@ def relation_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """Mean squared difference of student and teacher cosines over every two inputs.
 
     Relational knowledge distillation (Park et al., 2019) with cosines: the two may have different
-    dimensions, and no projection is needed.
-
-    Args:
-        student: Embeddings of the model in training, ``(inputs, dim)``.
-        teacher: The teacher's embeddings of the same inputs, ``(inputs, its dim)``.
-
-    Returns:
-        A float32 scalar in [0, 4]; 0 for one input.
+    dimensions, and no projection is needed. It is 0 for one input.
     """
-    if student.ndim != 2 or teacher.ndim != 2 or not len(student) == len(teacher) > 0:
-        raise InputError(
-            "relation_loss takes as many embeddings of the student, (inputs, dim), as of the "
-            f"teacher; got shapes {tuple(student.shape)} and {tuple(teacher.shape)}"
-        )
     gaps = _cosines(student) - _cosines(teacher)  # (inputs, inputs), 0 on the diagonal
     pairs = len(student) * (len(student) - 1)
     return gaps.square().sum() / max(pairs, 1)
@@ -467,3 +273,44 @@ def _cosines(vectors: Tensor) -> Tensor:
     """Cosine of every two rows, the diagonal exactly 1, ``(inputs, inputs)`` float32."""
     unit = F.normalize(vectors.float(), dim=-1)
     return (unit @ unit.T).diagonal_scatter(torch.ones(len(unit), device=unit.device))
+
+
+def _excess(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
+    """``gap + cos_neg - cos_pos`` of each pair in float32, ``(pairs,)``."""
+    high, low, gaps = _vectors(high=high, low=low, gaps=gaps)
+    return gaps + low - high
+
+
+def _mean_or_zero(values: Tensor) -> Tensor:
+    """The mean; 0 with a graph where there is nothing."""
+    return values.mean() if values.numel() else values.sum()
+
+
+def _centred(values: Tensor, shares: Tensor | None) -> Tensor:
+    """Subtract the mean; the result is exactly zero for a constant vector, due to the shift."""
+    shifted = values - values[0].detach()
+    return shifted - _weighted_mean(shifted, shares)
+
+
+def _weighted_mean(values: Tensor, shares: Tensor | None) -> Tensor:
+    """The mean of rows that count by their shares, which sum to 1, or all alike."""
+    return values.mean() if shares is None else (shares * values).sum()
+
+
+def _row_shares(similarities: Tensor, weights: Tensor | None) -> Tensor | None:
+    """Weights of rows, scaled to a sum of 1."""
+    if weights is None:
+        return None
+    _, weights = _vectors(similarities=similarities, weights=weights)
+    return weights / weights.sum()
+
+
+def _vectors(**tensors: Tensor) -> list[Tensor]:
+    """Check that tensors are vectors of one length and return them in float32."""
+    shapes = [tuple(tensor.shape) for tensor in tensors.values()]
+    if len(set(shapes)) > 1 or len(shapes[0]) != 1:
+        raise InputError(
+            f"{' and '.join(tensors)} must be vectors of one length; got shapes "
+            f"{', '.join(map(str, shapes))}."
+        )
+    return [tensor.float() for tensor in tensors.values()]

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from condsim.data.files import column_names, iter_rows
 from condsim.data.load import load_task
 from condsim.errors import InputError
-from condsim.io import sha256_of
 from condsim.model.conditions import Order, conditional_sentences
+from condsim.training.data import file_revisions, sample_units
 from condsim.training.recipe import Source
 from condsim.types import IntArray, Task
 
@@ -25,17 +25,31 @@ logger = logging.getLogger("condsim")
 # Id of an item without a list, or without a vector.
 NO_ID = -1
 
-Unit = TypeVar("Unit")
+Weights = Mapping[str, float]
+
+
+class MixtureItem(NamedTuple):
+    """A row of two inputs and a label, or an input with a teacher's vector.
+
+    ``first`` and ``second`` are numbers of inputs, equal for one with a vector; ``parts`` is the
+    number of the part, and ``vectors`` a row of the part's vectors.
+    """
+
+    first: int
+    second: int
+    parts: int
+    gold: float = 0.0
+    weights: float = 1.0
+    pair_ids: int = NO_ID
+    list_ids: int = NO_ID
+    vectors: int = NO_ID
 
 
 @dataclass(frozen=True)
 class SourceUnits:
-    """SourceUnits that are drawn of a source: groups, sentence pairs, or inputs with a vector.
+    """Units that are drawn of a source: groups, sentence pairs, or inputs with a vector.
 
-    Attributes:
-        share: Parts of the inputs of a batch that come from here.
-        items: Items of each unit.
-        costs: Distinct inputs of each unit, ``(units,)``.
+    ``costs`` has the number of distinct inputs of each, ``(units,)``.
     """
 
     share: float
@@ -45,15 +59,12 @@ class SourceUnits:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Items of a run: rows of two inputs and a label, and inputs with a teacher's vector.
+    """Items of a run.
 
     Attributes:
         inputs: Distinct inputs as the encoder takes them: a sentence, or one with its condition.
-        columns: By name, one value of each item, ``(items,)``: ``first`` and ``second`` (the same
-            for an input with a vector) are numbers of inputs; ``gold``, ``weights``, ``pair_ids``
-            and ``list_ids`` as in ``Targets``; ``parts`` numbers the parts; ``vectors`` is a row
-            of the part's vectors, or -1.
-        units: SourceUnits by source; ``train`` is the first.
+        columns: Values of all items by the fields of `MixtureItem`, ``(items,)`` each.
+        units: Units by source; ``train`` is the first.
         parts: Weight of each objective, by part.
         vectors: Embeddings of a teacher, by part, ``(inputs of the part, its dimension)``.
         facts: File, revision and rows, by source.
@@ -62,20 +73,12 @@ class Mixture:
     inputs: tuple[str | list[str], ...]
     columns: Mapping[str, NDArray[Any]]
     units: Mapping[str, SourceUnits]
-    parts: Mapping[str, Mapping[str, float]]
+    parts: Mapping[str, Weights]
     vectors: Mapping[str, NDArray[np.floating[Any]]]
     facts: Mapping[str, Mapping[str, object]]
 
     def __len__(self) -> int:
         return len(self.columns["first"])
-
-
-class SourceRow(NamedTuple):
-    """Row of a source: its task and number there, and the criterion it is ranked under."""
-
-    task: Task
-    number: int
-    criterion: str | None
 
 
 def read_mixture(
@@ -86,35 +89,31 @@ def read_mixture(
     batch_size: int,
     dimension: int | None,
 ) -> Mixture:
-    """Read the sources of a recipe and join them with its training data.
+    """Read the sources of a recipe, of which the first, ``train``, is the data that was loaded.
 
-    Args:
-        train: The training data.
-        sources: The sources, of which the first, ``train``, stands for the training data; see
-            `Recipe.mixed_sources`.
-        order: Order of condition and sentence.
-        batch_size: Distinct inputs in a batch.
-        dimension: Dimension of the encoder's embeddings, which decides the default objective of a
-            source with vectors.
+    The dimension of the encoder decides the default objective of a source with vectors.
     """
     builder = MixtureBuilder(batch_size)
     for name, source in sources.items():
-        if name == "train":
-            builder.add_rows(name, source, [train], source.objective)
-        elif source.vectors is not None:
+        if source.vectors is not None:
             builder.add_vectors(name, source, Path(source.vectors), dimension=dimension)
-        else:
+            continue
+        tasks = [train]
+        if name != "train":
             tasks = [load_task(file, require_labels=True) for file in source.files]
-            objective = source.objective
-            if objective is None and any(task.conditions is None for task in tasks):
-                objective = _plain_objective(builder.parts["train"])
-            builder.add_rows(name, source, tasks, objective)
-    for name, units in builder.units.items():
-        items = sum(map(len, units.items))
-        logger.info(
-            "%s: %d items in %d units, share %g", name, items, len(units.items), units.share
-        )
-    return builder.build(order)
+        builder.add_rows(name, source, tasks)
+    columns: dict[str, NDArray[Any]] = {}
+    for name, values in zip(MixtureItem._fields, zip(*builder.items, strict=True), strict=True):
+        columns[name] = np.array(values, np.float32 if name in ("gold", "weights") else np.int64)
+    inputs: list[str | list[str]] = []
+    for condition, sentence in builder.inputs:
+        if condition is None:
+            inputs.append(sentence)
+        else:
+            inputs += conditional_sentences([sentence], [condition], order=order)
+    return Mixture(
+        tuple(inputs), columns, builder.units, builder.parts, builder.vectors, builder.facts
+    )
 
 
 class MixtureBuilder:
@@ -124,37 +123,26 @@ class MixtureBuilder:
         """Start a mixture without items."""
         self.batch_size = batch_size
         self.inputs: dict[tuple[str | None, str], int] = {}
-        self.columns: dict[str, list[float]] = defaultdict(list)
+        self.items: list[MixtureItem] = []
         self.ids: dict[Hashable, int] = {}
         self.units: dict[str, SourceUnits] = {}
-        self.parts: dict[str, dict[str, float]] = {}
+        self.parts: dict[str, Weights] = {}
         self.vectors: dict[str, NDArray[np.floating[Any]]] = {}
         self.facts: dict[str, dict[str, object]] = {}
 
-    def build(self, order: Order) -> Mixture:
-        """Make the mixture of what was added."""
-        arrays = {name: np.array(values) for name, values in self.columns.items()}
-        inputs = [
-            sentence
-            if condition is None
-            else conditional_sentences([sentence], [condition], order=order)[0]
-            for condition, sentence in self.inputs
-        ]
-        columns: dict[str, NDArray[Any]] = {}
-        for name, values in arrays.items():
-            columns[name] = values.astype(np.float32 if name in ("gold", "weights") else np.int64)
-        return Mixture(tuple(inputs), columns, self.units, self.parts, self.vectors, self.facts)
-
-    def add_rows(
-        self,
-        name: str,
-        source: Source,
-        tasks: Sequence[Task],
-        objective: Mapping[str, float] | None,
-    ) -> None:
-        """Add the labelled rows of a source; None as objective joins them with ``train``."""
-        part = self._part(name, objective, weight=source.weight)
-        units: dict[tuple[str, ...], list[SourceRow]] = defaultdict(list)
+    def add_rows(self, name: str, source: Source, tasks: Sequence[Task]) -> None:
+        """Add the labelled rows of a source, to the part of ``train`` if it has no objective."""
+        objective = source.objective
+        if objective is None and any(task.conditions is None for task in tasks):
+            weights = self.parts["train"]
+            plain_terms = {
+                term: weights[term] for term in ("mse", "correlation") if term in weights
+            }
+            objective = plain_terms or {"mse": 1.0}
+        part, weight = self._part("train", None), source.weight
+        if objective is not None:
+            part, weight = self._part(name, objective, weight=weight), 1.0
+        units: dict[tuple[str, ...], list[_SourceRow]] = defaultdict(list)
         for file, task in zip(source.files, tasks, strict=True):
             groups = _groups_of(file, task)
             for row in np.flatnonzero(task.valid).tolist():
@@ -162,10 +150,13 @@ class MixtureBuilder:
                 key: tuple[str, ...] = (task.sentences1[row], task.sentences2[row])
                 if group is not None:
                     key = (file, *group)
-                units[key].append(SourceRow(task, row, criterion))
-        chosen = _sample_units([(key, units[key]) for key in sorted(units)], source.rows)
-        weight = source.weight if objective is None else 1.0
-        items = [self._add_unit(key, rows, part, source.balance, weight) for key, rows in chosen]
+                units[key].append(_SourceRow(task, row, criterion))
+        keys = sorted(units)
+        sizes = np.array([len(units[key]) for key in keys], dtype=np.int64)
+        items = [
+            self._unit(keys[index], units[keys[index]], part, source.balance, weight)
+            for index in sample_units(sizes, source.rows).tolist()
+        ]
         self._add_units(name, source.share, items)
         self.facts[name] = {
             "file": [task.name for task in tasks],
@@ -194,79 +185,57 @@ class MixtureBuilder:
                 f"{dimension}; got {vectors.shape[1]}. Use 'relations'."
             )
         part = self._part(name, objective, weight=source.weight)
-        items = []
-        for row, _ in _sample_units([(row, [row]) for row in range(len(inputs))], source.rows):
-            item = self._add_item(
-                first=inputs[row],
-                second=inputs[row],
-                gold=0.0,
-                weights=1.0,
-                pair_ids=NO_ID,
-                list_ids=NO_ID,
-                parts=part,
-                vectors=row,
-            )
-            items.append([item])
+        chosen = sample_units(np.ones(len(inputs), np.int64), source.rows).tolist()
+        items = [[self._item(inputs[row], inputs[row], part, vectors=row)] for row in chosen]
         self._add_units(name, source.share, items)
         self.vectors[name] = vectors
         self.facts[name] = {
             "file": [file.name, path.name],
-            "revision": [sha256_of(file)[:12], sha256_of(path)[:12]],
+            "revision": [*file_revisions([file, path]).values()],
             "rows": len(items),
         }
 
     def _input(self, condition: str | None, sentence: str) -> int:
-        """Number of an input."""
         return self.inputs.setdefault((condition, sentence), len(self.inputs))
 
-    def _id(self, key: Hashable) -> int:
-        """Number of a pair or list."""
+    def _id(self, *key: Hashable) -> int:
         return self.ids.setdefault(key, len(self.ids))
 
-    def _add_item(self, **values: float) -> int:
+    def _item(self, first: int, second: int, part: int, **values: Any) -> int:  # noqa: ANN401
         """Add an item and return its number."""
-        for name, value in values.items():
-            self.columns[name].append(value)
-        return len(self.columns["first"]) - 1
+        self.items.append(MixtureItem(first, second, part, **values))
+        return len(self.items) - 1
 
-    def _part(self, name: str, objective: Mapping[str, float] | None, *, weight: float) -> int:
-        """Number of a source's part: that of ``train``, unless it has its own objective."""
-        if objective is None:
-            return list(self.parts).index("train")
-        self.parts[name] = {term: weight * value for term, value in objective.items() if value}
-        return list(self.parts).index(name)
+    def _part(self, name: str, objective: Weights | None, *, weight: float = 1.0) -> int:
+        """Number of a part, which is added where an objective is given."""
+        if objective is not None:
+            self.parts[name] = {term: weight * value for term, value in objective.items() if value}
+        return [*self.parts, name].index(name)
 
-    def _add_unit(
+    def _unit(
         self,
         key: tuple[str, ...],
-        rows: Sequence[SourceRow],
+        rows: Sequence[_SourceRow],
         part: int,
         balance: float,
         weight: float,
     ) -> list[int]:
         """Add the rows of a unit, with the two sides of a group's criterion balanced."""
-        golds = [float(task.gold[row]) for task, row, _ in rows]
-        sides = Counter(
-            (criterion, gold > 0.5) for (*_, criterion), gold in zip(rows, golds, strict=True)
-        )
+        sides = [(criterion, bool(task.gold[row] > 0.5)) for task, row, criterion in rows]
+        counts = Counter(sides)
         items = []
-        for (task, row, criterion), gold in zip(rows, golds, strict=True):
+        for (task, row, criterion), side in zip(rows, sides, strict=True):
             condition = task.conditions[row] if task.conditions else None
-            sentence1, sentence2 = task.sentences1[row], task.sentences2[row]
-            balanced, list_id = 1.0, NO_ID
-            pair_id = self._id((part, key, sentence1, sentence2))
-            if criterion is not None:
-                balanced = sides[criterion, gold > 0.5] ** -balance
-                list_id = self._id((part, key, criterion))
-            item = self._add_item(
-                first=self._input(condition, sentence1),
-                second=self._input(condition, sentence2),
-                gold=gold,
-                weights=balanced * weight,
-                pair_ids=pair_id,
-                list_ids=list_id,
-                parts=part,
-                vectors=NO_ID,
+            pair = task.sentences1[row], task.sentences2[row]
+            has_list = criterion is not None
+            item = self._item(
+                self._input(condition, pair[0]),
+                self._input(condition, pair[1]),
+                part,
+                gold=float(task.gold[row]),
+                weights=weight * (counts[side] ** -balance if has_list else 1.0),
+                pair_ids=self._id(part, key, *pair),
+                list_ids=self._id(part, key, criterion) if has_list else NO_ID,
             )
             items.append(item)
         return items
@@ -278,36 +247,32 @@ class MixtureBuilder:
                 f"The source {name!r} has nothing to train on: its file is empty, or its key "
                 "'rows' is below the number of rows of the group drawn first."
             )
-        pieces = [piece for unit in units for piece in self._cut(unit)]
-        costs = np.array([len(self._inputs_of(piece)) for piece in pieces], dtype=np.int64)
-        self.units[name] = SourceUnits(share, tuple(map(np.array, pieces)), costs)
+        pieces: list[list[int]] = []
+        costs: list[int] = []
+        for unit in units:
+            inputs: set[int] = set()
+            pieces.append([])
+            costs.append(0)
+            for number in unit:
+                item = self.items[number]
+                inputs |= {item.first, item.second}
+                if pieces[-1] and len(inputs) > self.batch_size:
+                    inputs = {item.first, item.second}
+                    pieces.append([])
+                    costs.append(0)
+                pieces[-1].append(number)
+                costs[-1] = len(inputs)
+        self.units[name] = SourceUnits(share, tuple(map(np.array, pieces)), np.array(costs))
+        items = sum(map(len, units))
+        logger.info("%s: %d items in %d units, share %g", name, items, len(pieces), share)
 
-    def _inputs_of(self, items: Sequence[int]) -> set[float]:
-        """Distinct inputs of items."""
-        return {self.columns[side][item] for item in items for side in ("first", "second")}
 
-    def _cut(self, unit: Sequence[int]) -> list[list[int]]:
-        """Cut a unit into pieces that fit into a batch."""
-        pieces: list[list[int]] = [[]]
-        inputs: set[float] = set()
-        for item in unit:
-            inputs |= self._inputs_of([item])
-            if pieces[-1] and len(inputs) > self.batch_size:
-                pieces.append([])
-                inputs = self._inputs_of([item])
-            pieces[-1].append(item)
-        return pieces
+class _SourceRow(NamedTuple):
+    """Row of a source: its task and number there, and the criterion it is ranked under."""
 
-
-def _sample_units(
-    units: list[tuple[Unit, list[Any]]], most: int | None
-) -> list[tuple[Unit, list[Any]]]:
-    """Draw units of at most ``most`` rows, as `sample_rows` does; a smaller draw is in a larger."""
-    if most is None:
-        return units
-    order = np.random.default_rng(0).permutation(len(units))
-    fits = np.cumsum([len(units[index][1]) for index in order]) <= most
-    return [units[index] for index in sorted(order[fits].tolist())]
+    task: Task
+    number: int
+    criterion: str | None
 
 
 def _groups_of(file: str, task: Task) -> list[tuple[tuple[str, str] | None, str | None]]:
@@ -329,13 +294,6 @@ def _groups_of(file: str, task: Task) -> list[tuple[tuple[str, str] | None, str 
             f"rows and {len(task)} pairs."
         )
     return groups
-
-
-def _plain_objective(objective: Mapping[str, float]) -> dict[str, float]:
-    """``mse`` and ``correlation`` of an objective; ``{"mse": 1.0}`` if it has neither."""
-    return {term: objective[term] for term in ("mse", "correlation") if term in objective} or {
-        "mse": 1.0
-    }
 
 
 def _load_vectors(path: Path) -> NDArray[np.floating[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -16,28 +16,22 @@ from condsim.errors import InputError
 from condsim.model.conditions import Inputs, Layout, Order
 from condsim.training.objectives import OBJECTIVES, LossOptions, check_weights
 
-
-def _checked_weights(weights: dict[str, float]) -> dict[str, float]:
-    """Check the weights and return them as they are, zeros included."""
-    check_weights(weights)
-    return weights
-
-
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
-Weights = Annotated[dict[str, float], AfterValidator(_checked_weights)]
+Weights = Annotated[dict[str, float], AfterValidator(check_weights)]
 
-
-@dataclass(frozen=True)
-class TextFormat:
-    """Form in which a model reads condition and sentences; see `Recipe` for the fields."""
-
-    order: Order
-    layout: Layout
-    inputs: Inputs
+RETIRED_KEYS: dict[str, object] = {
+    "plain": None,
+    "siblings": None,
+    "sibling_rate": 0.0,
+    "layer_decay": 1.0,
+    "length_grouped": True,
+    "attention": "auto",
+}
+"""Keys that recipes no longer have, with the value at which stored recipes may have them."""
 
 
 class Source(Settings):
@@ -87,8 +81,8 @@ class Source(Settings):
             raise InputError(f"Source key 'file' must name {number}; got {len(self.files)} files.")
         for name in self.objective or {}:
             objective = OBJECTIVES[name]
-            if not (
-                objective.compares == "vectors" if has_vectors else objective.uses_similarities
+            if has_vectors != ("teacher" in objective.takes) or not (
+                has_vectors or objective.uses_similarities
             ):
                 raise InputError(
                     f"The objective {name!r} does not apply to a source "
@@ -142,7 +136,6 @@ class Recipe(Settings):
             ``sources``, distinct inputs: texts under a condition, each encoded once.
         gradient_accumulation: Batches per optimizer step.
         learning_rate: Highest learning rate of AdamW.
-        layer_decay: Factor in (0, 1] on the learning rate for each layer further from the output.
         schedule: Course of the learning rate after the warm-up.
         warmup: Share of the steps in [0, 1) over which the learning rate rises.
         weight_decay: Weight decay of AdamW, not on biases and layer norms.
@@ -151,13 +144,10 @@ class Recipe(Settings):
         train_rows: Maximum number of labelled rows to train on, whole pairs; None for all.
         train_share: Share of the training file next to those of the ``sources``.
         sources: Data mixed with the training file in every batch, by name; see below.
-        length_grouped: Whether batches hold rows of similar length.
         freeze: Parts that are not trained: ``embeddings``, those of the words, or ``encoder``, the
             whole backbone, so that only the layers on top are trained.
-        precision: ``auto`` is on a CPU the faster of float32 and bfloat16, measured when the run
-            starts, and on a GPU bfloat16 where it has it.
-        attention: Implementation of the attention. ``auto``: with a ``precision`` of ``auto``, on a
-            CPU, the faster one, measured; else the library's own choice.
+        precision: ``auto`` is on a CPU the faster of float32 and bfloat16, each with the faster
+            attention, measured when the run starts, and on a GPU bfloat16 where it has it.
         checkpoint_steps: Steps between checkpoints within an epoch; 0 saves after each epoch only.
         seed: Seed of initialisation, dropout and the order of rows.
 
@@ -197,7 +187,6 @@ class Recipe(Settings):
     batch_size: Count = 32
     gradient_accumulation: Count = 1
     learning_rate: Positive = 3e-5
-    layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     schedule: Literal["linear", "cosine", "constant"] = "linear"
     warmup: Rate = 0.1
     weight_decay: NotNegative = 0.0
@@ -206,19 +195,16 @@ class Recipe(Settings):
     train_rows: Annotated[int, Field(ge=2)] | None = None
     train_share: Positive = 1.0
     sources: dict[str, Source] = Field(default_factory=dict)
-    length_grouped: bool = True
     freeze: list[Literal["embeddings", "encoder"]] = Field(default_factory=list)
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    attention: Literal["auto", "eager", "sdpa"] = "auto"
     checkpoint_steps: Annotated[int, Field(ge=0)] = 0
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 42
 
     @model_validator(mode="before")
     @classmethod
     def _drop_retired_keys(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Drop keys that recipes had before version 0.1, where they have no value."""
-        retired = ("plain", "siblings", "sibling_rate")
-        return {key: value for key, value in values.items() if value or key not in retired}
+        absent = object()
+        return {key: v for key, v in values.items() if RETIRED_KEYS.get(key, absent) != v}
 
     @property
     def terms(self) -> dict[str, float]:
@@ -233,12 +219,7 @@ class Recipe(Settings):
     @property
     def loss_options(self) -> LossOptions:
         """Numbers that the objectives take."""
-        return LossOptions(**{key: getattr(self, key) for key in LossOptions.model_fields})
-
-    @property
-    def text_format(self) -> TextFormat:
-        """Form in which the model reads condition and sentences."""
-        return TextFormat(self.order, self.layout, self.inputs)
+        return LossOptions(**{item.name: getattr(self, item.name) for item in fields(LossOptions)})
 
     @property
     def train_kind(self) -> Literal["similarities", "classes", "triplets"]:
@@ -265,18 +246,19 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
-        compared = {OBJECTIVES[name].compares for name in self.terms}
+        """Check the keys that depend on others: whether each holds, and the rule."""
+        taken = {value for name in self.terms for value in OBJECTIVES[name].takes}
+        is_cross_encoder = self.encoder == "cross-encoder"
+        sources_fit = "train" not in self.sources and not is_cross_encoder
+        steps_fit = self.steps is None or (bool(self.sources) and self.steps >= self.epochs)
         rules = {
             "name": ("/" not in self.name, "without '/'"),
             "middle_tolerance": (
-                not self.middle_tolerance or "weighted rows" in compared,
+                not self.middle_tolerance or "tolerant_labels" in taken,
                 "0 without 'mse' or 'correlation'",
             ),
             "patience": (self.patience is None or self.keep == "best", "null with 'keep: last'"),
-            "inputs": (
-                self.inputs == "both" or self.encoder == "cross-encoder",
-                f"'both' for a {self.encoder}",
-            ),
+            "inputs": (self.inputs == "both" or is_cross_encoder, f"'both' for a {self.encoder}"),
             "freeze": (
                 "encoder" not in self.freeze or self.encoder != "bi-encoder" or self.transform,
                 "without 'encoder' for a bi-encoder without 'transform': no trainable parameters "
@@ -286,14 +268,13 @@ class Recipe(Settings):
                 self.batch_size >= 2 or not self.pair_terms,
                 "at least 2 for an objective on pairs",
             ),
-            "dropout": (self.dropout != 0 or "views" not in compared, "above 0 for 'bcl'"),
+            "dropout": (self.dropout != 0 or "positives" not in taken, "above 0 for 'bcl'"),
             "steps": (
-                self.steps is None or (bool(self.sources) and self.steps >= self.epochs),
+                steps_fit,
                 f"at least 'epochs', {self.epochs}" if self.sources else "null without 'sources'",
             ),
             "sources": (
-                not self.sources
-                or ("train" not in self.sources and self.encoder != "cross-encoder"),
+                not self.sources or sources_fit,
                 "without the name 'train', and empty for a cross-encoder",
             ),
         }
@@ -305,37 +286,30 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _check_objectives(self) -> Self:
-        for name in self.terms:
+        is_cross_encoder = self.encoder == "cross-encoder"
+        for name, weight in self.terms.items():
             objective = OBJECTIVES[name]
-            if objective.compares == "vectors":
-                raise InputError(
-                    f"The objective {name!r} is for a source with a teacher's vectors; name it "
-                    "under 'sources'."
-                )
-            if self.encoder == "cross-encoder" and not objective.cross_encoder:
-                raise InputError(
-                    f"The objective {name!r} does not apply to a cross-encoder, which encodes no "
-                    "sentence by itself (C-STS §4.1)."
-                )
-            if objective.compares == "levels" and self.encoder != "cross-encoder":
-                raise InputError(f"The objective {name!r} is for a cross-encoder.")
-            if objective.stands_alone and self.encoder != "bi-encoder":
-                raise InputError(
-                    f"The objective {name!r} is for a bi-encoder: its data have no conditions."
-                )
-            alone = objective.stands_alone or objective.compares == "levels"
-            if alone and (
-                len(self.terms) > 1 or (objective.stands_alone and self.terms[name] != 1)
-            ):
-                raise InputError(
-                    f"The objective {name!r} must be the only one, with the weight 1; train with "
-                    "one recipe after the other instead."
-                )
-            if self.sources and not objective.uses_similarities:
-                raise InputError(
-                    f"The objective {name!r} does not go with 'sources', whose rows are compared "
-                    "by their cosines."
-                )
+            has_own_data = not objective.takes
+            is_only_one = len(self.terms) == 1 and (weight == 1 or not has_own_data)
+            faults = {
+                "is for a source with a teacher's vectors; name it under 'sources'": (
+                    "teacher" in objective.takes
+                ),
+                "does not apply to a cross-encoder, which encodes no sentence by itself "
+                "(C-STS §4.1)": is_cross_encoder and not objective.cross_encoder,
+                "is for a cross-encoder": "logits" in objective.takes and not is_cross_encoder,
+                "is for a bi-encoder: its data have no conditions": (
+                    has_own_data and self.encoder != "bi-encoder"
+                ),
+                "must be the only one, with the weight 1; train with one recipe after the other "
+                "instead": (has_own_data or "logits" in objective.takes) and not is_only_one,
+                "does not go with 'sources', whose rows are compared by their cosines": (
+                    bool(self.sources) and not objective.uses_similarities
+                ),
+            }
+            for fault, applies in faults.items():
+                if applies:
+                    raise InputError(f"The objective {name!r} {fault}.")
         return self
 
 

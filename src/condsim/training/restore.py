@@ -50,21 +50,8 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
     The weights of an int8 graph are whole steps of their quantisation. The activations are float32
     again, so the rebuilt encoder is a little nearer to the one that was exported.
 
-    Args:
-        folder: A folder with ``model.onnx``, of a BERT with mean pooling, such as the default
-            model.
-        output: The folder to write: a model that sentence-transformers loads, with
-            ``condsim.json``.
-
-    Returns:
-        The encoder.
-
-    Raises:
-        ModelError: If a file is missing or damaged, or the graph is of another kind.
-
-    Example:
-        >>> from condsim.model import DEFAULT_FOLDER
-        >>> model = restore_onnx(DEFAULT_FOLDER, "start")  # doctest: +SKIP
+    The graph must be of a BERT with mean pooling, such as the default model. The output is a folder
+    that sentence-transformers loads, with ``condsim.json``.
     """
     source = Path(folder)
     # The scorer checks the folder.
@@ -102,17 +89,11 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
     return model
 
 
-def exported_folder(model: Path | str) -> Path | None:
-    """Find the folder of an exported model, such as ``default``; None if it is another kind."""
-    folder = model_folder(model)
-    return folder if (folder / MODEL_FILE).is_file() else None
-
-
 @contextmanager
 def open_backbone(name: str) -> Iterator[str]:
     """Yield the name or folder to load a backbone from; an exported one is rebuilt temporarily."""
-    folder = exported_folder(name)
-    if folder is None:
+    folder = model_folder(name)
+    if not (folder / MODEL_FILE).is_file():
         yield name
         return
     with tempfile.TemporaryDirectory(prefix="condsim-") as rebuilt:

@@ -9,30 +9,34 @@ import shutil
 import time
 from pathlib import Path
 
-import torch
-from accelerate import PartialState
+from condsim.errors import requires_extra
 
-from condsim.cache import locked
-from condsim.errors import CondSimError
-from condsim.io import write_text
-from condsim.model.backbone import without_progress_bars
-from condsim.training.card import write_model
-from condsim.training.data import DevData, TrainingData, file_revisions, load_data, sample_rows
-from condsim.training.folder import (
-    CHECKPOINTS,
-    HISTORY,
-    RECIPE,
-    REPORT,
-    FinishedRun,
-    check_data,
-    check_same,
-    finished_run,
-    prepare_output,
-    remove_empty_output,
-    writing_checkpoints,
-)
-from condsim.training.recipe import Recipe, load_recipe
-from condsim.training.trainer import TrainingRun, build_run
+with requires_extra("train"):
+    import torch
+    from accelerate import PartialState
+
+    from condsim.cache import locked
+    from condsim.io import write_text
+    from condsim.model.backbone import without_progress_bars
+    from condsim.training.callbacks import LOSS_STATE, load_loss_state, loss_state
+    from condsim.training.card import write_model
+    from condsim.training.data import DevData, TrainingData, file_revisions, load_data, sample_rows
+    from condsim.training.folder import (
+        CHECKPOINTS,
+        HISTORY,
+        RECIPE,
+        REPORT,
+        FinishedRun,
+        begin_run,
+        check_new,
+        check_resumable,
+        check_same,
+        finished_run,
+        last_checkpoint,
+        writing_checkpoints,
+    )
+    from condsim.training.recipe import Recipe, load_recipe
+    from condsim.training.trainer import TrainingRun, build_run
 
 logger = logging.getLogger("condsim")
 
@@ -64,18 +68,21 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | 
     started = time.monotonic()
     process = PartialState(cpu=not torch.accelerator.is_available())
     train, dev = load_data(recipe)
+    revisions = file_revisions(recipe.files)
+    if process.is_main_process and resume:
+        check_resumable(output, recipe, revisions)
+    elif process.is_main_process:
+        check_new(output)
+    run = build_run(recipe, train, dev, output)
     if process.is_main_process:
-        prepare_output(output, recipe, resume=resume)
-        check_data(output, file_revisions(recipe.files), resume=resume)
+        begin_run(output, recipe, revisions, run.precision.model_dump())
     process.wait_for_everyone()
-    try:
-        run = build_run(recipe, train, dev, output)
-    except CondSimError:
-        if process.is_main_process and not resume:
-            remove_empty_output(output)
-        raise
-    checkpoint = run.last_checkpoint(output) if resume else None
+    checkpoint = None
+    if resume:
+        extra_file = LOSS_STATE if loss_state(run.loss) else None
+        checkpoint = last_checkpoint(output, extra_file=extra_file)
     if checkpoint is not None:
+        load_loss_state(run.loss, checkpoint)
         logger.info("continuing from %s", checkpoint.name)
     with run.checkpoints.listening(), writing_checkpoints(output):
         run.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -135,29 +142,15 @@ def _percent_by_epoch(run: TrainingRun, key: str) -> list[float]:
 def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> FinishedRun | None:
     """Train by a recipe, unless the folder contains that run already.
 
-    A lock next to the folder keeps two processes from one run; it ends with its process.
-
-    Args:
-        recipe: The recipe.
-        folder: The folder of the run: new, or with this run, finished or not.
-        wait: Whether to wait where another process works on this run.
-
-    Returns:
-        The finished run; None if another process works on it and ``wait`` is off.
-
-    Raises:
-        InputError: If the folder contains a run of another recipe, or the recipe or its data break
-            a rule.
-        KeyboardInterrupt: If Ctrl-C ended the run; the same call continues it.
+    A lock next to the folder keeps two processes from one run; it ends with its process. Without
+    ``wait`` the result is None where another process works on this run.
     """
-    run = _read_finished(recipe, folder)
-    if run is not None:
+    if (run := _read_finished(recipe, folder)) is not None:
         return run
     with locked(folder.with_name(f"{folder.name}.lock"), wait=wait) as is_locked:
         if not is_locked:
             return None
-        run = _read_finished(recipe, folder)
-        if run is not None:
+        if (run := _read_finished(recipe, folder)) is not None:
             return run
         if not (folder / RECIPE).is_file():
             return fit(recipe, folder)

@@ -1,37 +1,52 @@
-"""Sweep: the trials, the best recipe with several seeds, the held-out file once."""
+"""Sweep: the trials, the best recipe with several seeds, the held-out file once.
+
+Every trial has a number. A process takes one by its lock file, which a killed process releases,
+stores the values to try in ``trials/NUMBER.json`` and adds the result when the run is done.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
+from urllib.parse import quote
 
-from condsim.cache import locked
-from condsim.data.load import load_task
-from condsim.errors import InputError, ModelError
-from condsim.evaluation.evaluate import evaluate
-from condsim.io import check_folder, write_text
-from condsim.model.trained import load_trained
-from condsim.training.card import baselines_for
-from condsim.training.data import file_revisions, load_dev, load_train
-from condsim.training.folder import FinishedRun
-from condsim.training.recipe import save_recipe
-from condsim.training.run import run_or_resume
-from condsim.training.sweep_result import (
-    Correlations,
-    HeldOut,
-    SweepResult,
-    TrialResult,
-    seed_results,
-    sweep_markdown,
-)
-from condsim.training.sweep_spec import Point, SweepSpec
-from condsim.training.sweep_study import LOCK, STUDY, run_trials, trial_folder
+from condsim.errors import InputError, ModelError, requires_extra
 
+with requires_extra("train"):
+    import optuna
+    from optuna.trial import TrialState
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from condsim.cache import locked
+    from condsim.data.load import load_task
+    from condsim.evaluation.evaluate import evaluate
+    from condsim.io import check_folder, replacing, write_text
+    from condsim.model.trained import load_trained
+    from condsim.training.card import baselines_for
+    from condsim.training.data import file_revisions, load_dev, load_train
+    from condsim.training.folder import FinishedRun
+    from condsim.training.recipe import save_recipe
+    from condsim.training.run import run_or_resume
+    from condsim.training.sweep_result import (
+        Correlations,
+        HeldOut,
+        SweepResult,
+        TrialResult,
+        seed_results,
+        sweep_markdown,
+    )
+    from condsim.training.sweep_spec import Point, SweepSpec, point_name, point_text, value_text
+
+INPUTS = "inputs.json"
 RESULT = "sweep.json"
 TABLE = "sweep.md"
 BEST = "best.yaml"
+STUDY = "study.db"
 HELD_OUT = "test.json"
+LOCK = "sweep.lock"
+TRIALS = "trials"
 
 logger = logging.getLogger("condsim")
 
@@ -43,8 +58,9 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
     each returns the same result when all is done. The dev file alone decides which trial is best;
     the held-out file is read to check it at the start and scored once at the end.
 
-    The folder gets ``study.db`` (Optuna's storage), ``trials/`` and ``seeds/`` (run folders),
-    ``sweep.json``, ``sweep.md``, ``best.yaml`` and, with a held-out file, ``test.json``.
+    The folder gets ``trials/`` and ``seeds/`` (run folders), ``sweep.json``, ``sweep.md``,
+    ``best.yaml``, ``study.db`` (the trials as an Optuna study) and, with a held-out file,
+    ``test.json``.
 
     Args:
         spec: The sweep.
@@ -59,13 +75,18 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
         ModelError: If no trial has a dev Spearman.
         KeyboardInterrupt: If Ctrl-C ended it; the same call continues.
     """
-    check_folder(output, what="sweep", own=(STUDY, RESULT, LOCK))
+    check_folder(output, what="sweep", own=(INPUTS, RESULT, LOCK))
+    inputs: dict[str, Any] = {"name": spec.name, **spec.search()}
+    _check_inputs(inputs, output)
     result = _stored_result(spec, output)
     if result is not None:
         return result
-    revisions = _check_data(spec)
-    output.mkdir(parents=True, exist_ok=True)
-    trials = run_trials(spec, output, lambda point: _run_point(spec, point, output), revisions)
+    inputs["data"] = _data_revisions(spec)
+    (output / TRIALS).mkdir(parents=True, exist_ok=True)
+    with locked(output / LOCK):
+        _check_inputs(inputs, output)
+        write_text(output / INPUTS, json.dumps(inputs, indent=2))
+    trials = _run_trials(spec, output)
     best = trials[0]
     if best.dev.spearman is None:
         raise ModelError(f"No trial in {output} has a dev Spearman: {best.error}.")
@@ -82,23 +103,158 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
         return _stored_result(spec, output) or _write_result(spec, result, output)
 
 
-def _run_point(spec: SweepSpec, point: Point, output: Path) -> TrialResult:
-    """Train a point of the space in its own folder, or read its run."""
-    folder = trial_folder(point)
+def _check_inputs(inputs: dict[str, Any], output: Path) -> None:
+    """Check that a folder, if it has a sweep, has one with these inputs."""
+    path = output / INPUTS
+    if not path.is_file():
+        return
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    changed = [key for key, value in inputs.items() if stored.get(key) != value]
+    if changed:
+        raise InputError(
+            f"{output} has another sweep, with other values of: {', '.join(changed)}. Give another "
+            "--output."
+        )
+
+
+def _data_revisions(spec: SweepSpec) -> dict[str, str]:
+    """Read every data file once, so that none stops the sweep hours later."""
+    base = spec.base
+    files = list(spec.space["train"].ends) if "train" in spec.space else [base.train]
+    revisions = {base.dev: load_dev(base.dev).revision}
+    for file in files:
+        revisions[file] = load_train(base.replaced(train=file)).revision
+    revisions |= file_revisions(base.replaced(train=files[0]).files)
+    if spec.test is not None:
+        held_out = load_task(Path(spec.test), require_labels=True).revision
+        for file, revision in revisions.items():
+            if revision == held_out:
+                raise InputError(
+                    f"The held-out file {spec.test} has the content of {file}, which the sweep "
+                    "trains on or chooses by."
+                )
+    return revisions
+
+
+def _run_trials(spec: SweepSpec, output: Path) -> list[TrialResult]:
+    """Run the trials, first those that no other process works on; return the best first."""
+    for wait in (False, True):
+        for number in range(spec.trials):
+            path = _trial_path(output, number)
+            if _stored_trial(path) is None:
+                with locked(path.with_suffix(".lock"), wait=wait) as is_locked:
+                    if is_locked and _stored_trial(path) is None:
+                        _run_trial(spec, output, number)
+    return sorted(_stored_trials(spec, output).values(), key=_rank)
+
+
+def _rank(trial: TrialResult) -> tuple[bool, float, str]:
+    """The best first, those without a result last, ties by name."""
+    return trial.dev.spearman is None, -(trial.dev.spearman or 0.0), trial.folder
+
+
+def _trial_path(output: Path, number: int) -> Path:
+    return output / TRIALS / f"{number}.json"
+
+
+def _stored_trials(spec: SweepSpec, output: Path) -> dict[int, TrialResult]:
+    """Results of the trials that are done, by number."""
+    results = {number: _stored_trial(_trial_path(output, number)) for number in range(spec.trials)}
+    return {number: result for number, result in results.items() if result is not None}
+
+
+def _stored_trial(path: Path) -> TrialResult | None:
+    """Read the result of a trial; None where it is not done."""
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return TrialResult(**stored) if "dev" in stored else None
+
+
+def _run_trial(spec: SweepSpec, output: Path, number: int) -> None:
+    """Choose the point of a trial, unless a process did that began it, and train its recipe."""
+    path = _trial_path(output, number)
+    if path.is_file():
+        point = json.loads(path.read_text(encoding="utf-8"))["parameters"]
+    else:
+        planned = spec.planned()
+        point = _suggest(spec, output, number) if planned is None else planned[number]
+        write_text(path, json.dumps({"parameters": point}))
+    folder = f"{TRIALS}/{point_name(point)}"
+    logger.info("trial %d: %s", number + 1, point_text(point))
+    dev = Correlations(spearman=None, pearson=None)
+    seconds: float | None = None
+    error: str | None = None
     try:
-        recipe = spec.recipe_for(point)
-    # Only 'tpe' draws points that were not checked before.
-    except InputError as error:
-        raise ModelError(str(error)) from error
-    run = cast(FinishedRun, run_or_resume(recipe, output / folder))
-    dev = Correlations.of(run.report.model)
-    return TrialResult(
-        parameters=point,
-        folder=folder,
-        dev=dev,
-        seconds=run.seconds,
-        error="all its scores are equal" if dev.spearman is None else None,
+        try:
+            recipe = spec.recipe_for(point)
+        # Only 'tpe' draws points that were not checked before.
+        except InputError as failure:
+            raise ModelError(str(failure)) from failure
+        run = cast(FinishedRun, run_or_resume(recipe, output / folder))
+        dev, seconds = Correlations.of(run.report.model), run.seconds
+        if dev.spearman is None:
+            error = "all its scores are equal"
+    except ModelError as failure:
+        error = str(failure)
+    result = TrialResult(parameters=point, folder=folder, dev=dev, seconds=seconds, error=error)
+    write_text(path, result.model_dump_json(indent=2))
+
+
+def _suggest(spec: SweepSpec, output: Path, number: int) -> Point:
+    """Draw the point of a trial from the results so far; it depends on them and the seeds alone."""
+    sampler = optuna.samplers.TPESampler(seed=(spec.seed * 1_000_003 + number) % 2**32)
+    trial = _study(spec, output, sampler=sampler).ask(_distributions(spec))
+    point: Point = {}
+    for key, parameter in spec.space.items():
+        value = trial.params[key]
+        if parameter.kind == "values":
+            value = parameter.ends[parameter.labels.index(value)]
+        point[key] = parameter.rounded(value) if "uniform" in parameter.kind else value
+    return point
+
+
+def _study(
+    spec: SweepSpec,
+    output: Path,
+    *,
+    sampler: optuna.samplers.BaseSampler | None = None,
+    storage: optuna.storages.RDBStorage | None = None,
+) -> optuna.Study:
+    """Make an Optuna study of the trials that are done."""
+    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    study = optuna.create_study(
+        study_name=spec.name, direction="maximize", sampler=sampler, storage=storage
     )
+    for trial in _stored_trials(spec, output).values():
+        params = {
+            key: value_text(value) if spec.space[key].kind == "values" else value
+            for key, value in trial.parameters.items()
+        }
+        figure = trial.dev.spearman
+        study.add_trial(
+            optuna.trial.create_trial(
+                params=params,
+                distributions=_distributions(spec),
+                value=figure,
+                state=TrialState.PRUNED if figure is None else TrialState.COMPLETE,
+                user_attrs={"folder": trial.folder},
+            )
+        )
+    return study
+
+
+def _distributions(spec: SweepSpec) -> dict[str, optuna.distributions.BaseDistribution]:
+    """The space as Optuna describes it; listed values by their labels."""
+    distributions: dict[str, optuna.distributions.BaseDistribution] = {}
+    for key, parameter in spec.space.items():
+        if parameter.kind == "values":
+            distributions[key] = optuna.distributions.CategoricalDistribution(parameter.labels)
+        elif parameter.kind == "integer":
+            distributions[key] = optuna.distributions.IntDistribution(*parameter.ends)
+        else:
+            is_log = parameter.kind == "log_uniform"
+            low, high = parameter.ends
+            distributions[key] = optuna.distributions.FloatDistribution(low, high, log=is_log)
+    return distributions
 
 
 def _run_seeds(spec: SweepSpec, best: TrialResult, output: Path) -> list[FinishedRun]:
@@ -119,25 +275,6 @@ def _seed_folder(spec: SweepSpec, best: TrialResult, seed: int) -> str:
     return best.folder if seed == spec.base.seed else f"seeds/{seed}"
 
 
-def _check_data(spec: SweepSpec) -> dict[str, str]:
-    """Read every data file once, so that none stops the sweep hours later."""
-    base = spec.base
-    files = list(spec.space["train"].ends) if "train" in spec.space else [base.train]
-    revisions = {base.dev: load_dev(base.dev).revision}
-    for file in files:
-        revisions[file] = load_train(file, base.train_kind).revision
-    revisions |= file_revisions(base.replaced(train=files[0]).files)
-    if spec.test is not None:
-        held_out = load_task(Path(spec.test), require_labels=True).revision
-        for file, revision in revisions.items():
-            if revision == held_out:
-                raise InputError(
-                    f"The held-out file {spec.test} has the content of {file}, which the sweep "
-                    "trains on or chooses by."
-                )
-    return revisions
-
-
 def _stored_result(spec: SweepSpec, output: Path) -> SweepResult | None:
     """Read the result of a sweep that is done; None where something remains to do."""
     path = output / RESULT
@@ -145,11 +282,6 @@ def _stored_result(spec: SweepSpec, output: Path) -> SweepResult | None:
     if not path.is_file():
         return None
     result = SweepResult.from_json(path)
-    if (result.name, result.search) != (spec.name, spec.search()):
-        raise InputError(
-            f"{path} is the result of another sweep, {result.name!r}, or of one with another "
-            "recipe or space. Give another --output."
-        )
     seeds = tuple(seed.seed for seed in result.seeds)
     if seeds != spec.seeds or (held_out is None and spec.test is not None):
         return None
@@ -178,6 +310,14 @@ def _write_result(spec: SweepSpec, result: SweepResult, output: Path) -> SweepRe
             held_out = _score_held_out(spec.test, result, output)
             held_out.to_json(output / HELD_OUT)
         result = result.replaced(held_out=held_out)
+    with replacing(output / STUDY) as partial:
+        try:
+            storage = optuna.storages.RDBStorage(f"sqlite:///{quote(str(partial))}")
+            _study(spec, output, storage=storage)
+        except SQLAlchemyError as error:
+            raise InputError(f"{output / STUDY} cannot be written: {error.args[0]}.") from error
+        storage.remove_session()
+        storage.engine.dispose()
     save_recipe(result.recipe, output / BEST)
     write_text(output / TABLE, sweep_markdown(result))
     result.to_json(output / RESULT)
@@ -187,14 +327,10 @@ def _write_result(spec: SweepSpec, result: SweepResult, output: Path) -> SweepRe
 def _score_held_out(file: str, result: SweepResult, output: Path) -> HeldOut:
     logger.info("scoring the held-out file %s", file)
     task = load_task(Path(file), require_labels=True)
-    train = load_train(result.recipe.train, result.recipe.train_kind)
-    baselines, alone = baselines_for(train, task)
+    baselines, alone = baselines_for(load_train(result.recipe), task)
     reports = [
         evaluate(
-            load_trained(str(output / seed.folder)),
-            task,
-            baselines=baselines,
-            condition_only=alone,
+            load_trained(str(output / seed.folder)), task, baselines=baselines, condition_only=alone
         )
         for seed in result.seeds
     ]

@@ -30,14 +30,9 @@ class Correlations(Settings):
 
 
 class TrialResult(Settings):
-    """Result of a trial.
+    """Result of a trial: the values by recipe key, the run folder, the figures on the dev file.
 
-    Attributes:
-        parameters: Values by recipe key.
-        folder: Folder of the run, relative to that of the sweep.
-        dev: Figures on the dev file.
-        seconds: Time of training.
-        error: Reason why there is no result, such as a training that diverged.
+    ``error`` is the reason why there is none, such as a training that diverged.
     """
 
     parameters: dict[str, Any]
@@ -56,13 +51,9 @@ class SeedResult(Settings):
 
 
 class SeedResults(ResultFile):
-    """Figures of models of several seeds, and of a baseline.
+    """Figures of models of several seeds, with mean and ``std``, and of a baseline.
 
-    Attributes:
-        seeds: The figures of each seed.
-        mean: Mean and standard deviation (``std``) over the seeds, by figure.
-        condition_only: Figures of the baseline.
-        baseline: Its name: ``condition-only``, or word overlap for data without conditions.
+    That is ``condition-only``, or word overlap for data without conditions.
     """
 
     _kind: ClassVar[str] = "result of a sweep"
@@ -84,14 +75,10 @@ class HeldOut(SeedResults):
 
 
 class SweepResult(SeedResults):
-    """Result of a sweep on the dev file, and on the held-out file if it names one.
+    """Result of a sweep on the dev file, and on the held-out file, stored in a separate file.
 
-    Attributes:
-        name: Name of the sweep.
-        search: Values that decided the trials; see ``SweepSpec.search``.
-        trials: The trials, the best first, those without a result last.
-        recipe: The best recipe, with the seed that the trials had.
-        held_out: Result on the held-out file, stored in a separate file.
+    The best trial is the first; ``recipe`` is its recipe, with the seed that the trials had, and
+    ``search`` what decided the trials.
     """
 
     name: str

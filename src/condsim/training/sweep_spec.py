@@ -117,18 +117,28 @@ class SweepSpec:
         ]
 
     def recipe_for(self, point: Point, *, seed: int | None = None) -> Recipe:
-        """Recipe of a point; InputError if its values do not go together."""
-        return _changed_recipe(self.base, point if seed is None else {**point, "seed": seed})
+        """Recipe of a point; a dotted key changes one weight of all.
+
+        Raises:
+            InputError: If the values of the point do not go together.
+        """
+        changes: dict[str, Any] = {} if seed is None else {"seed": seed}
+        for key, value in point.items():
+            head, _, part = key.partition(".")
+            weights = changes.get(head, getattr(self.base, head))
+            changes[head] = {**weights, part: value} if part else value
+        try:
+            return self.base.replaced(**changes)
+        except InputError as error:
+            raise InputError(f"'space': no recipe with {point_text(point)}: {error}") from error
 
     def search(self) -> dict[str, Any]:
-        """Plain values that decide the trials; a storage file belongs to them.
+        """Plain values that decide the trials.
 
         The recipe is given without defaults, so that a new key changes nothing.
         """
-        defaults = Recipe(name="", train="", dev="").model_dump()
-        recipe = self.base.model_dump()
         return {
-            "recipe": {key: value for key, value in recipe.items() if value != defaults[key]},
+            "recipe": self.base.model_dump(exclude_defaults=True),
             "space": {key: {p.kind: list(p.ends)} for key, p in self.space.items()},
             "sampler": self.sampler,
             "trials": self.trials,
@@ -174,111 +184,80 @@ def load_sweep(path: Path) -> SweepSpec:
 
 
 def _build_spec(file: _SweepFile) -> SweepSpec:
-    space = {key: _parameter(key, value) for key, value in file.space.items()}
-    _check_keys(space, file.set)
+    _check_keys(file)
     # The text of a value, as --set takes it.
     overrides = [
         f"{key}={yaml.safe_dump(value, default_flow_style=True, width=math.inf)}"
         for key, value in file.set.items()
     ]
     base = load_recipe(Path(file.recipe), overrides=overrides)
+    space = {key: _parameter(key, value) for key, value in file.space.items()}
     spec = SweepSpec(
         name=file.name,
         base=base,
-        space=_typed(base, space),
+        space=space,
         sampler=file.sampler,
         trials=_trials(file, space),
         seed=file.seed,
         seeds=_seeds(file.seeds, base.seed),
         test=file.test,
     )
+    # Each value with the first ones of other keys, then the points that are known in advance.
+    first = {key: parameter.ends[0] for key, parameter in space.items()}
+    for key, parameter in space.items():
+        for value in parameter.ends:
+            spec.recipe_for({**first, key: value})
+        if len(set(parameter.labels)) < len(parameter.labels):
+            raise InputError(f"'space': '{key}' has a value twice: {', '.join(parameter.labels)}.")
     for point in spec.planned() or ():
-        try:
-            spec.recipe_for(point)
-        except InputError as error:
-            raise InputError(f"no recipe for {point_text(point)}: {error}") from error
+        spec.recipe_for(point)
     return spec
 
 
-def _parameter(key: str, value: object) -> Parameter:
-    """Read the values or the range of a key of ``space``."""
-    kind, ends = (
-        next(iter(value.items())) if isinstance(value, dict) and len(value) == 1 else ("", 0)
-    )
-    if not isinstance(ends, list) or not ends:
-        raise InputError(
-            f"'space': '{key}' must be one of {', '.join(KINDS)} with a list of one value or more, "
-            f"such as {{grid: [1, 2]}}; got {reprlib.repr(value)}."
-        )
-    if kind in ("grid", "choice"):
-        return Parameter("values", tuple(ends))
-    if kind not in KINDS:
-        raise InputError(f"'space': '{key}': {unknown_name('kind of range', str(kind), KINDS)}")
-    numbers = all(type(end) in (int, float) and abs(end) <= sys.float_info.max for end in ends)
-    low, high = ends if len(ends) == 2 and numbers else (0, 0)
-    is_integer = type(low) is type(high) is int
-    if low >= high or (kind == "integer" and not is_integer):
-        rule = "two integers" if kind == "integer" else "two numbers"
-        raise InputError(
-            f"'space': '{key}' must have {rule}, the lower first, for {kind}; got "
-            f"{reprlib.repr(ends)}."
-        )
-    if kind == "log_uniform" and low <= 0:
-        raise InputError(f"'space': '{key}' must be above 0 for log_uniform; got {ends}.")
-    return Parameter(kind, (low, high) if kind == "integer" else (float(low), float(high)))
-
-
-def _check_keys(space: Mapping[str, Parameter], fixed: Mapping[str, Any]) -> None:
+def _check_keys(file: _SweepFile) -> None:
     """Check the names of the recipe keys in ``space`` and ``set``."""
     fields = Recipe.model_fields
-    for section, keys in (("space", space), ("set", fixed)):
+    for section, keys in (("space", file.space), ("set", file.set)):
         for key in keys:
             head, dot, part = key.partition(".")
             if head not in fields:
                 raise InputError(f"'{section}': {unknown_name('recipe key', key, fields)}")
             if dot and (head not in ("objective", "sources") or not part):
                 raise InputError(f"'{section}': {key!r} is not a recipe key.")
-    for key in space:
+    for key in file.space:
         head = key.partition(".")[0]
         if head in FIXED_KEYS:
             raise InputError(f"'space' must not have '{key}': {FIXED_KEYS[head]}.")
-        if key in fixed:
+        if key in file.set:
             raise InputError(f"'{key}' must be in 'space' or in 'set', not in both.")
-        if head != key and head in space:
+        if head != key and head in file.space:
             raise InputError(f"'space' must not have both '{head}' and '{key}'.")
 
 
-def _typed(base: Recipe, space: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Make a recipe with each value, which gives the value its type."""
-    first = {key: parameter.ends[0] for key, parameter in space.items()}
-    typed: dict[str, Parameter] = {}
-    for key, parameter in space.items():
-        ends = [_typed_value(base, {**first, key: value}, key) for value in parameter.ends]
-        typed[key] = Parameter(parameter.kind, tuple(ends))
-        labels = typed[key].labels
-        if len(set(labels)) < len(labels):
-            raise InputError(f"'space': '{key}' has a value twice: {', '.join(labels)}.")
-    return typed
-
-
-def _typed_value(base: Recipe, point: Point, key: str) -> Any:  # noqa: ANN401
-    head, _, part = key.partition(".")
-    try:
-        value = getattr(_changed_recipe(base, point), head)
-    except InputError as error:
-        raise InputError(f"'space': no recipe with {point_text(point)}: {error}") from error
-    return value[part] if part else value
-
-
-def _changed_recipe(base: Recipe, point: Point) -> Recipe:
-    """Change values of a recipe; a dotted key changes one weight of all."""
-    changes: dict[str, Any] = {}
-    for key, value in point.items():
-        head, _, part = key.partition(".")
-        if part:
-            value = {**changes.get(head, getattr(base, head)), part: value}
-        changes[head] = value
-    return base.replaced(**changes)
+def _parameter(key: str, value: object) -> Parameter:
+    """Read the values or the range of a key of ``space``."""
+    kind: Any = ""
+    ends: Any = None
+    if isinstance(value, dict) and len(value) == 1:
+        [(kind, ends)] = value.items()
+    if kind not in KINDS or not isinstance(ends, list) or not ends:
+        raise InputError(
+            f"'space': '{key}' must be one of {', '.join(KINDS)} with a list of one value or more, "
+            f"such as {{grid: [1, 2]}}; got {reprlib.repr(value)}."
+        )
+    if kind in ("grid", "choice"):
+        return Parameter("values", tuple(ends))
+    is_integer = kind == "integer"
+    types = (int,) if is_integer else (int, float)
+    numbers = all(type(end) in types and abs(end) <= sys.float_info.max for end in ends)
+    if len(ends) != 2 or not numbers or ends[0] >= ends[1]:
+        raise InputError(
+            f"'space': '{key}' must have two {'integers' if is_integer else 'numbers'}, the lower "
+            f"first, for {kind}; got {reprlib.repr(ends)}."
+        )
+    if kind == "log_uniform" and ends[0] <= 0:
+        raise InputError(f"'space': '{key}' must be above 0 for log_uniform; got {ends}.")
+    return Parameter(kind, tuple(ends) if is_integer else tuple(map(float, ends)))
 
 
 def _trials(file: _SweepFile, space: Mapping[str, Parameter]) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -43,25 +42,11 @@ from condsim.data.triplets import Triplets
 from condsim.errors import InputError
 from condsim.evaluation.correlation import spearman
 from condsim.evaluation.metrics import pair_accuracy, triplet_wins
-from condsim.io import write_text
 from condsim.model.builders import build_bi_encoder, build_cross_encoder, separator_of
-from condsim.model.precision import (
-    TrainingPrecision,
-    backbone_of,
-    choose_training_precision,
-    set_attention,
-)
 from condsim.model.torch import CrossEncoderScorer, EncoderScorer
 from condsim.model.tri_encoder import build_tri_encoder
 from condsim.training.batches import ITEM, PairBatchSampler, SourceBatchSampler, SourceCollator
-from condsim.training.callbacks import (
-    LOSS_STATE,
-    CheckpointCallback,
-    LossStateCallback,
-    ProgressCallback,
-    load_loss_state,
-    loss_state,
-)
+from condsim.training.callbacks import CheckpointCallback, ProgressCallback
 from condsim.training.data import (
     DevData,
     TrainingData,
@@ -71,7 +56,7 @@ from condsim.training.data import (
     supervised_set,
     warn_of_cuts,
 )
-from condsim.training.folder import CHECKPOINTS, HISTORY, last_checkpoint
+from condsim.training.folder import CHECKPOINTS, HISTORY
 from condsim.training.mixture import read_mixture
 from condsim.training.objective_loss import (
     CrossEncoderLoss,
@@ -81,7 +66,8 @@ from condsim.training.objective_loss import (
     average_gradients,
     embedding_dimension,
 )
-from condsim.training.recipe import Recipe, TextFormat
+from condsim.training.precision import TrainingPrecision, backbone_of, choose_training_precision
+from condsim.training.recipe import Recipe
 from condsim.training.restore import open_backbone
 from condsim.types import Task
 
@@ -89,17 +75,13 @@ Model = SentenceTransformer | CrossEncoder
 
 
 def uncalibrated_scorer(
-    model: Model, *, name: str, text_format: TextFormat
+    model: Model, recipe: Recipe, *, name: str
 ) -> EncoderScorer | CrossEncoderScorer:
     """Make a scorer of a model in memory; it has no calibration."""
     if isinstance(model, SentenceTransformer):
-        return EncoderScorer(model, name=name, order=text_format.order)
+        return EncoderScorer(model, name=name, order=recipe.order)
     return CrossEncoderScorer(
-        model,
-        name=name,
-        order=text_format.order,
-        layout=text_format.layout,
-        inputs=text_format.inputs,
+        model, name=name, order=recipe.order, layout=recipe.layout, inputs=recipe.inputs
     )
 
 
@@ -109,12 +91,12 @@ class DevEvaluator(BaseEvaluator):
     Of triplets it is the Spearman of their pairs, and the epoch is chosen by their accuracy.
     """
 
-    def __init__(self, dev: DevData, *, chosen_by: str, text_format: TextFormat) -> None:
+    def __init__(self, dev: DevData, recipe: Recipe) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._has_triplets = isinstance(dev, Triplets)
         # The figure that the best epoch is chosen by.
-        self.metric = self.primary_metric = "accuracy" if self._has_triplets else chosen_by
-        self._text_format = text_format
+        self.metric = self.primary_metric = "accuracy" if self._has_triplets else recipe.chosen_by
+        self._recipe = recipe
         self._dev = dev_pairs(dev).labelled()
         self._pairing = pair_rows(self._dev) if self.metric == "both" else None
 
@@ -127,7 +109,7 @@ class DevEvaluator(BaseEvaluator):
     ) -> dict[str, float]:
         """Score the rows."""
         dev = self._dev
-        scorer = uncalibrated_scorer(model, name="dev", text_format=self._text_format)
+        scorer = uncalibrated_scorer(model, self._recipe, name="dev")
         scores = scorer.score(dev.sentences1, dev.sentences2, dev.conditions, scale="raw")
         order = float(np.nan_to_num(spearman(scores, dev.gold)))
         figures = {"spearman": order}
@@ -149,14 +131,6 @@ class TrainingRun:
     checkpoints: CheckpointCallback
     precision: TrainingPrecision
     sources: Mapping[str, object]
-
-    def last_checkpoint(self, output: Path) -> Path | None:
-        """Find the checkpoint to resume from, and restore the loss's own weights."""
-        extra_file = LOSS_STATE if loss_state(self.loss) else None
-        checkpoint = last_checkpoint(output, extra_file=extra_file)
-        if checkpoint is not None:
-            load_loss_state(self.loss, checkpoint)
-        return checkpoint
 
 
 def build_model(recipe: Recipe) -> Model:
@@ -182,14 +156,7 @@ def build_model(recipe: Recipe) -> Model:
 
 
 def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -> TrainingRun:
-    """Build everything that a run needs; nothing is trained yet.
-
-    Args:
-        recipe: The recipe.
-        train: The training data.
-        dev: The data the best epoch is chosen on.
-        output: The folder of the run.
-    """
+    """Build everything that a run in the folder ``output`` needs; nothing is trained yet."""
     model = build_model(recipe)
     # A neutral example, or the cards of checkpoints would quote training rows.
     model.model_card_data.widget = [{"text": "A man throws a ball."}]
@@ -199,15 +166,13 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
         parts[name].requires_grad_(False)
     precision = _precision(backbone, recipe, output / HISTORY)
     feed = _feed(model, recipe, train)
-    evaluator = DevEvaluator(dev, chosen_by=recipe.chosen_by, text_format=recipe.text_format)
-    checkpoints = CheckpointCallback(recipe.checkpoint_steps)
+    evaluator = DevEvaluator(dev, recipe)
+    checkpoints = CheckpointCallback(feed.loss, steps=recipe.checkpoint_steps)
     callbacks: list[TrainerCallback] = [checkpoints, ProgressCallback()]
     if recipe.patience is not None:
         callbacks.append(EarlyStoppingCallback(recipe.patience))
-    if loss_state(feed.loss):
-        callbacks.append(LossStateCallback(feed.loss))
     arguments = {
-        **_arguments(recipe, _layer_rates(recipe, model)),
+        **_arguments(recipe),
         "output_dir": str(output / CHECKPOINTS),
         "batch_sampler": feed.sampler,
         "metric_for_best_model": evaluator.metric,
@@ -231,14 +196,7 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     # They print every log line, and write cards that would copy training rows.
     for callback in (PrinterCallback, BaseModelCardCallback):
         trainer.remove_callback(callback)
-    return TrainingRun(
-        trainer=trainer,
-        model=model,
-        loss=feed.loss,
-        checkpoints=checkpoints,
-        precision=precision,
-        sources=feed.sources,
-    )
+    return TrainingRun(trainer, model, feed.loss, checkpoints, precision, feed.sources)
 
 
 def _precision(backbone: PreTrainedModel, recipe: Recipe, history: Path) -> TrainingPrecision:
@@ -246,21 +204,14 @@ def _precision(backbone: PreTrainedModel, recipe: Recipe, history: Path) -> Trai
     process = PartialState()
     values: list[dict[str, Any]] = [{}]
     if process.is_main_process:
-        chosen = None
-        with suppress(OSError, ValueError, KeyError):
-            stored = json.loads(history.read_text(encoding="utf-8"))
-            chosen = TrainingPrecision(**stored["precision"])
-        if chosen is None:
-            chosen = choose_training_precision(
-                backbone, precision=recipe.precision, attention=recipe.attention
-            )
-        values = [chosen.model_dump()]
-        history.parent.mkdir(parents=True, exist_ok=True)
-        write_text(history, json.dumps({"precision": values[0]}, indent=2))
+        try:
+            values = [json.loads(history.read_text(encoding="utf-8"))["precision"]]
+        except (OSError, ValueError, KeyError):
+            values = [choose_training_precision(backbone, recipe.precision).model_dump()]
     if process.num_processes > 1:
         broadcast_object_list(values)
     precision = TrainingPrecision(**values[0])
-    set_attention(backbone, precision.attention)
+    backbone.set_attn_implementation(precision.attention)
     return precision
 
 
@@ -288,13 +239,7 @@ def _feed(model: Model, recipe: Recipe, train: TrainingData) -> _Feed:
         separator = None
         if isinstance(model, CrossEncoder):
             separator = separator_of(model.tokenizer, recipe.layout)
-        training_set = similarity_set(
-            rows,
-            recipe.text_format,
-            separator=separator,
-            pair_terms=recipe.pair_terms,
-            ties=recipe.ties,
-        )
+        training_set = similarity_set(rows, recipe, separator=separator)
     dataset = training_set.dataset
     texts: Iterable[Any] = chain(
         *(dataset[name] for name in dataset.column_names if name != "label")
@@ -304,9 +249,7 @@ def _feed(model: Model, recipe: Recipe, train: TrainingData) -> _Feed:
         texts = chain.from_iterable(texts)
     warn_of_cuts(texts, model.tokenizer, recipe.max_seq_length)
     return _Feed(
-        dataset=dataset,
-        loss=_loss(model, recipe),
-        sampler=partial(PairBatchSampler, training_set, length_grouped=recipe.length_grouped),
+        dataset=dataset, loss=_loss(model, recipe), sampler=partial(PairBatchSampler, training_set)
     )
 
 
@@ -355,7 +298,7 @@ def _loss(model: Model, recipe: Recipe) -> nn.Module:
     return ObjectiveLoss(model, recipe.objective, recipe.loss_options)
 
 
-def _arguments(recipe: Recipe, layer_rates: Mapping[str, float]) -> dict[str, Any]:
+def _arguments(recipe: Recipe) -> dict[str, Any]:
     """Arguments of the trainer that follow from the recipe alone."""
     constant = recipe.schedule == "constant"
     return {
@@ -364,7 +307,6 @@ def _arguments(recipe: Recipe, layer_rates: Mapping[str, float]) -> dict[str, An
         "per_device_train_batch_size": recipe.batch_size,
         "gradient_accumulation_steps": recipe.gradient_accumulation,
         "learning_rate": recipe.learning_rate,
-        "learning_rate_mapping": layer_rates,
         "lr_scheduler_type": "constant_with_warmup" if constant else recipe.schedule,
         "warmup_steps": recipe.warmup,
         "weight_decay": recipe.weight_decay,
@@ -385,22 +327,4 @@ def _arguments(recipe: Recipe, layer_rates: Mapping[str, float]) -> dict[str, An
         "logging_steps": 10,
         "disable_tqdm": True,
         "report_to": "none",
-    }
-
-
-def _layer_rates(recipe: Recipe, model: Model) -> dict[str, float]:
-    """Learning rates that fall by ``layer_decay`` with each layer further from the output."""
-    if recipe.layer_decay == 1:
-        return {}
-    layers = getattr(backbone_of(model).config, "num_hidden_layers", 0)
-    patterns = [r"\.embeddings\."] + [rf"\.layers?\.{index}\." for index in range(layers)]
-    if not layers or not any(".embeddings." in name for name, _ in model.named_parameters()):
-        raise InputError(
-            f"Recipe key 'layer_decay' must be 1 for {recipe.backbone}, whose layers have unknown "
-            "names."
-        )
-    depth = len(patterns)
-    return {
-        pattern: recipe.learning_rate * recipe.layer_decay ** (depth - 1 - index)
-        for index, pattern in enumerate(patterns)
     }

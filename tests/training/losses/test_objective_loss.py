@@ -13,12 +13,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from condsim.errors import InputError
 from condsim.model.builders import build_bi_encoder
 from condsim.model.tri_encoder import build_tri_encoder
-from condsim.training import objectives
-from condsim.training.losses import bcl_loss, high_low_pairs
-from condsim.training.objective_loss import ObjectiveLoss, Targets, similarity_terms
+from condsim.training import objective_loss
+from condsim.training.losses import bcl_loss
+from condsim.training.objective_loss import (
+    ObjectiveLoss,
+    similarity_values,
+    split_labels,
+    weighted_terms,
+)
 from condsim.training.objectives import OBJECTIVES, LossOptions
 
 NAMES = [name for name, objective in OBJECTIVES.items() if objective.uses_similarities]
@@ -68,18 +72,6 @@ def test_objective_hand_worked_equals(
     assert value.item() == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
-def test_listnet_hand_worked_equals(table_encoder: Any, columns: Any) -> None:
-    # scale 4: golds e^4, e^2, e^1 against cosines e^4, e^2.4, e^0, each over its sum
-    gold, cosine = (4.0, 2.0, 1.0), (4.0, 2.4, 0.0)
-    log_gold, log_cosine = (math.log(sum(map(math.exp, xs))) for xs in (gold, cosine))
-    expected = sum(
-        math.exp(y - log_gold) * (y - log_gold - x + log_cosine)
-        for y, x in zip(gold, cosine, strict=True)
-    )
-    value = single(table_encoder, "listnet", scale=4.0)(columns, GOLD)
-    assert value.item() == pytest.approx(expected, rel=1e-5)
-
-
 def test_ties_kept_count_as_in_the_released_code_hand_worked() -> None:
     # Pair 0 has the labels 0.75 and 0.25 and the cosines 0.8 and 0.1; pair 1 is a tie, whose first
     # row (0.3) is the positive and whose second (0.7) the negative.
@@ -97,11 +89,10 @@ def test_ties_kept_count_as_in_the_released_code_hand_worked() -> None:
     weights = dict.fromkeys(expected, 1.0)
     for ties in ("dropped", "kept"):
         options = LossOptions(ties=ties)  # type: ignore[arg-type]
-        terms = similarity_terms(similarities, Targets(gold, pair_ids), weights, options)
+        values = similarity_values(similarities, gold, [pair_ids], options)
+        terms = weighted_terms(values, weights, options)
         for name, values in expected.items():
             assert terms[name].item() == pytest.approx(values[ties])
-    high, low = high_low_pairs(gold, pair_ids, ties=True)
-    assert [*zip(high.tolist(), low.tolist(), strict=True)] == [(1, 3), (2, 0)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -131,19 +122,6 @@ def test_objective_half_precision_embeddings_equal_float32(
     assert half.item() == pytest.approx(full.item(), rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, objective in OBJECTIVES.items() if objective.needs_pairs]
-)
-def test_objective_on_pairs_without_ids_raises(name: str, table_encoder: Any, columns: Any) -> None:
-    with pytest.raises(InputError, match=rf"'{name}' .* shape \(rows, 2\)"):
-        single(table_encoder, name)(columns, GOLD)
-
-
-def test_objective_loss_three_columns_raises(table_encoder: Any, columns: Any) -> None:
-    with pytest.raises(InputError, match="two columns"):
-        ObjectiveLoss(table_encoder, {"mse": 1.0})([*columns, columns[0]], GOLD)
-
-
 def test_objective_loss_terms_equal_weight_times_loss(table_encoder: Any, columns: Any) -> None:
     weights = {"mse": 1.0, "quad": 0.5, "correlation": 0.0, "cosent": 0.25}
     options = LossOptions(margin=0.5, scale=2.0)
@@ -155,10 +133,6 @@ def test_objective_loss_terms_equal_weight_times_loss(table_encoder: Any, column
     assert terms["quad"].item() == pytest.approx(0.5 * 0.1)
     alone = single(table_encoder, "cosent", scale=2.0)(columns, LABELS)
     assert terms["cosent"].item() == pytest.approx(0.25 * alone.item())
-    assert loss.get_config_dict() == {
-        "weights": {"mse": 1.0, "quad": 0.5, "cosent": 0.25},
-        **options.model_dump(),
-    }
 
 
 @pytest.mark.parametrize("name", ["quad", "ranknet", "cosent", "listnet", "pair-order"])
@@ -169,32 +143,6 @@ def test_objective_on_order_ignores_middle_tolerance(
     labels = torch.tensor([[0.5, 4.0], [0.5, 4.0], [0.25, -1.0]])
     strict = single(table_encoder, name)(columns, labels)
     assert torch.equal(strict, single(table_encoder, name, middle_tolerance=0.5)(columns, labels))
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ({"msee": 1.0}, "'msee'.*'mse'"),
-        ({"mse": -1.0}, "'mse' must be at least 0"),
-        ({"mse": float("nan")}, "'mse' must be at least 0"),
-        ({"mse": 0.0}, "above 0"),
-        ({}, "above 0"),
-    ],
-)
-def test_objective_loss_bad_weights_raises(
-    weights: dict[str, float], message: str, table_encoder: Any
-) -> None:
-    with pytest.raises(InputError, match=message):
-        ObjectiveLoss(table_encoder, weights)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"margin": -0.1}, {"margin": math.inf}, {"scale": 0.0}, {"tau": 0.0}, {"sigma": -0.1}],
-)
-def test_loss_options_out_of_range_raises(options: dict[str, float]) -> None:
-    with pytest.raises(InputError, match=next(iter(options))):
-        LossOptions(**options)
 
 
 def identity_head(loss: ObjectiveLoss) -> None:
@@ -316,8 +264,6 @@ class SumOfTokens(torch.nn.Module):
 def test_embed_in_sub_batches_groups_texts_of_similar_length(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from condsim.training import objective_loss
-
     monkeypatch.setattr(objective_loss, "TOKENS_PER_SUB_BATCH", 8)
     tokens = torch.arange(1, 17).view(2, 2, 4)
     masks = torch.tensor([[[1, 1, 0, 0], [1, 1, 1, 1]], [[1, 0, 0, 0], [0, 1, 1, 1]]])
@@ -333,39 +279,26 @@ def test_embed_in_sub_batches_groups_texts_of_similar_length(
     assert second.tolist() == [[9, 1], [45, 3]]
 
 
-def test_targets_gold_and_id_are_separated() -> None:
-    assert Targets.from_labels(torch.tensor([0.0, 0.75]), rows=2).pair_ids is None
-    labels = torch.tensor([[0.0, -1.0], [0.75, 2.0**24 - 1]], dtype=torch.float32)
-    targets = Targets.from_labels(labels, rows=2)
-    assert targets.gold.tolist() == [0.0, 0.75]
-    assert targets.pair_ids is not None
-    assert targets.pair_ids.tolist() == [-1, 2**24 - 1]
+def test_split_labels_gold_and_id_are_separated() -> None:
+    gold, pair_ids = split_labels(torch.tensor([0.0, 0.75]))
+    assert (gold.tolist(), pair_ids.tolist()) == ([0.0, 0.75], [-1, -1])
+    gold, pair_ids = split_labels(torch.tensor([[0.0, -1.0], [0.75, 2.0**24 - 1]]))
+    assert (gold.tolist(), pair_ids.tolist()) == ([0.0, 0.75], [-1, 2**24 - 1])
 
 
-@pytest.mark.parametrize("shape", [(3,), (2, 1), (2, 3), (3, 2), (2, 2, 2), ()])
-def test_targets_wrong_shape_raises(shape: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match="shape"):
-        Targets.from_labels(torch.zeros(shape), rows=2)
-
-
-@pytest.mark.parametrize("value", [5.0, -0.5, float("nan")])
-def test_targets_gold_out_of_range_raises(value: float) -> None:
-    with pytest.raises(InputError, match=r"in \[0, 1\]"):
-        Targets.from_labels(torch.tensor([0.5, value]), rows=2)
-
-
-@pytest.mark.parametrize("missing", ["torch", "sentence_transformers"])
-def test_objectives_import_without_extra_raises_one_line(missing: str) -> None:
+def test_recipes_and_objectives_need_no_torch() -> None:
     code = (
-        f"import sys; sys.modules[{missing!r}] = None\n"
+        "import sys; sys.modules['torch'] = sys.modules['sentence_transformers'] = None\n"
         "from condsim.errors import MissingExtraError\n"
-        f"try:\n    import {objectives.__name__}\n"
+        "from condsim.training import Recipe, load_sweep\n"
+        "Recipe(name='a', train='t', dev='d', objective={'w-acl': 1.0})\n"
+        "try:\n    from condsim.training import fit\n"
         "except MissingExtraError as error:\n    sys.exit(str(error))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.splitlines()[-1] == (
-        f"This needs {missing}, which is not installed: pip install 'condsim[train]'"
-    )
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith("This needs ")
+    assert "which is not installed: pip install 'condsim[train]'" in line
 
 
 @pytest.mark.slow

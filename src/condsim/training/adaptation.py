@@ -10,49 +10,51 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
-import numpy as np
-from pydantic import Field
-from sentence_transformers import SentenceTransformer
-from sklearn.linear_model import Ridge
+from condsim.errors import InputError, ModelError, requires_extra
 
-from condsim.cache import sole_process
-from condsim.config import Settings
-from condsim.data.load import load_task
-from condsim.errors import InputError, ModelError
-from condsim.evaluation.evaluate import evaluate
-from condsim.evaluation.report import ModelResult, Report
-from condsim.io import sha256_of, write_text
-from condsim.model.applicability import PROBE, ApplicabilityHead, features
-from condsim.model.backbone import without_progress_bars
-from condsim.model.builders import build_bi_encoder
-from condsim.model.calibration import fit_calibration
-from condsim.model.embedding import EmbeddingScorer
-from condsim.model.onnx import OnnxScorer
-from condsim.model.precision import (
-    MEASURED_TOKENS,
-    backbone_of,
-    fastest_training,
-    training_speeds,
-    uses_bfloat16,
-)
-from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
-from condsim.model.torch import EncoderScorer
-from condsim.model.trained import kind_of, load_trained
-from condsim.training.adapt_rows import (
-    LabelledPair,
-    Pairs,
-    load_rehearsal,
-    read_labelled,
-    split_labelled,
-    write_labelled,
-)
-from condsim.training.export import SAMPLES, export_onnx
-from condsim.training.recipe import Recipe, Source
-from condsim.training.restore import exported_folder, restore_onnx
-from condsim.training.run import run_or_resume
-from condsim.types import Task
+with requires_extra("train"):
+    import numpy as np
+    from pydantic import Field
+    from sentence_transformers import SentenceTransformer
+    from sklearn.linear_model import Ridge
+
+    from condsim.cache import sole_process
+    from condsim.config import Settings
+    from condsim.data.load import load_task
+    from condsim.evaluation.evaluate import evaluate
+    from condsim.evaluation.report import ModelResult, Report
+    from condsim.io import sha256_of, write_text
+    from condsim.model.applicability import PROBE, ApplicabilityHead, features
+    from condsim.model.backbone import without_progress_bars
+    from condsim.model.builders import build_bi_encoder
+    from condsim.model.calibration import fit_calibration
+    from condsim.model.embedding import EmbeddingScorer
+    from condsim.model.onnx import MODEL_FILE, OnnxScorer
+    from condsim.model.precision import uses_bfloat16
+    from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
+    from condsim.model.torch import EncoderScorer
+    from condsim.model.trained import kind_of, load_trained
+    from condsim.training.adapt_rows import (
+        LabelledPair,
+        Pairs,
+        load_rehearsal,
+        read_labelled,
+        split_labelled,
+        write_labelled,
+    )
+    from condsim.training.export import SAMPLES, export_onnx
+    from condsim.training.folder import RECIPE
+    from condsim.training.precision import (
+        MEASURED_TOKENS,
+        backbone_of,
+        fastest_training,
+        training_speeds,
+    )
+    from condsim.training.recipe import Recipe, Source, load_recipe
+    from condsim.training.restore import restore_onnx
+    from condsim.training.run import run_or_resume
 
 OBJECTIVE = {"mse": 2.0, "correlation": 1.0, "ranking": 0.33}
 REHEARSAL_WEIGHT = 4.0
@@ -147,24 +149,6 @@ class Adaptation:
         )
         return "\n".join(lines)
 
-    def facts(self) -> dict[str, Any]:
-        """The figures as plain values, NaN as None."""
-        content = self.report.to_dict()
-        figures = {
-            when: {name: content[key]["metrics"][name] for name in FIGURES}
-            for when, key in (("before", "against"), ("after", "model"))
-        }
-        return {
-            "train_rows": self.train_rows,
-            "dev_rows": self.report.valid_rows,
-            "dev": figures,
-            "rehearsal": {
-                "rows": self.rehearsal_rows,
-                "moved": round(self.moved, 4),
-                "moved_most": round(self.moved_most, 4),
-            },
-        }
-
 
 def _mean_figure(result: ModelResult) -> float:
     """Mean of Spearman and pair accuracy; a missing one is left out."""
@@ -245,7 +229,9 @@ def adapt(
     work = target.with_name(f"{target.name}.work")
     with sole_process(work):
         run = _AdaptationRun(source, work, settings, files)
-        result = run.result(target.name, train_pairs, dev_pairs, started=started)
+        run.train(target.name, train_pairs, dev_pairs)
+        after = run.export(target.name, train_pairs)
+        result = run.compare(after, len(train_pairs), started=started)
         if not (result.helped or force):
             return result
         run.publish(target, result)
@@ -254,17 +240,8 @@ def adapt(
     return replace(result, output=target)
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """Decisions before the training starts."""
-
-    epochs: int
-    steps: int
-    bfloat16: bool
-
-
 class _AdaptationRun:
-    """The steps of an adaptation in its work folder, each skipped where it is finished."""
+    """The steps of an adaptation in its work folder; its training is resumed."""
 
     def __init__(
         self, source: Path, work: Path, settings: AdaptSettings, files: Sequence[Path]
@@ -288,108 +265,45 @@ class _AdaptationRun:
                 "that folder, or give another --output."
             )
         self.rehearsal = load_rehearsal()
-        self.before = self._load_before()
+        self.before: EmbeddingScorer
+        if (source / MODEL_FILE).is_file():
+            self.before = OnnxScorer(source)
+        elif (kind := kind_of(source)) == "bi-encoder":
+            self.before = cast(EncoderScorer, load_trained(source))
+        else:
+            raise ModelError(f"{source} is a {kind}; only a bi-encoder can be adapted.")
 
-    def _load_before(self) -> EmbeddingScorer:
-        if exported_folder(self.source):
-            return OnnxScorer(self.source)
-        scorer, kind = load_trained(self.source), kind_of(self.source)
-        if kind != "bi-encoder":
-            raise ModelError(f"{self.source} is a {kind}; only a bi-encoder can be adapted.")
-        return cast(EncoderScorer, scorer)
-
-    def result(
-        self,
-        name: str,
-        train_pairs: Sequence[LabelledPair],
-        dev_pairs: Sequence[LabelledPair],
-        *,
-        started: float,
-    ) -> Adaptation:
-        """Train, export and compare."""
-        dev = self._train(name, train_pairs, dev_pairs)
-        after = self._export(name, train_pairs, dev)
-        report = evaluate(after, replace(dev, name="rows to measure on"), against=self.before)
-        columns = tuple(zip(*self.rehearsal.measured, strict=True))
-        change = np.abs(after.score(*columns) - self.before.score(*columns))
-        return Adaptation(
-            output=None,
-            report=report,
-            train_rows=len(train_pairs),
-            rehearsal_rows=len(self.rehearsal.measured),
-            moved=float(change.mean()),
-            moved_most=float(np.quantile(change, 0.95)),
-            seconds=time.monotonic() - started,
-        )
-
-    def publish(self, output: Path, result: Adaptation) -> None:
-        """Add report, card and manifest to the model and move it to its place."""
-        folder = self.work / "exported"
-        result.report.to_json(folder / "report.json")
-        card = folder / "README.md"
-        text = card.read_text(encoding="utf-8").partition("\n## Adaptation")[0]
-        write_text(card, f"{text}\n## Adaptation\n\n```text\n{result.to_text()}\n```\n")
-        facts = {
-            "kind": "adapted model",
-            "source": {"name": self.before.name, "revision": self.revision},
-            "files": {path.name: sha256_of(path) for path in self.files},
-            "settings": self.settings.model_dump(),
-            **result.facts(),
-        }
-        text = json.dumps(facts, indent=2, ensure_ascii=False)
-        write_text(folder / "manifest.json", f"{text}\n")
-        # The folder is empty.
-        if output.is_dir():
-            output.rmdir()
-        folder.rename(output)
-
-    def _start(self) -> tuple[Path, EncoderScorer]:
-        """Find the float32 model to start from; an exported one is rebuilt."""
-        if isinstance(self.before, EncoderScorer):
-            self._check_plain(self.before)
-            return self.source, self.before
-        start, partial = self.work / "start", self.work / "start.partial"
-        if not start.is_dir():
-            shutil.rmtree(partial, ignore_errors=True)
-            restore_onnx(self.source, partial)
-            partial.rename(start)
-        return start, cast(EncoderScorer, load_trained(start))
-
-    @without_progress_bars()
-    def _check_plain(self, before: EncoderScorer) -> None:
-        """Check that a recipe rebuilds the model: a bi-encoder with mean pooling."""
-        model = build_bi_encoder(str(self.source), max_seq_length=before.model.max_seq_length)
-        sentences, conditions = map(list, zip(*SAMPLES, strict=True))
-        rebuilt = EncoderScorer(model, name=before.name, order=before.order)
-        vectors = rebuilt.encode(sentences, conditions), before.encode(sentences, conditions)
-        if np.einsum("nd,nd->n", *vectors).min() < MIN_REBUILT_COSINE:
-            raise ModelError(
-                f"{self.source} must be a transformer with mean pooling and nothing after it; "
-                "train it with 'condsim train' instead."
-            )
-
-    def _train(
+    def train(
         self, name: str, train_pairs: Sequence[LabelledPair], dev_pairs: Sequence[LabelledPair]
-    ) -> Task:
-        """Train in the folder ``run``; return the rows to measure on."""
-        (start, scorer), settings = self._start(), self.settings
+    ) -> None:
+        """Train in the folder ``run``, by the recipe that it was begun with if there is one."""
+        run = self.work / "run"
+        if (run / RECIPE).is_file():
+            recipe = load_recipe(run / RECIPE)
+        else:
+            recipe = self._recipe(name, train_pairs, dev_pairs)
+        run_or_resume(recipe, run)
+
+    def _recipe(
+        self, name: str, train_pairs: Sequence[LabelledPair], dev_pairs: Sequence[LabelledPair]
+    ) -> Recipe:
+        """Write the data of the training and plan it."""
+        settings = self.settings
         train, dev = self.work / "train.csv", self.work / "dev.csv"
         write_labelled(train_pairs, train)
         write_labelled(dev_pairs, dev)
-        plan = self._plan(start, train_pairs, dev_rows=len(dev_pairs))
-        inputs, vectors = self.rehearsal.write(
-            scorer,
-            self.work,
-            most=math.ceil(plan.steps * settings.batch_size * settings.rehearsal),
-            seed=settings.seed,
-        )
+        start = self._start()
+        scorer = cast(EncoderScorer, load_trained(start))
+        steps, bfloat16 = self._plan(start, train_pairs, dev_rows=len(dev_pairs))
+        most = math.ceil(steps * settings.batch_size * settings.rehearsal)
+        inputs, vectors = self.rehearsal.write(scorer, self.work, most=most, seed=settings.seed)
         rehearsal = Source(
             file=str(inputs),
             vectors=str(vectors),
             share=settings.rehearsal,
             objective={"vectors": REHEARSAL_WEIGHT},
         )
-        recipe = Recipe(
+        return Recipe(
             name=name,
             train=str(train),
             dev=str(dev),
@@ -398,10 +312,10 @@ class _AdaptationRun:
             max_seq_length=scorer.model.max_seq_length or 128,
             objective=OBJECTIVE,
             scale=10.0,
-            epochs=plan.epochs,
+            epochs=min(settings.epochs, steps),
             patience=3,
             chosen_by="both",
-            steps=plan.steps,
+            steps=steps,
             batch_size=settings.batch_size,
             train_share=1 - settings.rehearsal,
             sources={"rehearsal": rehearsal},
@@ -409,18 +323,26 @@ class _AdaptationRun:
             weight_decay=0.01,
             dropout=0.0,
             freeze=["embeddings"],
-            precision="bfloat16" if plan.bfloat16 else "float32",
+            precision="bfloat16" if bfloat16 else "float32",
             checkpoint_steps=50,
             seed=settings.seed,
         )
-        run_or_resume(recipe, self.work / "run")
-        return load_task(dev)
 
-    def _plan(self, start: Path, pairs: Sequence[LabelledPair], *, dev_rows: int) -> _Plan:
-        """Decide the steps, and log how long they will take."""
-        path, settings = self.work / "plan.json", self.settings
-        if path.is_file():
-            return _Plan(**json.loads(path.read_text(encoding="utf-8")))
+    def _start(self) -> Path:
+        """Folder of the float32 model to start from; an exported one is rebuilt."""
+        if isinstance(self.before, EncoderScorer):
+            _check_plain(self.source, self.before)
+            return self.source
+        start = self.work / "start"
+        shutil.rmtree(start, ignore_errors=True)
+        restore_onnx(self.source, start)
+        return start
+
+    def _plan(
+        self, start: Path, pairs: Sequence[LabelledPair], *, dev_rows: int
+    ) -> tuple[int, bool]:
+        """Decide the steps and whether to use bfloat16, and log how long they will take."""
+        settings = self.settings
         texts = {
             (pair.condition, text) for pair in pairs for text in (pair.sentence1, pair.sentence2)
         }
@@ -430,7 +352,6 @@ class _AdaptationRun:
         if settings.minutes is not None:
             affordable = int(60 * settings.minutes / seconds)
             steps = min(steps, max(MIN_STEPS_PER_EPOCH, affordable))
-        plan = _Plan(min(settings.epochs, steps), steps, bfloat16)
         logger.info(
             "%d rows to train on, %d to measure on; at most %d steps, about %.0f min, and a minute "
             "before and after",
@@ -439,16 +360,14 @@ class _AdaptationRun:
             steps,
             max(1.0, steps * seconds / 60),
         )
-        write_text(path, json.dumps(vars(plan)))
-        return plan
+        return steps, bfloat16
 
-    def _export(self, name: str, train_pairs: Sequence[LabelledPair], dev: Task) -> OnnxScorer:
+    def export(self, name: str, train_pairs: Sequence[LabelledPair]) -> OnnxScorer:
         """Export in the folder ``exported``, with the scale and the head carried over."""
-        output, done = self.work / "exported", self.work / "exported.json"
-        if done.is_file():
-            return OnnxScorer(output)
+        output = self.work / "exported"
         shutil.rmtree(output, ignore_errors=True)
         before, rehearsed = self.before, self.rehearsal.rehearsed
+        dev = load_task(self.work / "dev.csv")
         samples = [*SAMPLES]
         samples += [(text, pair.condition) for pair in train_pairs for text in pair.pair][:200]
         samples += [(text, row[2]) for row in rehearsed[:100] for text in row[:2]]
@@ -472,8 +391,71 @@ class _AdaptationRun:
         replace(after.settings, calibration=calibration).save(output)
         if before.head is not None:
             _carried_head(before.head, before, after, pairs).save(output / "applicability.json")
-        write_text(done, "{}")
         return OnnxScorer(output)
+
+    def compare(self, after: OnnxScorer, train_rows: int, *, started: float) -> Adaptation:
+        """Measure the model before and after."""
+        dev = replace(load_task(self.work / "dev.csv"), name="rows to measure on")
+        report = evaluate(after, dev, against=self.before)
+        columns = tuple(zip(*self.rehearsal.measured, strict=True))
+        change = np.abs(after.score(*columns) - self.before.score(*columns))
+        return Adaptation(
+            output=None,
+            report=report,
+            train_rows=train_rows,
+            rehearsal_rows=len(self.rehearsal.measured),
+            moved=float(change.mean()),
+            moved_most=float(np.quantile(change, 0.95)),
+            seconds=time.monotonic() - started,
+        )
+
+    def publish(self, output: Path, result: Adaptation) -> None:
+        """Add report, card and manifest to the model and move it to its place."""
+        folder = self.work / "exported"
+        result.report.to_json(folder / "report.json")
+        card = folder / "README.md"
+        text = card.read_text(encoding="utf-8")
+        write_text(card, f"{text}\n## Adaptation\n\n```text\n{result.to_text()}\n```\n")
+        # NaN is None in these.
+        content = result.report.to_dict()
+        figures = {
+            when: {name: content[key]["metrics"][name] for name in FIGURES}
+            for when, key in (("before", "against"), ("after", "model"))
+        }
+        facts = {
+            "kind": "adapted model",
+            "source": {"name": self.before.name, "revision": self.revision},
+            "files": {path.name: sha256_of(path) for path in self.files},
+            "settings": self.settings.model_dump(),
+            "train_rows": result.train_rows,
+            "dev_rows": result.report.valid_rows,
+            "dev": figures,
+            "rehearsal": {
+                "rows": result.rehearsal_rows,
+                "moved": round(result.moved, 4),
+                "moved_most": round(result.moved_most, 4),
+            },
+        }
+        text = json.dumps(facts, indent=2, ensure_ascii=False)
+        write_text(folder / "manifest.json", f"{text}\n")
+        # The folder is empty.
+        if output.is_dir():
+            output.rmdir()
+        folder.rename(output)
+
+
+@without_progress_bars()
+def _check_plain(source: Path, before: EncoderScorer) -> None:
+    """Check that a recipe rebuilds the model: a bi-encoder with mean pooling."""
+    model = build_bi_encoder(str(source), max_seq_length=before.model.max_seq_length)
+    sentences, conditions = map(list, zip(*SAMPLES, strict=True))
+    rebuilt = EncoderScorer(model, name=before.name, order=before.order)
+    vectors = rebuilt.encode(sentences, conditions), before.encode(sentences, conditions)
+    if np.einsum("nd,nd->n", *vectors).min() < MIN_REBUILT_COSINE:
+        raise ModelError(
+            f"{source} must be a transformer with mean pooling and nothing after it; train it with "
+            "'condsim train' instead."
+        )
 
 
 def _seconds_per_step(

@@ -1,0 +1,65 @@
+"""The files of examples/, one for each task of the README."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from condsim.cli.main import _app_of
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def invoke(*words):
+    result = CliRunner().invoke(_app_of([words[0]]), [str(word) for word in words])
+    assert result.exit_code == 0, result.exception
+    return result
+
+
+def test_products_are_scored_under_several_conditions(tmp_path):
+    words = ("--text1", "left", "--text2", "right", "--condition", "the colour")
+    invoke("score", EXAMPLES / "products.csv", *words, "--condition", "the use", "--output",
+           tmp_path / "scored.csv")  # fmt: skip
+    with (tmp_path / "scored.csv").open(newline="") as stream:
+        head = next(csv.reader(stream))
+    assert head == ["left", "right", "score: the colour", "score: the use"]
+
+
+def test_labelled_pairs_have_a_threshold_and_are_measured():
+    result = invoke("threshold", EXAMPLES / "labelled.csv", "--precision", 0.6)
+    assert 0 < float(result.stdout) < 1
+    text = (EXAMPLES / "labelled.csv").read_text()
+    assert text.count(",5\n") == text.count(",1\n")
+    result = invoke("evaluate", EXAMPLES / "labelled.csv", "--resamples", 20)
+    assert "Spearman" in result.stdout
+
+
+def test_tickets_become_training_rows(tmp_path):
+    invoke("build", "criteria", EXAMPLES / "tickets.csv", "--output", tmp_path / "rows.csv",
+           "--rows", 40)  # fmt: skip
+    with (tmp_path / "rows.csv").open(newline="") as stream:
+        assert {row["criterion"] for row in csv.DictReader(stream)} >= {"topic", "mood"}
+
+
+def test_duplicates_are_dropped(tmp_path):
+    invoke("dedupe", EXAMPLES / "duplicates.csv", "--condition", "the request", "--at-least", 0.9,
+           "--output", tmp_path / "kept.csv")  # fmt: skip
+    with (tmp_path / "kept.csv").open(newline="") as stream:
+        kept = list(csv.DictReader(stream))
+    # The last row is the first one again.
+    assert 12 <= len(kept) < 24
+    assert kept[0]["id"] == "1"
+
+
+def test_notebook_runs(monkeypatch):
+    pytest.importorskip("sklearn")
+    monkeypatch.chdir(EXAMPLES)
+    notebook = json.loads((EXAMPLES / "conditions.ipynb").read_text())
+    names: dict[str, object] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
