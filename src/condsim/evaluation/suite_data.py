@@ -22,6 +22,7 @@ from condsim.data.written import is_written, load_written
 from condsim.errors import InputError, unknown_name
 from condsim.evaluation.suite import SuiteSet
 from condsim.io import sha256_of
+from condsim.types import Task
 
 GROUPS = ("trained on", "left out of training", "evaluation only")
 """Groups of the sets of criteria, in the order of the tables."""
