@@ -1,6 +1,7 @@
 """Growth of time and memory of ``condsim score --file``: ``python -m benchmarks.scaling``.
 
-It writes papers/docs/results/scaling.md with its plot. Each figure is one process from start to exit.
+It writes papers/docs/results/scaling.md with its plot. Each figure is one process from start to
+exit.
 """
 
 from __future__ import annotations

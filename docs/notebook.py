@@ -20,7 +20,6 @@ folder `runs/tutorial`."""
 FOLDER = """import os
 import shutil
 
-os.makedirs("../runs/tutorial", exist_ok=True)
 shutil.copytree(".", "../runs/tutorial/examples", dirs_exist_ok=True)
 os.chdir("../runs/tutorial")"""
 # The server of the last step would never return, so its commands stay text.

@@ -85,7 +85,8 @@ def test_plan_missing_file_names_the_option(options):
 
 
 def test_plan_counts_are_those_of_the_documentation(options):
-    page = (Path(__file__).resolve().parents[2] / "papers" / "docs" / "reproduce.md").read_text("utf-8")
+    project = Path(__file__).resolve().parents[2]
+    page = (project / "papers" / "docs" / "reproduce.md").read_text("utf-8")
     trained = {}
     for name in names():
         if name.startswith("ssbc"):
