@@ -20,7 +20,6 @@ from condsim.evaluation.bootstrap import Difference, Metric, bootstrap, weighted
 from condsim.evaluation.metrics import (
     METRICS,
     Metrics,
-    OverEstimation,
     check_pairs,
     count_over_estimation,
     triplet_wins,
@@ -28,7 +27,7 @@ from condsim.evaluation.metrics import (
 from condsim.evaluation.report import ModelResult, Report, loaded_versions
 from condsim.model.base import rescaled
 from condsim.model.baselines import FittedBaseline, baseline, out_of_fold
-from condsim.types import Float64Array, FloatArray, Scorer, Task
+from condsim.types import FloatArray, Scorer, Task
 
 CONDITION_ONLY = "condition-only"
 FOLDS = 10
@@ -43,10 +42,7 @@ class Scores:
 
     Attributes:
         values: Scores of the rows, ``(n,)``; calibrated if the scorer has a calibration.
-        raw: Raw similarities, ``(n,)``, on which over-estimation is counted; None if they are the
-            same.
-        fitted_on: For a fitted baseline, the rows it was fitted on.
-        scored_by: Further settings that decide the scores, if the scorer reports any.
+        raw: Raw similarities, ``(n,)``, on which over-estimation is counted; None for ``values``.
     """
 
     name: str
@@ -150,7 +146,17 @@ def evaluate(
         if over_estimation:
             raw = scores.values if scores.raw is None else scores.raw
             counts = count_over_estimation(raw, gold, high=pairing.high, low=pairing.low)
-        results.append(_model_result(scores, scorer_values, scorer_draws, counts))
+        named = zip(METRICS, scorer_values, scorer_draws, strict=True)
+        results.append(
+            ModelResult(
+                scores.name,
+                {name: Metric.of(value, drawn) for name, value, drawn in named},
+                revision=scores.revision,
+                fitted_on=scores.fitted_on,
+                scored_by=scores.scored_by,
+                over_estimation=counts,
+            )
+        )
     model = len(baseline_entries)
     comparison = {}
     if against is not None:
@@ -179,23 +185,6 @@ def evaluate(
     )
 
 
-def _model_result(
-    scores: Scores, values: Float64Array, draws: Float64Array, counts: OverEstimation | None
-) -> ModelResult:
-    """Join the metrics of a scorer, ``(metrics,)``, and their draws, ``(metrics, b)``."""
-    metrics = {}
-    for name, value, drawn in zip(METRICS, values, draws, strict=True):
-        metrics[name] = Metric.of(value, drawn)
-    return ModelResult(
-        scores.name,
-        metrics,
-        revision=scores.revision,
-        fitted_on=scores.fitted_on,
-        scored_by=scores.scored_by,
-        over_estimation=counts,
-    )
-
-
 def triplet_accuracy(
     scorer: Scorer, triplets: Triplets, *, resamples: int = 1000, seed: int = 0
 ) -> Metric:
@@ -203,10 +192,6 @@ def triplet_accuracy(
 
     Raw similarities are compared, since calibration maps all very low ones to one score, and all
     very high ones. Equal similarities count as wrong: a constant scorer must not be right.
-
-    Args:
-        triplets: The triplets, at least one.
-        resamples: Number of bootstrap resamples of the triplets, at least 1.
 
     Returns:
         The accuracy in percent with its 95 % interval.
@@ -226,12 +211,7 @@ def triplet_accuracy(
 
 
 def labelled_rows(task: Task, *, over_estimation: bool = False) -> Task:
-    """Return the rows that are scored and measured: those with a label.
-
-    Args:
-        task: The rows, at least 3 of them with a label.
-        over_estimation: Whether pairs of rows with two labels are needed, too.
-    """
+    """Return the rows with a label: at least 3, and for over-estimation pairs with two labels."""
     labelled = task.labelled()
     if len(labelled) < FEWEST_ROWS:
         raise InputError(

@@ -24,19 +24,9 @@ def pair_wins(
 
 
 def pair_accuracy(scores: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np.int64]) -> float:
-    """Compute how often the higher-labelled row of a pair scores higher.
+    """Compute the share of pairs, in [0, 1], whose higher-labelled row scores higher.
 
-    Args:
-        scores: Similarities, ``(n,)``.
-        high: Row of the higher label of each pair, ``(p,)``.
-        low: Row of the lower label of each pair, ``(p,)``.
-
-    Returns:
-        Share of the pairs, in [0, 1]; a tie counts one half. NaN without pairs.
-
-    Example:
-        >>> pair_accuracy([0.9, 0.2, 0.5, 0.5], high=np.array([0, 2]), low=np.array([1, 3]))
-        0.75
+    A tie counts one half; NaN without pairs. ``high`` and ``low`` are rows of ``scores``, ``(p,)``.
     """
     wins = pair_wins(scores, high=high, low=low)
     return float(wins.mean()) if wins.size else float("nan")
@@ -70,10 +60,6 @@ def auroc(
         scores: Finite numbers, ``(n,)``.
         positive: Marks of the positive rows, ``(n,)``; both kinds must be present.
         clusters: The sentence pair each row belongs to, ``(n,)``.
-        resamples: Number of resamples, at least 1.
-
-    Returns:
-        The area, 0 to 1 (0.5 is chance), and its 95 % interval.
     """
     if positive.all() or not positive.any():
         raise InputError(
@@ -128,9 +114,7 @@ class Metrics:
             scores: Finite scores of each scorer, ``(n,)``.
             gold: Gold similarity in [0, 1], ``(n,)``.
             control: The condition-only prediction, ``(n,)``; without it partial Spearman is NaN.
-            high: Row of the higher label of each of p pairs, ``(p,)``.
-            low: Row of the lower label of each pair, ``(p,)``.
-            names: The metrics to compute.
+            high: Row of the higher label of each of p pairs, ``(p,)``; ``low`` that of the lower.
         """
         self._names = names
         self._scores = [values - values.mean() for values in scores]
@@ -190,7 +174,7 @@ class OverEstimation:
     sentence pair has more than two rows, counts once for each in the mean errors.
 
     Attributes:
-        pairs: Pairs of rows with the same two sentences and different labels, at least 1.
+        pairs: Pairs of rows with the same two sentences and different labels.
         equation_16: Pairs whose high row is above gold by more than the margin while the low row is
             below gold.
         equation_17: Pairs whose low row is below gold by more than the margin while the high row is
@@ -198,7 +182,6 @@ class OverEstimation:
         either: Pairs that fulfil at least one of the two: the over-estimated ones.
         high_error: Mean error of the high rows; above 0 is too similar.
         low_error: Mean error of the low rows; below 0 is too dissimilar.
-        margin: The margin, on the scale of gold.
     """
 
     pairs: int
