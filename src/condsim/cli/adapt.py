@@ -110,6 +110,7 @@ def adapt(
     pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
     names = {*column_names(labelled, pairs.file_format)}
     is_table = not names & {text1, text2} and (column in names or bool(criteria))
+    measured: Path | None
     with TemporaryDirectory(prefix="condsim-") as folder, long_work() as progress:
         if is_table:
             train, *drawn = draw_rows(

@@ -104,7 +104,7 @@ def cluster(
     from condsim.search.picture import plot_clusters
 
     stored = None if into is None else ClusterFile.load(into)
-    if stored is not None:
+    if into is not None and stored is not None:
         model = model or stored.model
         stored.check_model(model, into)
     encoder = load_encoder(model)

@@ -224,7 +224,7 @@ class ClusterCentres(Settings):
         vectors = _encode(load_encoder(model), list(rows.sentences[0]), self.condition, silent)
         centres = np.array(self.centres, np.float32)
         squares = (centres**2).sum(axis=1) - 2 * vectors @ centres.T + 1  # (n, k)
-        labels = squares.argmin(axis=1)
+        labels: IntArray = squares.argmin(axis=1)
         if self.radii is not None:
             limits = np.array(self.radii)[labels] + _DISTANCE_ERROR
             labels[np.sqrt(np.maximum(squares.min(axis=1), 0)) > limits] = -1
@@ -340,8 +340,8 @@ def cluster(
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         if k == "auto":
             tried = _silhouettes(space, vectors, len(set(texts)), seed=seed)
-            k = max(tried, key=lambda number: tried[number], default=2)
-        if k is not None:
+            labels = _k_means(space, max(tried, key=tried.__getitem__, default=2), seed=seed)
+        elif k is not None:
             labels = _k_means(space, k, seed=seed)
         else:
             labels = _densest(space, min_size, reduced=reducer is not None)
