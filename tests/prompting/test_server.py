@@ -297,9 +297,7 @@ def test_check_server_without_a_list_passes(server, rule):
 def test_check_unreachable_server_raises_one_line(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     url = f"http://127.0.0.1:{closed_port()}/v1"
-    with pytest.raises(
-        BackendError, match=f"tiny-chat at {url}: .* after 2 tries. Is"
-    ):
+    with pytest.raises(BackendError, match=f"tiny-chat at {url}: .* after 2 tries. Is"):
         opened(base_url=url).check()
 
 

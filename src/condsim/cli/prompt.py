@@ -98,14 +98,11 @@ def _answered_rows(scorer: PromptScorer, task: Task) -> list[_AnsweredRow]:
     """Read the stored answers of all rows, in order."""
     columns = (task.sentences1, task.sentences2, task.conditions)
     predictions = scorer.predict(*columns)
-    stored = scorer.asker.stored(scorer.prompts(*columns), len(task))
-    answers = {row: answer.text for row, answer in stored}
     texts = zip(*(column for column in columns if column is not None), strict=True)
+    scores = zip(predictions.answers, predictions.values, predictions.valid, strict=True)
     return [
-        _AnsweredRow(row_texts, float(label), answers[row], float(value), bool(valid))
-        for row, (row_texts, label, value, valid) in enumerate(
-            zip(texts, task.labels, predictions.values, predictions.valid, strict=True)
-        )
+        _AnsweredRow(row_texts, float(label), answer, float(value), bool(valid))
+        for row_texts, label, (answer, value, valid) in zip(texts, task.labels, scores, strict=True)
     ]
 
 

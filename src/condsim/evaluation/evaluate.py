@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.data.statistics import Pairing, pair_rows
+from condsim.data.statistics import pair_rows
 from condsim.data.triplets import Triplets
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.bootstrap import Difference, Metric, bootstrap, weighted_mean
 from condsim.evaluation.metrics import (
     METRICS,
     Metrics,
-    check_pairs,
-    count_over_estimation,
+    over_estimation as count_over_estimation,
     triplet_wins,
 )
 from condsim.evaluation.report import ModelResult, Report, loaded_versions
@@ -119,7 +118,10 @@ def evaluate(
         # An unknown name is reported before anything is scored.
         if isinstance(entry, str):
             baseline(entry)
-    pairing = _pairing(labelled)
+    pairing = pair_rows(labelled)
+    if labelled.conditions is None:
+        # Rows of one sentence pair are the same input.
+        pairing = replace(pairing, high=pairing.high[:0], low=pairing.low[:0])
     models = [scorer] if against is None else [scorer, against]
     model_scores = [
         model if isinstance(model, Scores) else score_rows(model, labelled) for model in models
@@ -145,7 +147,7 @@ def evaluate(
         counts = None
         if over_estimation:
             raw = scores.values if scores.raw is None else scores.raw
-            counts = count_over_estimation(raw, gold, high=pairing.high, low=pairing.low)
+            counts = count_over_estimation(raw, labelled)
         named = zip(METRICS, scorer_values, scorer_draws, strict=True)
         results.append(
             ModelResult(
@@ -219,16 +221,9 @@ def labelled_rows(task: Task, *, over_estimation: bool = False) -> Task:
             f"{len(labelled)} of {len(task)} rows have one."
         )
     if over_estimation:
-        check_pairs(_pairing(labelled).pairs, labelled)
+        # The labels as scores show whether there are pairs.
+        count_over_estimation(labelled.gold, labelled)
     return labelled
-
-
-def _pairing(labelled: Task) -> Pairing:
-    """Pair rows; without conditions, rows of one sentence pair are the same input."""
-    pairing = pair_rows(labelled)
-    if labelled.conditions is not None:
-        return pairing
-    return replace(pairing, high=pairing.high[:0], low=pairing.low[:0])
 
 
 def _baseline_scores(entry: Scorer | str, task: Task, *, seed: int) -> Scores:

@@ -242,17 +242,14 @@ low_error=-0.25, margin=0.25)
             f"shape {values.shape}."
         )
     pairing = pair_rows(task)
-    check_pairs(pairing.pairs if task.conditions else 0, task)
-    return count_over_estimation(values, task.gold, high=pairing.high, low=pairing.low)
-
-
-def count_over_estimation(
-    scores: ArrayLike, gold: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np.int64]
-) -> OverEstimation:
-    """Count over-estimated pairs, given the rows of each, ``(p,)``; see `over_estimation`."""
-    errors = np.asarray(scores, np.float64) - np.asarray(gold, np.float64)  # (n,)
+    if not pairing.pairs or task.conditions is None:
+        raise InputError(
+            f"{task.name}: over-estimation is counted on pairs of rows with the same two sentences "
+            f"and different labels; there are none among {int(task.valid.sum())} labelled rows."
+        )
+    errors = values - task.gold.astype(np.float64)  # (n,)
     # Values above 0 are too far apart.
-    above, below = errors[high], -errors[low]  # (p,)
+    above, below = errors[pairing.high], -errors[pairing.low]  # (p,)
     if not (np.isfinite(above).all() and np.isfinite(below).all()):
         raise InputError(
             "Over-estimation needs finite scores and labels; the model is damaged or its training "
@@ -261,19 +258,10 @@ def count_over_estimation(
     equation_16 = (above > MARGIN) & (below > 0)
     equation_17 = (below > MARGIN) & (above > 0)
     return OverEstimation(
-        pairs=len(high),
+        pairs=pairing.pairs,
         equation_16=int(equation_16.sum()),
         equation_17=int(equation_17.sum()),
         either=int((equation_16 | equation_17).sum()),
         high_error=float(above.mean()),
         low_error=-float(below.mean()),
     )
-
-
-def check_pairs(pairs: int, task: Task) -> None:
-    """Reject data without pairs of rows to compare."""
-    if not pairs:
-        raise InputError(
-            f"{task.name}: over-estimation is counted on pairs of rows with the same two sentences "
-            f"and different labels; there are none among {int(task.valid.sum())} labelled rows."
-        )

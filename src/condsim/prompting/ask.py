@@ -83,10 +83,6 @@ class Asker:
             pass
         return [group[0] for group in waiting.values()]
 
-    def stored(self, prompt_of: PromptOf, rows: int) -> Iterator[tuple[int, Answer]]:
-        """Yield the rows that have a stored answer, and the answers, in any order."""
-        return self._take_stored(self._rows_of_key(prompt_of, rows))
-
     def answers(self, prompt_of: PromptOf, rows: int) -> Iterator[tuple[int, Answer]]:
         """Yield each row once with its answer: stored ones first, then others as they arrive.
 

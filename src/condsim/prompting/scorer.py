@@ -33,6 +33,7 @@ class Predictions:
         in_range: Whether that number is on the scale.
         expected: Whether the score is an expected value.
         label_range: Lowest and highest score of the scale.
+        answers: Texts of the answers.
     """
 
     values: FloatArray
@@ -40,6 +41,7 @@ class Predictions:
     in_range: BoolArray
     expected: BoolArray
     label_range: tuple[float, float]
+    answers: tuple[str, ...]
 
     @property
     def unit(self) -> FloatArray:
@@ -109,7 +111,9 @@ class PromptScorer(PairScorer):
         low, high = likert_range(conditional=conditions is not None)
         values = np.full(rows, np.nan, np.float32)
         expected = np.zeros(rows, np.bool_)
+        answers = [""] * rows
         for row, answer in self.asker.answers(prompt, rows):
+            answers[row] = answer.text
             value = parse_score(answer.text, parsing=self._settings.parsing)
             if value is None:
                 continue
@@ -123,7 +127,7 @@ class PromptScorer(PairScorer):
         in_range = valid & (values >= low) & (values <= high)
         for row in np.flatnonzero(~valid).tolist():
             values[row] = seeded(self._settings.seed, prompt(row)).uniform(low, high)
-        return Predictions(values, valid, in_range, expected, (low, high))
+        return Predictions(values, valid, in_range, expected, (low, high), tuple(answers))
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         predictions = self.predict(*rows.sentences, rows.conditions)
