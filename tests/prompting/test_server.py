@@ -209,36 +209,6 @@ def test_answers_failure_names_its_prompt(server):
     assert caught.value.place == 2
 
 
-def test_answers_permanent_failure_waits_no_longer_than_the_timeout(server):
-    server.rules(
-        {"prompt": "prompt 0", "status": 400, "body": "No."}, {"hang": True, "prompt": "prompt 1"}
-    )
-    start = time.monotonic()
-    found, _ = failed(backend(server, concurrency=3, timeout=0.5).answers(prompts(3)))
-    assert [place for place, _ in found] == [2]
-    assert time.monotonic() - start < 2
-
-
-def test_answers_closed_early_stops_sending(server):
-    server.rules({"delay": 0.05})
-    answers = backend(server, concurrency=4).answers(f"prompt {n}" for n in count())
-    next(answers)
-    answers.close()
-    sent = server.seen()["count"]
-    assert sent <= 12
-    time.sleep(0.15)
-    assert server.seen()["count"] == sent
-
-
-def test_answers_prompts_that_raise_end_the_thread(server):
-    def broken():
-        yield "prompt 0"
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(backend(server).answers(broken()))
-
-
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
 def test_answers_interrupt_while_waiting_ends_the_thread_at_once(server):
     server.rules({"hang": True})
@@ -269,7 +239,7 @@ def test_answers_withheld_content_is_an_empty_answer(server):
     assert server.seen()["count"] == 5
 
 
-def test_answers_refused_fields_are_left_out_once_and_for_all(server):
+def test_answers_refused_fields_are_left_out_once_and_for_all(server, caplog):
     length = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
     server.rules(
         {"has": "max_tokens", "status": 400, "body": {"error": {"message": length}}},
@@ -286,6 +256,7 @@ def test_answers_refused_fields_are_left_out_once_and_for_all(server):
     assert len(requests) == before + 6
     assert set(requests[-1]["body"]) == {"model", "messages", "max_completion_tokens"}
     assert len(asked.notes) == 4
+    assert "answers may differ between runs" in caplog.text
 
 
 @pytest.mark.parametrize("rule", [{"status": 404}, {"status": 405}, {"body": "<html>"}])
@@ -329,23 +300,6 @@ def test_key_missing_is_needed_for_another_machine_only(server, monkeypatch):
             use()
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     opened().check()
-
-
-def test_answers_half_of_an_emoji_is_text_that_can_be_stored(server):
-    server.rules({"message": {"role": "assistant", "content": "4 \ud83d"}})
-    ((_, answer),) = backend(server).answers(["How alike?"])
-    assert answer.text.encode() == b"4 ?"
-
-
-def test_notes_sampled_answers_are_warned_of(server, caplog):
-    text = {"error": {"message": "temperature does not support 0", "param": "temperature"}}
-    server.rules({"has": "temperature", "status": 400, "body": text})
-    asked = backend(server)
-    assert asked.notes == ()
-    with caplog.at_level(logging.WARNING, logger="condsim"):
-        list(asked.answers(["How alike?"]))
-    assert "answers may differ between runs" in caplog.text
-    assert asked.notes == ("asked with its own temperature, so answers may differ between runs",)
 
 
 @pytest.mark.parametrize(
@@ -424,9 +378,17 @@ def token(text, logprob=-1.0, top=()):
     return {"token": text, "logprob": logprob, "top_logprobs": alternatives}
 
 
-def test_parse_completion_parts_of_text_are_joined():
-    parts = [{"type": "text", "text": "4"}, {"type": "image"}, {"type": "text", "text": ".0"}]
-    assert parse_completion(completion(parts)) == Answer("4.0", {})
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([{"type": "text", "text": "4"}, {"type": "image"}, {"type": "text", "text": ".0"}], "4.0"),
+        # Half of an emoji cannot be stored.
+        ("4 \ud83d", "4 ?"),
+        (None, ""),
+    ],
+)
+def test_parse_completion_content_is_text(content, text):
+    assert parse_completion(completion(content)) == Answer(text, {})
 
 
 @pytest.mark.parametrize(

@@ -113,19 +113,22 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
         )
     index = int(np.where(hits + misses < needed, -np.inf, evidence).argmax())
     best = measure(index)
-    factors = np.array(_ROW_MULTIPLES)
-    enough = _evidence(factors * hits[index], factors * misses[index], precision) >= _MIN_EVIDENCE
-    advice = "The scores do not separate the rows well enough: adapt the model, or promise less"
-    if enough.any():
-        advice = (
-            f"Too few labelled rows: {factors[enough.argmax()]} times as many like these may be "
-            "enough. Or promise less"
-        )
     raise InputError(
         f"No threshold keeps a precision of {precision:g}: the nearest, {best.value:.4f}, has "
         f"{best.precision:.3f} [{best.low:.3f}, {best.high:.3f}] on {best.reached:,} rows. "
-        f"{advice}."
+        f"{_advice(hits[index], misses[index], precision)}"
     )
+
+
+def _advice(hits: float, misses: float, precision: float) -> str:
+    """Say whether more rows or better scores are needed."""
+    for factor in _ROW_MULTIPLES:
+        if _evidence(factor * hits, factor * misses, precision) >= _MIN_EVIDENCE:
+            return (
+                f"Too few labelled rows: {factor} times as many like these may be enough. Or "
+                "promise less."
+            )
+    return "The scores do not separate the rows well enough: adapt the model, or promise less."
 
 
 def _evidence(hits: ArrayLike, misses: ArrayLike, precision: ArrayLike) -> Float64Array:
