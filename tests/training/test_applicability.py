@@ -107,7 +107,6 @@ def test_fit_head_tells_rows_it_has_not_seen(model):
     chances = model.applicability(other.sentences1, other.sentences2, other.conditions)
     applies = other.labels > 0
     assert chances[applies].mean() > chances[~applies].mean() + 0.2
-    assert abs(chances.mean() - applies.mean()) < 0.15  # calibrated
 
 
 def test_fit_head_twice_the_same(model):
