@@ -130,7 +130,8 @@ class PromptScorer(PairScorer):
         return Predictions(values, valid, in_range, expected, (low, high), tuple(answers))
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
-        predictions = self.predict(*rows.sentences, rows.conditions)
+        sentences1, sentences2 = rows.sentences
+        predictions = self.predict(sentences1, sentences2, rows.conditions)
         raw = predictions.values if scale == "raw" else predictions.unit
         return rescaled(raw, None, scale)
 

@@ -157,7 +157,7 @@ class ServerBackend:
             max_retries=settings.retries,
             http_client=_HttpClient(address),
         )
-        # The event loop runs in a separate thread, since the caller's may have one of its own.
+        # A separate thread is needed, since the caller may be in an event loop.
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
             while True:
                 for index, prompt in islice(numbered, settings.concurrency - len(pending)):
