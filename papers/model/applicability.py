@@ -10,7 +10,7 @@ the label 5 where both texts speak of the condition and -1 where one or both are
 | off-topic | texts under a subject of ``data/details/off-topic.txt`` |
 | nonsense | texts under random letters, or random words |
 
-``train.csv`` has all kinds, of the sets for training and of four fifths of our own domains; the
+``train.csv`` has all kinds, of the sets for training and of four fifths of our domains; the
 other files have one kind each, of the sets for evaluation only and of the rest.
 """
 
@@ -137,7 +137,7 @@ def made_up_rows(
 
 
 def _against_own(texts: Collection, condition: str, draw: random.Random) -> Iterator[Applies]:
-    """Two texts under a condition that they are silent on, and two under one of their own."""
+    """Two texts under a condition that they are silent on, and two under one that they mention."""
     first, second = draw.sample(texts, 2)
     yield Applies(first.text, second.text, condition, "-1")
     shared = sorted({*first.attributes} & {*second.attributes})

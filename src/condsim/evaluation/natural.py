@@ -41,7 +41,7 @@ from condsim.types import BoolArray, Float64Array, FloatArray, IntArray, Scorer
 SUITE_FILE = "suite.json"
 
 NEIGHBOURS = 10
-# A text with fewer texts of its value than this is no query.
+# A text with fewer texts of its value than this is not a query.
 _MIN_PARTNERS = {"nearest": 5, "first_hit": 1}
 
 PairMeasure = Literal["spearman", "auroc", "average_precision", "order"]

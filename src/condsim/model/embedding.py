@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
@@ -20,6 +21,7 @@ from condsim.model.base import (
     Texts,
     accepts_conditions,
     check_rows,
+    check_share,
     rescaled,
 )
 from condsim.model.batching import deduplicate_inputs, row_blocks
@@ -48,6 +50,11 @@ class Tokenised(NamedTuple):
     inputs: Sequence[Any]
     longer: Sequence[int] = ()
     limit: int = 0
+
+
+def joined(under: FloatArray, plain: FloatArray, *, overall: float) -> FloatArray:
+    """Join embeddings under a condition and without it, by the share of the latter."""
+    return np.concatenate([under * (1 - overall) ** 0.5, plain * overall**0.5], axis=-1)
 
 
 class EmbeddingScorer(PairScorer):
@@ -87,21 +94,31 @@ class EmbeddingScorer(PairScorer):
         """Embed texts, or pairs of texts in the model's order, (m, dimension)."""
 
     @accepts_conditions
-    def encode(self, sentences: Texts, condition: Texts | None = None) -> FloatArray:
+    def encode(
+        self, sentences: Texts, condition: Texts | None = None, *, overall: float = 0.0
+    ) -> FloatArray:
         """Encode sentences, each under its condition.
 
-        The dot product of two embeddings is the raw score of the pair.
+        The dot product of two embeddings is the raw score of the pair. With a share w of the whole,
+        the embedding under the condition is followed by that of the sentence alone:
+        ``[√(1 - w) v(c), √w v]``, of length 1 as well.
 
         Args:
             sentences: Sentences, length n, or one.
             condition: Conditions, length n, or one for all; see `score` for None.
+            overall: Share of the embedding without the condition, in [0, 1]; see `score`.
 
         Returns:
             Embeddings of length 1, ``(n, dimension)`` float32; ``(dimension,)`` for single texts.
+            With a share above 0, ``2 * dimension`` numbers.
 
         Raises:
             InputError: If a text is empty or not a str, or lengths differ.
         """
+        check_share(overall)
+        if overall and condition is not None:
+            parts = (self.encode(sentences, condition), self.encode(sentences))
+            return joined(*parts, overall=overall)
         rows = check_rows(condition, sentences=sentences)
         embeddings = np.empty((len(rows), self.dimension), dtype=np.float32)
         with collect_truncations(), collect_unread():
@@ -298,6 +315,11 @@ class EmbeddingScorer(PairScorer):
         if size < 0:
             raise InputError(f"The 'size' of a cache must be 0 or more; got {size}.")
         self._cache = VectorCache(size, self.dimension) if size else None
+
+    def _score_shared(self, rows: Rows, scale: Scale, overall: float) -> FloatArray:
+        plain = self._score_rows(replace(rows, conditions=None), "raw")
+        raw = (1 - overall) * self._score_rows(rows, "raw") + overall * plain
+        return rescaled(raw, self.calibration, scale)
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         raw = np.empty(len(rows), dtype=np.float32)
