@@ -11,6 +11,7 @@ import typer
 
 from condsim.cli.options import JsonFile, Resamples, show_table
 from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.config import write_mapping
 from condsim.io import replacing
 
 if TYPE_CHECKING:
@@ -97,14 +98,11 @@ def _answered_rows(scorer: PromptScorer, task: Task) -> list[_AnsweredRow]:
     """Read the stored answers of all rows, in order."""
     columns = (task.sentences1, task.sentences2, task.conditions)
     predictions = scorer.predict(*columns)
-    stored = scorer.asker.stored(scorer.prompts(*columns), len(task))
-    answers = {row: answer.text for row, answer in stored}
     texts = zip(*(column for column in columns if column is not None), strict=True)
+    scores = zip(predictions.answers, predictions.values, predictions.valid, strict=True)
     return [
-        _AnsweredRow(row_texts, float(label), answers[row], float(value), bool(valid))
-        for row, (row_texts, label, value, valid) in enumerate(
-            zip(texts, task.labels, predictions.values, predictions.valid, strict=True)
-        )
+        _AnsweredRow(row_texts, float(label), answer, float(value), bool(valid))
+        for row_texts, label, (answer, value, valid) in zip(texts, task.labels, scores, strict=True)
     ]
 
 
@@ -164,9 +162,6 @@ def prompt(
     retries: Annotated[
         int, typer.Option(min=0, help="Number of repetitions of a failed request.")
     ] = 5,
-    unlisted: Annotated[
-        bool, typer.Option("--unlisted", help="Use a model that the server does not list.")
-    ] = False,
     device: Annotated[
         str | None,
         typer.Option(help="Device of a local model, such as cpu or cuda.", show_default="chosen"),
@@ -214,36 +209,33 @@ def prompt(
     from condsim.data.load import load_task
     from condsim.prompting.evaluation import evaluate_prompt
     from condsim.prompting.scorer import open_prompt_scorer
-    from condsim.prompting.settings import prompt_settings, save_settings
+    from condsim.prompting.settings import PromptSettings
 
-    settings = prompt_settings(
-        {
-            "model": model,
-            "backend": backend or ("server" if base_url else "local"),
-            "base_url": base_url,
-            "instruction": instruction,
-            "shots": shots,
-            "train": None if train is None else str(train),
-            "seed": seed,
-            "scoring": scoring,
-            "parsing": parsing,
-            "answers": str(answers),
-            "max_new_tokens": max_new_tokens,
-            "concurrency": concurrency,
-            "timeout": timeout,
-            "retries": retries,
-            "max_requests": max_requests,
-            "max_tokens": max_tokens,
-            "unlisted": unlisted,
-            "device": device,
-        }
+    settings = PromptSettings(
+        model=model,
+        backend=backend or ("server" if base_url else "local"),
+        base_url=base_url,
+        instruction=instruction,
+        shots=shots,
+        train=None if train is None else str(train),
+        seed=seed,
+        scoring=scoring,
+        parsing=parsing,
+        answers=str(answers),
+        max_new_tokens=max_new_tokens,
+        concurrency=concurrency,
+        timeout=timeout,
+        retries=retries,
+        max_requests=max_requests,
+        max_tokens=max_tokens,
+        device=device,
     )
     task = load_task(data, require_labels=True).labelled()
     scorer = open_prompt_scorer(
         settings, progress=lambda done, rows: progress("answers", done, rows)
     )
     if save is not None:
-        save_settings(settings, save)
+        write_mapping(settings.model_dump(exclude_defaults=True), save)
     if dry_run:
         _dry_run(scorer, task, show=show)
         return
@@ -277,7 +269,7 @@ def _dry_run(scorer: PromptScorer, task: Task, *, show: int) -> None:
         typer.echo(f"--- row {row + 1} ---\n{prompt_of(row)}")
     if len(first_rows) < len(rows):
         typer.echo(f"--- {len(rows) - len(first_rows)} more; --show 0 prints all ---")
-    tokens = scorer.asker.count_tokens(prompt_of, rows)
+    tokens = sum(scorer.asker.backend.count_tokens(prompt_of(row)) for row in rows)
     typer.echo(
         f"{len(task)} rows, {len(task) - len(rows)} answered or equal to another, "
         f"{len(rows)} requests, about {tokens} tokens in prompts and at most "
