@@ -68,12 +68,17 @@ def test_adapt_columns_are_options(tmp_path, monkeypatch) -> None:
 
     monkeypatch.setattr(sys.modules[Adaptation.__module__], "adapt", adapt)
     for name in ("own", "dev"):
-        (tmp_path / f"{name}.csv").write_text("left;right;same\na;b;yes\nc;d;\ne;f;no\n")
+        (tmp_path / f"{name}.csv").write_text(
+            "left;right;same;group\na;b;yes;1\nc;d;;1\ne;f;no;2\n"
+        )
     names = "--text1 left --text2 right --condition colour --label same".split()
     words = ("--dev", tmp_path / "dev.csv", "--output", tmp_path / "m")
     done = invoke(tmp_path / "own.csv", *names, *words)
     assert done.exit_code == 0, done.exception
-    rows = "sentence1,sentence2,condition,label\na,b,colour,5.0\ne,f,colour,1.0\n"
+    rows = (
+        "sentence1,sentence2,condition,label,set,group,criterion\n"
+        "a,b,colour,5.0,,1,\ne,f,colour,1.0,,2,\n"
+    )
     assert read == {"labelled": rows, "dev": rows}
 
 

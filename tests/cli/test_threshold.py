@@ -86,3 +86,12 @@ def test_threshold_separator_and_columns_are_options(tmp_path):
     words = [str(tmp_path / "in.csv"), *options, "--encoding", "utf-16-le"]
     result = CliRunner().invoke(APP, words)
     assert 0 < float(result.stdout) < 1, result.exception
+
+
+def test_threshold_scale_and_rows_without_text_are_told(tmp_path):
+    labels = [1] * 100 + [5] * 200
+    text = invoke(tmp_path / "in.csv", labels) and (tmp_path / "in.csv").read_text()
+    (tmp_path / "in.csv").write_text(text + ",0.5,the use,5\n")
+    result = CliRunner().invoke(APP, [str(tmp_path / "in.csv"), "--scale", "0-5"])
+    assert 0.09 < float(result.stdout) <= 0.1
+    assert "1 row has no text and thus no score (row 301)" in result.stderr

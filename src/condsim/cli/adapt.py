@@ -13,9 +13,9 @@ import typer
 
 from condsim.cli import options
 from condsim.cli.pairs import PairOptions, labelled_rows
-from condsim.cli.process import long_work
+from condsim.cli.process import long_work, print_note
 from condsim.data.dialect import DETECTED, FileFormat
-from condsim.data.files import column_names, iter_rows, stem_of, write_records
+from condsim.data.files import BlankRows, column_names, iter_rows, stem_of, write_records
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def adapt(
     condition: options.Condition = None,
     label: options.LabelColumn = "label",
     positive: options.Positive = None,
+    scale: options.LabelScale = None,
     column: options.TextColumn = "text",
     criteria: Annotated[
         list[str] | None,
@@ -73,6 +74,7 @@ def adapt(
     force: Annotated[
         bool, typer.Option("--force", help="Write the model even if it does no better.")
     ] = False,
+    strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:
@@ -107,7 +109,18 @@ def adapt(
         {name: value for name, value in values.items() if value is not None}
     )
     conditions = () if condition is None else (condition,)
-    pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
+    pairs = PairOptions(
+        text1,
+        text2,
+        condition_column,
+        conditions,
+        separator,
+        encoding,
+        strict,
+        label,
+        positive,
+        scale,
+    )
     names = {*column_names(labelled, pairs.file_format)}
     is_table = not names & {text1, text2} and (column in names or bool(criteria))
     with TemporaryDirectory(prefix="condsim-") as folder, long_work() as progress:
@@ -124,28 +137,37 @@ def adapt(
                 progress=progress,
             )
             measured = dev or drawn[0]
-        elif (pairs, label, positive) == (PairOptions(), "label", None):
-            train, measured = labelled, dev
         else:
-            train = _usual_columns(labelled, Path(folder, "train"), pairs, label, positive)
-            measured = dev and _usual_columns(dev, Path(folder, "dev"), pairs, label, positive)
+            train = _usual_form(labelled, Path(folder, "train"), pairs)
+            measured = dev and _usual_form(dev, Path(folder, "dev"), pairs)
         result = adapt_model(
             train, output, model=model or "default", dev=measured, settings=settings, force=force
         )
     _show(result, output)
 
 
-def _usual_columns(
-    file: Path, folder: Path, pairs: PairOptions, label: str, positive: str | None
-) -> Path:
-    """Write labelled pairs under the usual names of columns."""
-    records = []
-    for *texts, condition, value in labelled_rows(file, pairs, label=label, positive=positive):
-        if condition is None:
-            raise InputError(f"{file}: has no conditions. Give --condition or --condition-column.")
-        if not np.isnan(value):
-            names = ("sentence1", "sentence2", "condition", "label")
-            records.append(dict(zip(names, (*texts, condition, value), strict=True)))
+def _usual_form(file: Path, folder: Path, pairs: PairOptions) -> Path:
+    """Write labelled pairs under the usual names of columns, if the file has not this form."""
+    from condsim.training.adapt_rows import COLUMNS, GROUP_COLUMNS
+
+    blank = BlankRows(strict=pairs.strict)
+    rows = list(labelled_rows(file, pairs, blank))
+    if any(condition is None for _, (_, _, condition, _) in rows):
+        raise InputError(f"{file}: has no conditions. Give --condition or --condition-column.")
+    print_note(blank.note("no part in the training"))
+    if pairs._replace(strict=False) == PairOptions() and not blank.count:
+        return file
+    names = {*column_names(file, pairs.file_format)}
+    groups = GROUP_COLUMNS if "group" in names else ()
+    cells = [
+        row.cells
+        for row in iter_rows(file, columns=(), optional=groups, file_format=pairs.file_format)
+    ]
+    records = [
+        dict(zip((*COLUMNS, *groups), (*fields, *map(cells[row].get, groups)), strict=True))
+        for row, fields in rows
+        if not np.isnan(fields[-1])
+    ]
     folder.mkdir()
     path = folder / f"{stem_of(file)}.csv"
     write_records(path, records)

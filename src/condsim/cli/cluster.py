@@ -137,7 +137,7 @@ def cluster(
             ClusterFile.of(results, model).save(save)
         options.write_report(json, _summary(results, encoder.name))
     _show(results, k, groupings)
-    rows.blank.report("no cluster")
+    print_note(rows.blank.note("no cluster"))
     print_note(f"{output}: {writer.rows} rows")
 
 

@@ -208,7 +208,7 @@ def dedupe(
     if review is not None:
         write_records(review, _review_records(texts, duplicates), columns=_REVIEW_COLUMNS)
     _show(duplicates, kept, output, None if at_least is None else at_least[0])
-    texts.blank.report("no group")
+    print_note(texts.blank.note("no group"))
 
 
 def _review_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:

@@ -11,7 +11,8 @@ import typer
 
 from condsim.cli import options
 from condsim.cli.pairs import PairOptions, labelled_rows
-from condsim.cli.process import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.data.files import BlankRows, column_names
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def evaluate(
     condition: options.Condition = None,
     label: options.LabelColumn = "label",
     positive: options.Positive = None,
+    scale: options.LabelScale = None,
     suite: Annotated[
         str | None,
         typer.Option(
@@ -100,6 +102,7 @@ def evaluate(
             "--against model first."
         ),
     ] = None,
+    strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:
@@ -140,8 +143,19 @@ def evaluate(
     if plot is not None:
         _check_plot(plot, over_estimation=over_estimation)
     conditions = () if condition is None else (condition,)
-    pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
-    load = partial(_load, pairs=pairs, label=label, positive=positive)
+    pairs = PairOptions(
+        text1,
+        text2,
+        condition_column,
+        conditions,
+        separator,
+        encoding,
+        strict,
+        label,
+        positive,
+        scale,
+    )
+    load = partial(_load, pairs=pairs)
     if several:
         suite_report = _measure_suite(
             data,
@@ -186,17 +200,25 @@ def _check_plot(plot: Path, *, over_estimation: bool) -> None:
     require("matplotlib", extra="train")
 
 
-def _load(file: Path, *, pairs: PairOptions, label: str, positive: str | None) -> Task:
-    """Load a file of any kind, or one whose columns are named by options."""
-    if (pairs, label, positive) == (PairOptions(), "label", None):
-        from condsim.data.load import load_task
+def _load(file: Path, *, pairs: PairOptions) -> Task:
+    """Load labelled pairs whose columns have the usual names or those of options, or another kind.
 
+    Rows without a text are left out.
+    """
+    from condsim.data.csts import CSTS_COUNTS, LABEL_RANGE
+    from condsim.data.load import load_task
+    from condsim.data.pairs import compare_split, make_task
+
+    columns = {pairs.text1, pairs.text2, pairs.condition_column, pairs.label}
+    if pairs._replace(strict=False) == PairOptions() and not columns <= {*column_names(file)}:
         return load_task(file, require_labels=True)
-    from condsim.data.csts import LABEL_RANGE
-    from condsim.data.pairs import make_task
-
-    rows = labelled_rows(file, pairs, label=label, positive=positive)
-    return make_task(file, rows, label_range=LABEL_RANGE, name=None)
+    blank = BlankRows(strict=pairs.strict)
+    rows = (fields for _, fields in labelled_rows(file, pairs, blank))
+    task = make_task(file, rows, label_range=LABEL_RANGE, name=None)
+    if file.name.startswith("csts_"):
+        compare_split(file, rows=len(task) + blank.count, published=CSTS_COUNTS)
+    print_note(blank.note("no score"))
+    return task
 
 
 def _measure_suite(

@@ -12,7 +12,7 @@ import typer
 from condsim.cli import options
 from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
 from condsim.cli.process import long_work, print_note
-from condsim.data.files import Batch, open_writer
+from condsim.data.files import Batch, BlankRows, open_writer
 from condsim.errors import InputError
 from condsim.io import write_text
 from condsim.loading import load_scorer
@@ -38,7 +38,7 @@ def _explained(
 
 def _pairs(batch: Batch, columns: PairColumns) -> Iterator[tuple[str, str, str]]:
     """Yield texts and condition of each row; reject texts that cannot be explained."""
-    sentences1, sentences2, conditions = columns.texts(batch)
+    _, sentences1, sentences2, conditions = columns.read(batch, BlankRows(strict=True))
     assert conditions is not None
     for row, *texts in zip(batch.rows, sentences1, sentences2, conditions, strict=True):
         sentence1, sentence2, condition = texts

@@ -42,6 +42,10 @@ Positive: TypeAlias = Annotated[
         show_default="4 of 1 to 5, 0.75 of 0 to 1, 'alike', 'yes' or 'true'",
     ),
 ]
+LabelScale: TypeAlias = Annotated[
+    Literal["0-1", "1-5", "0-5"] | None,
+    typer.Option("--scale", help="Scale of the labels.", show_default="detected"),
+]
 Resamples: TypeAlias = Annotated[
     int, typer.Option(min=1, max=100_000, help="Bootstrap resamples of the sentence pairs.")
 ]

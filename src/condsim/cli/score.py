@@ -15,8 +15,7 @@ import typer
 from condsim.cli import options
 from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
 from condsim.cli.process import check_outputs, long_work, print_note
-from condsim.cli.texts import BlankRows
-from condsim.data.files import ROWS_PER_BATCH, Batch, is_table, open_writer
+from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, is_table, open_writer
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 
@@ -40,7 +39,6 @@ class _Scoring(NamedTuple):
     device: str | None = None
     scale: str = "unit"
     applicability: bool = False
-    strict: bool = False
 
 
 class _ScoredFile:
@@ -48,7 +46,7 @@ class _ScoredFile:
 
     def __init__(self, file: Path, scoring: _Scoring, *, size: int | None = None) -> None:
         self.scoring = scoring
-        self.blank = BlankRows(strict=scoring.strict)
+        self.blank = BlankRows(strict=scoring.pairs.strict)
         self.columns, self._batches = open_pairs(file, scoring.pairs, size=size or ROWS_PER_BATCH)
 
     def batches(
@@ -76,7 +74,7 @@ class _ScoredFile:
         """Say that pairs had no condition, and count the rows without text."""
         if self.columns.is_plain:
             print_note("No condition was given, so the pairs were compared as a whole.")
-        self.blank.report("no score")
+        print_note(self.blank.note("no score"))
 
     def _load(self) -> PairScorer:
         from condsim.model.embedding import EmbeddingScorer
@@ -90,10 +88,7 @@ class _ScoredFile:
 
     def _add_columns(self, batch: Batch, scorer: PairScorer) -> None:
         columns = self.columns
-        present = self.blank.present(batch, columns.names)
-        rows = np.flatnonzero(present)
-        texts = batch if present.all() else batch.take(rows)
-        sentences1, sentences2, row_conditions = columns.texts(texts)
+        rows, sentences1, sentences2, row_conditions = columns.read(batch, self.blank)
         functions = {"score": partial(scorer.score, scale=self.scoring.scale)}
         if self.scoring.applicability:
             functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
@@ -280,9 +275,9 @@ def score(
         )
     assert file is not None
     pairs = PairOptions(
-        text1, text2, condition_column, tuple(conditions or ()), separator, encoding
+        text1, text2, condition_column, tuple(conditions or ()), separator, encoding, strict
     )
-    scoring = _Scoring(pairs, model, device, scale, applicability, strict)
+    scoring = _Scoring(pairs, model, device, scale, applicability)
     if engine == "ray":
         from condsim.cli.parts import work_on_parts
 
@@ -308,7 +303,7 @@ def score(
 
 def _part_settings(scoring: _Scoring) -> dict[str, object]:
     """Return what the parts of one output must have in common."""
-    defaults = {**PairOptions()._asdict(), "applicability": False, "strict": False}
+    defaults = {**PairOptions()._asdict(), "applicability": False}
     values = {**scoring.pairs._asdict(), **scoring._asdict()}
     changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
     model = options.revision_of(scoring.model)
