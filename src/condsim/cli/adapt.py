@@ -26,17 +26,14 @@ if TYPE_CHECKING:
 def adapt(
     labelled: Annotated[
         Path,
-        typer.Argument(help="Labelled pairs, or a table with a text and labels of it in each row."),
+        typer.Argument(help="Labelled pairs, or a table with a text and its labels in each row."),
     ],
     output: Annotated[Path, typer.Option(help="Folder to write.")],
     model: Annotated[
         str | None,
         typer.Option(help="Folder of the bi-encoder to adapt.", show_default="the default model"),
     ] = None,
-    dev: Annotated[
-        Path | None,
-        typer.Option(help="Labelled pairs to measure on, instead of a share of the rows."),
-    ] = None,
+    dev: Annotated[Path | None, typer.Option(help="Labelled pairs to measure on.")] = None,
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
     condition_column: options.ConditionColumn = "condition",
@@ -48,7 +45,7 @@ def adapt(
     criteria: Annotated[
         list[str] | None,
         typer.Option(
-            help="In a table, the column of a criterion; may be repeated.",
+            help="In a table, the column of a criterion. Repeatable.",
             show_default="all other columns",
         ),
     ] = None,
@@ -56,24 +53,18 @@ def adapt(
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Most passes over the rows.", show_default="10")
     ] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(help="Most minutes of training; loading and export take one or two more."),
-    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Most minutes of training.")] = None,
     rehearsal: Annotated[
-        float | None,
-        typer.Option(help="Share of training that keeps the rest as it is.", show_default="1/3"),
+        float | None, typer.Option(help="Share of rehearsed texts.", show_default="1/3")
     ] = None,
     dev_share: Annotated[
-        float | None, typer.Option(help="Share of the rows to measure on.", show_default="0.2")
+        float | None, typer.Option(help="Share to measure on.", show_default="0.2")
     ] = None,
     learning_rate: Annotated[
         float | None, typer.Option(help="Highest learning rate.", show_default="6e-5")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the draws.", show_default="0")] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write the model even if it does no better.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write the model in any case.")] = False,
     strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
@@ -81,10 +72,9 @@ def adapt(
     """Adapt the model to your own criteria, from 50 to 2,000 labelled pairs.
 
     Pairs have two texts, a condition and a label: a number from 1 to 5 or from 0 to 1, or a word
-    such as alike or different. A part of them is kept to measure on. Other texts are rehearsed
-    during training to prevent forgetting. The result is an int8 model, as light as the default
-    model; nothing that exists is overwritten. If it does no better on your rows, nothing is written
-    and the exit status is 1. After Ctrl-C or a crash, run the same command again to continue.
+    such as alike or different. A part of them is kept to measure on. The result is an int8 model,
+    as light as the default model. If it does no better on your rows, nothing is written and the
+    exit status is 1. After Ctrl-C or a crash, run the same command again to continue.
 
     **Examples**
 
@@ -97,17 +87,7 @@ def adapt(
     require("sentence_transformers", extra="train")
     from condsim.training.adaptation import AdaptSettings, adapt as adapt_model
 
-    values = {
-        "epochs": epochs,
-        "minutes": minutes,
-        "rehearsal": rehearsal,
-        "dev_share": dev_share,
-        "learning_rate": learning_rate,
-        "seed": seed,
-    }
-    settings = AdaptSettings.model_validate(
-        {name: value for name, value in values.items() if value is not None}
-    )
+    settings = AdaptSettings.model_validate(options.chosen_settings(AdaptSettings, locals()))
     conditions = () if condition is None else (condition,)
     pairs = PairOptions(
         text1,

@@ -26,11 +26,7 @@ _EXAMPLES = """
 @app.command(epilog=_EXAMPLES)
 def check(
     file: Annotated[
-        Path,
-        typer.Argument(
-            help="CSV, TSV, JSONL or Parquet file with the columns sentence1, sentence2, "
-            "condition and optionally label."
-        ),
+        Path, typer.Argument(help="File with sentence1, sentence2, condition and perhaps label.")
     ],
     top: Annotated[int, typer.Option(min=0, help="Number of frequent conditions to list.")] = 10,
     json: JsonFile = None,

@@ -16,13 +16,7 @@ from numpy.lib import format as npy
 from condsim.cli import options
 from condsim.cli.process import print_note
 from condsim.data.dialect import FileFormat
-from condsim.data.files import (
-    ROWS_PER_BATCH,
-    BlankRows,
-    check_file,
-    column_names,
-    read_batches,
-)
+from condsim.data.files import ROWS_PER_BATCH, BlankRows, check_file, column_names, read_batches
 from condsim.errors import InputError
 from condsim.io import replacing
 from condsim.loading import load_encoder
@@ -136,28 +130,17 @@ def _encode_file(
 
 
 def encode(
-    file: Annotated[
-        Path,
-        typer.Argument(help="CSV, TSV, JSONL or Parquet file. With --engine ray, a glob pattern."),
-    ],
+    file: Annotated[Path, typer.Argument(help="File of texts; with --engine ray, a glob pattern.")],
     output: Annotated[
-        Path,
-        typer.Option(
-            help="File to write: .npy, or .npz with the array 'embeddings'. With --engine ray, a "
-            "folder of .npy files.",
-        ),
+        Path, typer.Option(help="File to write: .npy, or .npz; with --engine ray, a folder.")
     ],
-    column: Annotated[
-        str, typer.Option(help="Column of the texts, such as sentence1 in a file of pairs.")
-    ] = "sentence",
+    column: Annotated[str, typer.Option(help="Column of the texts.")] = "sentence",
     condition: options.Condition = None,
     condition_column: options.ConditionColumn = "condition",
     model: options.Model = None,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Encode the texts without a condition.")
-    ] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Encode without a condition.")] = False,
     float16: Annotated[
-        bool, typer.Option("--float16", help="Write float16: half the bytes, about 3 digits.")
+        bool, typer.Option("--float16", help="Write float16: half the bytes.")
     ] = False,
     strict: options.Strict = False,
     separator: options.Separator = None,

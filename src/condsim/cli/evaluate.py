@@ -26,16 +26,15 @@ def evaluate(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Labelled file: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition, "
-            "label; also written pairs (.txt), scored pairs, STS-B, or hub:owner/name@revision. "
-            "With --suite the folder of the data sets.",
+            help="Labelled pairs, written pairs (.txt), STS-B, or hub:owner/name@revision; with "
+            "--suite, the folder of the data sets.",
         ),
     ],
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Model folder or Hub name; or mean:NAME, cls:NAME, cross-encoder:NAME. "
-            "Repeatable; several may be named as LABEL=NAME.",
+            help="Model folder or Hub name; or mean:, cls: or cross-encoder:NAME. Repeatable, also "
+            "as LABEL=NAME.",
             show_default="the default model",
         ),
     ] = None,
@@ -48,28 +47,22 @@ def evaluate(
     scale: options.LabelScale = None,
     suite: Annotated[
         str | None,
-        typer.Option(
-            help="Measure on a set of data sets: criteria for rows of many domains, written for "
-            "written pairs by domain."
-        ),
+        typer.Option(help="Set of data sets: criteria, or written for written pairs by domain."),
     ] = None,
     trained_on: Annotated[
         list[str] | None,
         typer.Option(
-            help="With --suite criteria: a set that the model was trained on. Repeatable.",
+            help="Set of --suite criteria that the model was trained on. Repeatable.",
             show_default="those in the model's settings",
         ),
     ] = None,
     baseline: Annotated[
         list[str] | None,
         typer.Option(
-            help="Add a baseline: condition-only (always part of a single file), sentences-only, "
-            "tfidf-cosine or word-overlap. Repeatable."
+            help="condition-only, sentences-only, tfidf-cosine or word-overlap. Repeatable."
         ),
     ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="Compare with a second model: difference and p-value.")
-    ] = None,
+    against: Annotated[str | None, typer.Option(help="Second model to compare with.")] = None,
     train: Annotated[
         Path | None,
         typer.Option(
@@ -77,22 +70,17 @@ def evaluate(
         ),
     ] = None,
     resamples: options.Resamples = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples and the folds.")] = 0,
+    seed: options.Seed = 0,
     json: options.JsonFile = None,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            help="With several models or files: also write one line per metric to this CSV file."
-        ),
+        typer.Option(help="CSV file with a line per metric, of several models or files."),
     ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table as Markdown.")
-    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     over_estimation: Annotated[
         bool,
         typer.Option(
-            "--over-estimation",
-            help="Also count the sentence pairs whose two rows the model pushes too far apart.",
+            "--over-estimation", help="Count sentence pairs whose two rows are too far apart."
         ),
     ] = False,
     plot: Annotated[
@@ -108,10 +96,8 @@ def evaluate(
 ) -> None:
     """Measure a model on labelled rows, or several models on several files.
 
-    Prints Spearman, Pearson, MSE, pair accuracy and partial Spearman with 95 % bootstrap
-    intervals. The table always includes the condition-only baseline: a model that does not beat it
-    ignores the sentences. With several models or files, or with --suite, prints a table with a row
-    for each data set: Spearman and pair accuracy of each model.
+    The table always includes the condition-only baseline: a model that does not beat it ignores
+    the sentences. Several models or files, or --suite, give a table with a row for each data set.
 
     **Examples**
 
@@ -119,15 +105,7 @@ def evaluate(
 
     `condsim evaluate pairs.csv --text1 left --text2 right --condition "the colour" --label same`
 
-    `condsim evaluate dev.csv --train train.csv --baseline word-overlap --json report.json`
-
-    `condsim evaluate dev.csv --model runs/new --against runs/old --markdown`
-
-    `condsim evaluate dev.csv --against runs/old --over-estimation --plot over.png`
-
     `condsim evaluate mails.csv tickets.csv --model default --model runs/new`
-
-    `condsim evaluate --suite criteria datasets --model default --model runs/new`
     """
     check_outputs(json=json, csv=csv, plot=plot)
     models, baselines = model or [], baseline or []

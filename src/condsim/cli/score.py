@@ -196,10 +196,7 @@ def score(
     condition: Annotated[str | None, typer.Argument()] = None,
     file: Annotated[
         Path | None,
-        typer.Option(
-            help="File of pairs: CSV, TSV, JSONL, Excel or Parquet; - is standard input. With "
-            "--engine ray, a glob pattern.",
-        ),
+        typer.Option(help="File of pairs; - is standard input. With --engine ray, a glob pattern."),
     ] = None,
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
@@ -207,17 +204,13 @@ def score(
     conditions: options.Conditions = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            help="File to write: .csv, .tsv, .jsonl, or .parquet if --file is. With --engine ray, "
-            "a folder.",
-        ),
+        typer.Option(help="File to write; .parquet if --file is. With --engine ray, a folder."),
     ] = None,
     model: options.Model = None,
     device: options.Device = None,
     scale: options.Scale = "unit",
     applicability: Annotated[
-        bool,
-        typer.Option("--applicability", help="Also add how likely the condition applies."),
+        bool, typer.Option("--applicability", help="Also add applicability.")
     ] = False,
     strict: options.Strict = False,
     separator: options.Separator = None,
@@ -226,7 +219,7 @@ def score(
         bool | None,
         typer.Option(
             "--table/--no-table",
-            help="Print a human-readable table, or tab-separated rows.",
+            help="Print a table, or tab-separated rows.",
             show_default="a table on a terminal",
         ),
     ] = None,
@@ -237,10 +230,8 @@ def score(
     """Score how similar two sentences are with respect to a condition.
 
     With --file, keeps all columns and adds `score`, or `score: CONDITION` for each of several
-    conditions; an old column of that name becomes `score.1`. Conditions are in a column of the file
-    or given by --condition; without any, pairs are compared as a whole. Files can have any size:
-    rows are read, scored and written a few thousand at a time. The output file appears only when it
-    is complete.
+    conditions. Without a condition, pairs are compared as a whole. Files can have any size; the
+    output appears when it is complete.
 
     **Examples**
 
@@ -250,10 +241,6 @@ def score(
 
     `condsim score --file pairs.csv --text1 left --text2 right --condition "the colour" --condition
     "the use"`
-
-    `cat pairs.tsv | condsim score --file - > scored.tsv`
-
-    `condsim score --engine ray --file 's3://bucket/pairs/part-*.parquet' --output s3://bucket/scored`
     """
     options.check_engine(engine, address, workers)
     pair, file = pair_arguments(sentence1, sentence2, condition, conditions or (), file)

@@ -27,9 +27,7 @@ def threshold(
     label: options.LabelColumn = "label",
     positive: options.Positive = None,
     scale: options.LabelScale = None,
-    precision: Annotated[
-        float, typer.Option(help="Share of pairs above the threshold that must be alike.")
-    ] = 0.95,
+    precision: Annotated[float, typer.Option(help="Promised share of alike pairs.")] = 0.95,
     model: options.Model = None,
     strict: options.Strict = False,
     separator: options.Separator = None,
@@ -39,8 +37,7 @@ def threshold(
 
     The lower end of a 95 % interval of the precision must reach the promise; the interval allows
     for the threshold being chosen on the same rows. Prints the threshold to stdout, and its
-    precision and recall to stderr. Fails with a message if there are too few rows. Labels are
-    numbers from 1 to 5 or from 0 to 1, or words; rows with the label -1 are left out.
+    precision and recall to stderr. Rows with the label -1 are left out.
 
     **Examples**
 
