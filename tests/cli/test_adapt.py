@@ -134,10 +134,10 @@ def test_adapt_of_the_page_runs_with_the_default_model(tmp_path) -> None:
     assert "pair accuracy" in done.stdout
 
 
-def test_rows_of_a_table_are_all_trained_on_where_a_file_is_measured_on(tmp_path) -> None:
+def test_rows_of_a_table_with_text_are_all_trained_on_with_a_dev_file(tmp_path, capsys) -> None:
     table = tmp_path / "tickets.csv"
     rows = [f"Text {number},{number % 3}\n" for number in range(30)]
-    table.write_text("text,topic\n" + "".join(rows))
+    table.write_text("text,topic\n" + "".join(rows) + ",1\n")
     (train,) = draw_rows(
         table, tmp_path, AdaptSettings(), column="text", criteria=["topic"], rows=200,
         parts=("train",), progress=silent,
@@ -145,6 +145,7 @@ def test_rows_of_a_table_are_all_trained_on_where_a_file_is_measured_on(tmp_path
     with train.open(newline="") as stream:
         drawn = list(csv.DictReader(stream))
     assert len({row[side] for row in drawn for side in ("sentence1", "sentence2")}) == 30
+    assert "1 row has no text and thus no part in the training (row 31)" in capsys.readouterr().err
 
 
 def test_rows_of_a_table_of_one_criterion_are_drawn_to_measure_on_too(tmp_path) -> None:

@@ -67,9 +67,10 @@ def test_threshold_labels_are_numbers_or_two_words(tmp_path, labels, options):
         ([5] * 10, (), "takes at least 103 positive ones"),
         ([1, 2] * 10, (), "no row is labelled alike. Give --positive"),
         (["alike", "new"] * 10, (), "a number, or a word such as 'alike' and 'different'"),
-        ([7] * 10, (), "labels must be from 1 to 5"),
-        ([5, -0.5], (), "labels must be from 1 to 5"),
-        ([5, "alike"], (), "labels must be from 1 to 5"),
+        ([7] * 10, (), "labels must be numbers from 0 to 5"),
+        ([5, -0.5], (), "labels must be numbers from 0 to 5"),
+        ([5, "alike"], (), "labels must be numbers from 1 to 5"),
+        ([1, 3], ("--scale", "0-1"), "labels must be numbers from 0 to 1"),
         ([5] * 10, ("--precision", "95"), "above 0 and below 1"),
     ],
 )

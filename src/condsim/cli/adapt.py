@@ -15,7 +15,7 @@ from condsim.cli import options
 from condsim.cli.pairs import PairOptions, labelled_rows
 from condsim.cli.process import long_work, print_note
 from condsim.data.dialect import DETECTED, FileFormat
-from condsim.data.files import BlankRows, column_names, iter_rows, stem_of, write_records
+from condsim.data.files import Batch, BlankRows, column_names, iter_rows, stem_of, write_records
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def adapt(
     names = {*column_names(labelled, pairs.file_format)}
     is_table = not names & {text1, text2} and (column in names or bool(criteria))
     with TemporaryDirectory(prefix="condsim-") as folder, long_work() as progress:
+        measured = None if dev is None else _usual_form(dev, Path(folder, "dev"), pairs)
         if is_table:
             train, *drawn = draw_rows(
                 labelled,
@@ -114,12 +115,12 @@ def adapt(
                 rows=rows,
                 parts=("train", "dev") if dev is None else ("train",),
                 file_format=pairs.file_format,
+                strict=strict,
                 progress=progress,
             )
-            measured = dev or drawn[0]
+            measured = measured or drawn[0]
         else:
             train = _usual_form(labelled, Path(folder, "train"), pairs)
-            measured = dev and _usual_form(dev, Path(folder, "dev"), pairs)
         result = adapt_model(
             train, output, model=model or "default", dev=measured, settings=settings, force=force
         )
@@ -164,6 +165,7 @@ def draw_rows(
     rows: int,
     parts: Sequence[str] = ("train", "dev"),
     file_format: FileFormat = DETECTED,
+    strict: bool = False,
     progress: Progress,
 ) -> list[Path]:
     """Draw pairs from a table, with separate texts for training and for measuring."""
@@ -171,10 +173,15 @@ def draw_rows(
     from condsim.rows.criteria.build import build_criteria
     from condsim.rows.criteria.settings import CriteriaSettings
 
+    blank = BlankRows(strict=strict)
+    table_rows = iter_rows(table, columns=(column,), whole_record=True, file_format=file_format)
+    batch = Batch(list(table_rows))
+    indices, (texts,) = blank.texts(batch, [column])
     records = [
-        (text_digest(row.text(column)), row.record)
-        for row in iter_rows(table, columns=(column,), whole_record=True, file_format=file_format)
+        (text_digest(text), batch.rows[index].record)
+        for index, text in zip(indices, texts, strict=True)
     ]
+    print_note(blank.note("no part in the training"))
     digests = list(dict(records))
     order = np.random.default_rng(settings.seed).permutation(len(digests))
     dev_share = settings.dev_share if "dev" in parts else 0.0

@@ -91,8 +91,9 @@ def cluster(
     from condsim.search.cluster import ClusterFile, cluster as cluster_texts
     from condsim.search.picture import plot_clusters
 
-    stored = None if into is None else ClusterFile.load(into)
-    if stored is not None:
+    stored = None
+    if into is not None:
+        stored = ClusterFile.load(into)
         model = model or stored.model
         stored.check_model(model, into)
     encoder = load_encoder(model)
@@ -127,7 +128,12 @@ def cluster(
         if save is not None:
             ClusterFile.of(results, model).save(save)
         options.write_report(json, _summary(results, encoder.name))
-    _show(results, k, groupings)
+    if not results:
+        _show_sizes(groupings)
+    for result in results:
+        _show_clusters(result, k)
+    if len(results) > 1:
+        _show_cross_table(*results[:2])
     print_note(rows.blank.note("no cluster"))
     print_note(f"{output}: {writer.rows} rows")
 
@@ -191,16 +197,6 @@ def _summary(results: Sequence[Clusters], model: str) -> dict[str, object]:
     if len(results) > 1:
         summary["cross_table"] = cross_table(*results[:2]).tolist()
     return summary
-
-
-def _show(results: Sequence[Clusters], k: str | None, groupings: Sequence[_Grouping]) -> None:
-    """Print clusters that were made, or how many texts were put into earlier ones."""
-    if not results:
-        _show_sizes(groupings)
-    for clusters in results:
-        _show_clusters(clusters, k)
-    if len(results) > 1:
-        _show_cross_table(*results[:2])
 
 
 def _show_sizes(groupings: Sequence[_Grouping]) -> None:

@@ -65,10 +65,8 @@ class _TextColumns(NamedTuple):
         for batch in read_batches(
             file, columns=columns, size=ROWS_PER_BATCH, file_format=file_format
         ):
-            rows, (texts, *conditions) = blank.texts(
-                batch, columns, condition=condition_column if reads else None
-            )
-            yield _TextBatch(len(batch), rows, texts, *(conditions or [self.condition]))
+            rows, texts = blank.texts(batch, columns, condition=condition_column if reads else None)
+            yield _TextBatch(len(batch), rows, texts[0], texts[1] if reads else self.condition)
 
 
 def _write_array(

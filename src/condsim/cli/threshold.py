@@ -77,10 +77,10 @@ def threshold(
         rows = slice(start, start + len(batch))
         start = rows.stop
         labelled_rows = np.flatnonzero(labels.present[rows])
-        scored_rows, *texts = columns.read(batch.take(labelled_rows), blank)
-        if len(scored_rows):
-            scores.extend(scorer.score(*texts))
-            alike.extend(labels.alike[rows][labelled_rows[scored_rows]].tolist())
+        texts = columns.read(batch.take(labelled_rows), blank)
+        if len(texts.rows):
+            scores.extend(scorer.score(texts.sentences1, texts.sentences2, texts.conditions))
+            alike.extend(labels.alike[rows][labelled_rows[texts.rows]].tolist())
     best = find_threshold(
         np.array(scores, np.float32), np.array(alike, np.bool_), precision=precision
     )

@@ -124,8 +124,8 @@ def _on_scale(
     low, high = scale
     for index in np.flatnonzero(labelled & ~((numbers >= low) & (numbers <= high)))[:1]:
         raise InputError(
-            f"{locate(int(index))}: labels must be from 1 to 5, from 0 to 1, or two words; got "
-            f"{short_repr(cells[index])}."
+            f"{locate(int(index))}: labels must be numbers from {low:g} to {high:g} and -1 for "
+            f"none, or two words; got {short_repr(cells[index])}."
         )
     minimum = low + _ALIKE_SHARE * (high - low) if positive is None else number_of(positive)
     if minimum is None:
