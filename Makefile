@@ -45,13 +45,14 @@ test: $(VENV)/.dev
 test-all: $(VENV)/.dev
 	$(PYTEST)
 
-# The pages that the code can tell: api.md and recipe.md.
+# The pages that the code tells, and the notebook of the tutorial.
 reference: $(VENV)/.dev
 	$(BIN)/python docs/reference.py
+	$(BIN)/python docs/notebook.py
 
-# The site, into site/; a broken link fails.
+# The site, into site/; a broken link or an unknown Python name fails.
 docs: $(VENV)/.dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/zensical build --strict --clean
 
 SERVICES := .venv-services
 $(SERVICES)/.installed: tests/services/requirements.txt

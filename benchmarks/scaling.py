@@ -1,6 +1,7 @@
 """Growth of time and memory of ``condsim score --file``: ``python -m benchmarks.scaling``.
 
-It writes docs/results/scaling.md with its plot. Each figure is one process from start to exit.
+It writes papers/docs/results/scaling.md with its plot. Each figure is one process from start to
+exit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from condsim.cli.process import run_app
 from condsim.errors import InputError
 from condsim.io import replacing, write_text
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "scaling.md"
+PAGE = Path(__file__).resolve().parents[1] / "papers" / "docs" / "results" / "scaling.md"
 
 _KINDS = (
     "in general",

@@ -49,10 +49,12 @@ for _ in range(3):
 class FastScorer(OnnxScorer):
     """The default model, with random vectors for the collection: only their number counts."""
 
-    def encode(self, sentences: Texts, conditions: Texts | None = None) -> FloatArray:
+    def encode(
+        self, sentences: Texts, condition: Texts | None = None, *, overall: float = 0.0
+    ) -> FloatArray:
         """Encode single texts and those under a condition; all others become random vectors."""
-        if conditions is not None or isinstance(sentences, str):
-            return super().encode(sentences, conditions)
+        if condition is not None or isinstance(sentences, str):
+            return super().encode(sentences, condition, overall=overall)
         vectors = _RANDOM.standard_normal((len(sentences), self.dimension), np.float32)
         scaled: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return scaled

@@ -1,6 +1,7 @@
-"""Write the pages that the code itself can tell: api.md and recipe.md.
+"""Write the pages that the code itself tells: api.md, commands.md and recipe.md.
 
-Run it as ``python docs/reference.py``; a test compares the pages with the code.
+Run it as ``python docs/reference.py``; a test compares the pages with the code. Signatures and
+docstrings of the API are added by mkdocstrings when the site is built.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import typer
 from pydantic import BaseModel
 
 import condsim
 
 FOLDER = Path(__file__).parent
+SOURCE = FOLDER.parent / "src"
 PACKAGES = {
     "data": "Read data files. Needs no extra.",
     "model": "Models that score pairs. Needs no extra.",
@@ -37,62 +40,141 @@ PACKAGES = {
     "integrations.haystack": "Needs `condsim[haystack]`.",
     "integrations.bertopic": "Needs `condsim[bertopic]`.",
 }
-START = """# Python names
+API_START = """# Python API
 
 `import condsim` loads nothing heavy: each name is imported on first use, and none needs torch or a
-network until you ask for a trained model folder or a Hub name. A missing extra is one line that
-says what to install.
+network until you open a trained model folder or a Hub name. If an extra is missing, the error says
+what to install.
 
 Import from the packages on this page. All other names are internal and may change without notice.
+The site shows signatures and docstrings below each name; in Python, use `help(condsim.load)`.
+"""
+COMMANDS_START = """# Commands
 
+Every command has `--help`. [The command line](command-line.md) explains what all commands share:
+files, columns, streams and exit statuses.
+"""
+RECIPE_START = """# Recipe keys
+
+A recipe is one YAML file that decides a training run ([training](training.md)). An unknown key or
+a wrong value is an error that names it. `--set key=value` changes a key on the command line.
 """
 
 
 def names_of(package: str) -> list[str]:
     """Public names of a package, or of a module at the root."""
     module = importlib.import_module(package)
-    found = getattr(module, "__all__", None) or [
+    names = getattr(module, "__all__", None) or [
         name
         for name, value in vars(module).items()
         if not name.startswith("_") and getattr(value, "__module__", "") == package
     ]
-    return sorted(found, key=str.lower)
+    return sorted(names, key=str.lower)
 
 
-def summary_of(value: object) -> str:
-    """The first line of a docstring; nothing for constants and type aliases."""
-    if not (inspect.isclass(value) or inspect.isroutine(value)):
-        return ""
-    return (inspect.getdoc(value) or "").partition("\n")[0].replace("|", r"\|").replace("``", "`")
+def directive(package: str, name: str) -> str:
+    """Directive with which mkdocstrings shows a public name under its import path.
 
-
-def table(package: str) -> Iterator[str]:
-    """Rows of the table of a package."""
-    module = importlib.import_module(package)
-    yield "| name | what it is |"
-    yield "|---|---|"
-    for name in names_of(package):
-        yield f"| `{name}` | {summary_of(getattr(module, name))} |".replace("|  |", "| |")
+    A function of the same name as its module is found through the module that defines it.
+    """
+    path = f"{package}.{name}"
+    if not (SOURCE / (path.replace(".", "/") + ".py")).exists():
+        return f"::: {path}"
+    value = getattr(importlib.import_module(package), name)
+    return f'::: {value.__module__}.{name}\n    options:\n      heading: "{path}"'
 
 
 def api_page() -> str:
-    """The page of Python names."""
-    lines = ["## condsim", "", *table("condsim")]
-    for name, about in PACKAGES.items():
-        lines += ["", f"## condsim.{name}", "", about, "", *table(f"condsim.{name}")]
-    return START + "\n".join(lines) + "\n"
+    """Page of Python names."""
+    sections = [API_START]
+    documented: set[int] = set()
+    for package, about in {
+        "condsim": "",
+        **{f"condsim.{k}": v for k, v in PACKAGES.items()},
+    }.items():
+        module = importlib.import_module(package)
+        new, repeated = [], []
+        for name in names_of(package):
+            value = getattr(module, name)
+            is_repeated = inspect.isclass(value) and id(value) in documented
+            (repeated if is_repeated else new).append(name)
+            documented.add(id(value))
+        sections += [f"## {package}\n", *([f"{about}\n"] if about else [])]
+        if repeated:
+            listed = ", ".join(f"`{name}`" for name in repeated)
+            sections.append(f"Also importable from here: {listed}.\n")
+        sections += [f"{directive(package, name)}\n" for name in new]
+    return "\n".join(sections)
+
+
+def cell(text: object) -> str:
+    """Text of a table cell."""
+    return " ".join(str(text).split()).replace("|", r"\|")
+
+
+def parameter_row(parameter: Any) -> str:  # noqa: ANN401  (a click parameter)
+    """Row of the table of an argument or option."""
+    if parameter.param_type_name == "argument":
+        names = f"`{(parameter.metavar or parameter.name).strip('[]')}`"
+    else:
+        names = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
+    shown = getattr(parameter, "show_default", None)
+    if parameter.required:
+        default = "required"
+    elif isinstance(shown, str):
+        default = shown
+    else:
+        value = None if callable(parameter.default) else parameter.default
+        is_plain = isinstance(value, str | int | float | Path) and not isinstance(value, bool)
+        default = f"`{value}`" if is_plain and str(value) else ""
+    return f"| {names} | {cell(default)} | {cell(getattr(parameter, 'help', None) or '')} |"
+
+
+def command_lines(path: str, command: Any) -> Iterator[str]:  # noqa: ANN401  (a click command)
+    """Lines about one command."""
+    about = inspect.cleandoc(command.help or "").replace("\b\n", "")
+    text, _, examples = about.partition("**Examples**")
+    yield from [f"## {path}", "", text.strip().replace("\f", ""), ""]
+    if lines := [" ".join(line.split()) for line in re.findall(r"`([^`]+)`", examples)]:
+        yield from ["<!-- no-run -->", "```bash", *lines, "```", ""]
+    rows = [parameter_row(p) for p in command.params if not getattr(p, "hidden", False)]
+    yield from ["| argument or option | default | meaning |", "|---|---|---|", *rows, ""]
+
+
+def commands_of(command: Any, path: str = "condsim") -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+    """Paths and commands below a group, in order."""
+    if subcommands := getattr(command, "commands", None):
+        for name, subcommand in subcommands.items():
+            yield from commands_of(subcommand, f"{path} {name}")
+    else:
+        yield path, command
+
+
+def commands_page() -> str:
+    """Page of commands, their arguments and options."""
+    from condsim.cli.main import app
+
+    commands = list(commands_of(typer.main.get_command(app)))
+    lines = [COMMANDS_START, "| command | what it does |", "|---|---|"]
+    for path, command in commands:
+        about = inspect.cleandoc(command.help or "").partition("\n\n")[0]
+        lines.append(f"| [`{path}`](#{path.replace(' ', '-')}) | {cell(about)} |")
+    lines.append("")
+    for path, command in commands:
+        lines += command_lines(path, command)
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def attributes_of(kind: type) -> dict[str, str]:
     """Descriptions in the ``Attributes:`` section of a class, by field."""
     text = inspect.getdoc(kind) or ""
     section = text.partition("Attributes:\n")[2].partition("\n\n")[0]
-    found = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", section, re.MULTILINE)
-    return {name: " ".join(line.split()).replace("``", "`") for name, line in found}
+    entries = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", section, re.MULTILINE)
+    return {name: " ".join(about.split()).replace("``", "`") for name, about in entries}
 
 
 def kind_of(hint: Any) -> str:  # noqa: ANN401  (any annotation)
-    """A type as a writer of YAML sees it."""
+    """Type as a writer of YAML sees it."""
     if get_origin(hint) is Annotated:
         return kind_of(get_args(hint)[0])
     if get_origin(hint) is Literal:
@@ -101,8 +183,8 @@ def kind_of(hint: Any) -> str:  # noqa: ANN401  (any annotation)
         return " or ".join(kind_of(part) for part in get_args(hint))
     if get_origin(hint) is list:
         return f"list of {kind_of(get_args(hint)[0])}"
-    known = {bool: "true or false", float: "number", int: "integer", str: "text", NoneType: "null"}
-    return known.get(hint, "mapping")
+    names = {bool: "true or false", float: "number", int: "integer", str: "text", NoneType: "null"}
+    return names.get(hint, "mapping")
 
 
 def keys_of(settings: type[BaseModel]) -> Iterator[str]:
@@ -118,34 +200,26 @@ def keys_of(settings: type[BaseModel]) -> Iterator[str]:
 
 
 def recipe_page() -> str:
-    """The page of recipe keys."""
+    """Page of recipe keys."""
     from condsim.training.recipe import Recipe, Source
 
+    head = ["| key | type | default | meaning |", "|---|---|---|---|"]
     lines = [
-        "# Recipe keys",
-        "",
-        "A recipe is one YAML file: everything that decides a training run "
-        "([training](training.md)). An unknown key or a wrong value is an error that names it. "
-        "`--set key=value` changes a key on the command line.",
-        "",
-        "| key | type | default | what it is |",
-        "|---|---|---|---|",
-    ]
-    lines += [
+        RECIPE_START,
+        *head,
         *keys_of(Recipe),
         "",
         "## Keys of a source",
         "",
         "Each of the `sources` is a mapping ([several sources](training.md#several-sources)).",
         "",
-        "| key | type | default | what it is |",
-        "|---|---|---|---|",
+        *head,
         *keys_of(Source),
     ]
     return "\n".join(lines).replace("|  |", "| |") + "\n"
 
 
-PAGES = {"api.md": api_page, "recipe.md": recipe_page}
+PAGES = {"api.md": api_page, "commands.md": commands_page, "recipe.md": recipe_page}
 
 if __name__ == "__main__":
     for file, make in PAGES.items():

@@ -122,7 +122,7 @@ def main(
         Options.runs
     ),
     output: Annotated[Path, typer.Option(help="Folder for NAME.md, NAME.csv and NAME.png.")] = Path(
-        "docs/results"
+        "papers/docs/results"
     ),
     set_: Annotated[
         list[str] | None,

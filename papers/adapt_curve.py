@@ -37,7 +37,7 @@ from papers.pages import MARKER, kept_notes
 
 SETS = ("sentihood", "druglib", "acos_laptop", "oats")
 SIZES = (50, 200, 500, 2_000)
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "adapt.md"
+PAGE = Path(__file__).resolve().parent / "docs" / "results" / "adapt.md"
 
 _SEEDS = 3
 # Number of rows of a set that are measured on.

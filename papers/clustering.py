@@ -39,7 +39,7 @@ SETS: Mapping[str, tuple[str, str]] = {
 """Two criteria of each set, most texts of which carry both."""
 
 WAYS = ("right condition", "other condition", "no condition", "all-MiniLM-L6-v2")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "clustering.md"
+PAGE = Path(__file__).resolve().parent / "docs" / "results" / "clustering.md"
 
 # Minimum number of texts of a value; texts of a rarer value do not form a group.
 _FEWEST = 10

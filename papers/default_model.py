@@ -17,7 +17,7 @@ in those that set the targets of the next stage. Half of ``joined`` are the weig
 model so far, and two fifths of ``final`` those of ``joined``.
 
 Each step is kept in the folder and skipped where it is finished; a killed training continues. No
-row has a text that is held out. ``docs/experiments.md`` says what each step brings.
+row has a text that is held out. ``papers/docs/experiments.md`` says what each step brings.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from papers.suite.scoring import default_cache
 from papers.suite.slices import load_written_slices
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "results" / "domains.md"
+PAGE = ROOT / "papers" / "docs" / "results" / "domains.md"
 BASELINES = ("word-overlap", "condition-only")
 
 # Rows of a set; half of them name a criterion that does not apply to a text.

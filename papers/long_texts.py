@@ -446,7 +446,7 @@ def main(
     seed: Annotated[int, typer.Option(help="Seed of the drawn texts.")] = 0,
     output: Annotated[
         Path, typer.Option(help="Folder of the page; lines of the same model are replaced.")
-    ] = Path("docs/results"),
+    ] = Path("papers/docs/results"),
 ) -> None:
     """Measure rules for texts that are longer than a model reads."""
     table = output / "long-texts.csv"

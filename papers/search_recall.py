@@ -29,7 +29,7 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.search.index import Index
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "search.md"
+PAGE = Path(__file__).resolve().parent / "docs" / "results" / "search.md"
 CAPTION_CONDITIONS = ("the activity", "the place", "the people", "the clothes", "the animals")
 
 _DEPTHS = (10, 100)

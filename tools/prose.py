@@ -17,15 +17,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ("src", "papers", "benchmarks", "tools")
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "papers/docs/README.md")
 # Keyword arguments whose text a user reads.
 HELP = {"help", "short_help", "epilog", "description", "hint", "show_default"}
-# Kinds of text; a trailing comment stands behind code, a site page lies in docs/.
+# Kinds of text; a trailing comment stands behind code.
 DOCSTRING, COMMENT, TRAILING, MESSAGE = "docstring", "comment", "trailing", "message"
-PAGE, SITE = "page", "site"
-ALL = frozenset({DOCSTRING, COMMENT, TRAILING, MESSAGE, PAGE, SITE})
-# Pages of the site are held to the words alone until they are rewritten.
-NOT_SITE = ALL - {SITE}
+PAGE = "page"
+ALL = frozenset({DOCSTRING, COMMENT, TRAILING, MESSAGE, PAGE})
 
 
 @dataclass(frozen=True)
@@ -82,9 +80,9 @@ RULES = (
     _word("(?:model|one|head|method|calibration) that ships|bundled model", '"the default model"'),
     _word("what is told", '"the report" or "the message"'),
     _word("goes on", '"continues"'),
-    _word(rf"(?<!there\s)(?:is|are) no(?! {_COMPARATIVE})", '"is not a", "are not"', NOT_SITE),
-    _word("(?:holds?|has|have) no such|holds? no", '"does not contain"', NOT_SITE),
-    _word("of (?:your|its|their|one's|our|his) own", '"your own", "a separate"', NOT_SITE),
+    _word(rf"(?<!there\s)(?:is|are) no(?! {_COMPARATIVE})", '"is not a", "are not"'),
+    _word("(?:holds?|has|have) no such|holds? no", '"does not contain"'),
+    _word("of (?:your|its|their|one's|our|his) own", '"your own", "a separate"'),
 )
 
 
@@ -148,10 +146,10 @@ def python_texts(source: str) -> Iterator[Text]:
     yield from _comments(source)
 
 
-def page_text(source: str, kind: str = PAGE) -> Text:
+def page_text(source: str) -> Text:
     """Text of a Markdown page, with code blocks, inline code and link targets left out."""
     source = re.sub(r"^ *(```|~~~).*?^ *\1", _blank, source, flags=re.MULTILINE | re.DOTALL)
-    return Text(kind, 1, re.sub(r"\]\([^)]*\)", "]", source))
+    return Text(PAGE, 1, re.sub(r"\]\([^)]*\)", "]", source))
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -165,7 +163,7 @@ def findings(path: Path) -> Iterator[str]:
     if path.suffix == ".py":
         texts = python_texts(source)
     else:
-        texts = iter([page_text(source, SITE if name.parts[0] == "docs" else PAGE)])
+        texts = iter([page_text(source)])
     for text in sorted(texts, key=lambda text: (text.line, text.text)):
         prose = re.sub(r"(`+)[^`\n]*\1", "`", text.text)
         for rule in RULES:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-
 _TORCH_EXTRAS = ("train", "contexts", "llm", "build")
 _CPU_TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 

@@ -76,7 +76,7 @@ SECTIONS = ContextsRecipe.model_fields
 
 def table(head: str) -> dict[str, str]:
     """Default by key, of the table of the docs whose first column has this head."""
-    lines = (PROJECT / "docs" / "contexts.md").read_text("utf-8").splitlines()
+    lines = (PROJECT / "docs" / "contexts-recipe.md").read_text("utf-8").splitlines()
     start = lines.index(f"| {head} | default | what it is |")
     rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
     cells = [[cell.strip() for cell in line.split("|")[1:]] for line in rows]

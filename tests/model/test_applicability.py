@@ -29,7 +29,7 @@ def with_head(exported, tmp_path):
     random = np.random.default_rng(0)
     head = ApplicabilityHead(
         model="tiny",
-        weights=random.normal(size=3 * 32 + 8) / 10,
+        weights=random.normal(size=2 * 32 + 3) / 10,
         bias=0.1,
         probe=OnnxScorer(folder, threads=1).encode(*module.PROBE),
         facts={"rows": "a 1"},
@@ -39,26 +39,25 @@ def with_head(exported, tmp_path):
 
 
 def test_features_worked_by_hand():
-    rows = Embedded(unit(1, 0), unit(0, 1), unit(1, 0), unit(3, 4), unit(0, 1))
+    rows = Embedded(unit(1, 0), unit(3, 4), unit(0, 1))
     root = np.sqrt(2)
-    expected = [
-        *(root / 2, root / 2),  # (u + v) sqrt(d) / 2
-        *(root, root),  # |u - v| sqrt(d)
-        *(0, root),  # c sqrt(d)
-        *(0, 3),  # 5 u.v, 5 s.t = 5 * 0.6
-        *(0, 5),  # u.c = 0, v.c = 1
-        *(0, 4),  # s.c = 0, t.c = 0.8
-        *(4, 5),  # u.s = 1, v.t = 0.8
-    ]
-    np.testing.assert_allclose(features(rows), [expected], atol=1e-6)
+    # u sqrt(d), c sqrt(d), then 5 u.c, 5 u.s = 5 * 0.6 and 5 s.c = 5 * 0.8.
+    np.testing.assert_allclose(features(rows), [[root, 0, 0, root, 0, 3, 4]], atol=1e-6)
 
 
 def test_probability_is_the_logistic_function():
-    rows = Embedded(*[unit(1, 0)] * 5)
-    weights = np.zeros(14)
-    weights[6] = 0.4  # 5 u.v = 5, so the logit is 2 + bias
+    weights = np.zeros(7)
+    weights[4] = 0.4  # 5 u.c = 5, so the logit is 2 + bias
     head = ApplicabilityHead(model="m", weights=weights, bias=-1.0, probe=unit(1, 0)[0])
+    rows = Embedded(*[unit(1, 0)] * 3)
     assert head.probability(rows)[0] == pytest.approx(1 / (1 + np.exp(-1)), abs=1e-6)
+
+
+def test_applicability_is_the_product_of_what_the_texts_mention(with_head):
+    model = load_scorer(with_head)
+    first, second = model.mentions(ONE, CONDITIONS), model.mentions(TWO, CONDITIONS)
+    np.testing.assert_allclose(model.applicability(ONE, TWO, CONDITIONS), first * second, 1e-6)
+    assert model.mentions(ONE[0], CONDITIONS[0]) == pytest.approx(first[0], abs=1e-5)
 
 
 def test_applicability_shapes_range_and_single(with_head):
@@ -131,11 +130,11 @@ def test_head_read_back_the_same(with_head, tmp_path):
     ("change", "message"),
     [
         (lambda content: content.pop("weights"), "is not an applicability head.*weights"),
-        (lambda content: content["weights"].pop(), r"must have 3 d \+ 8 weights"),
+        (lambda content: content["weights"].pop(), r"must have 2 d \+ 3 weights"),
         (lambda content: content.update(weights=["a"]), "is not an applicability head"),
         (lambda content: content.update(bias=float("nan")), "finite numbers"),
         (lambda content: content["probe"].__setitem__(0, float("inf")), "finite numbers"),
-        (lambda content: content.update(format=2), "of format 1"),
+        (lambda content: content.update(format=1), "of format 2"),
     ],
 )
 def test_head_damaged_refused(with_head, change, message):

@@ -263,3 +263,20 @@ def test_default_score_is_symmetric_to_the_last_bit(default, monkeypatch, scale,
     mixed = [pair if row % 2 else pair[::-1] for row, pair in pairs]
     swapped = default.score(*map(list, zip(*mixed, strict=True)), conditions, scale=scale)
     np.testing.assert_array_equal(scores, swapped)
+
+
+def test_score_overall_is_the_product_of_the_joined_embeddings(exported):
+    model = OnnxScorer(exported)
+    texts = ["a man kicks a ball", "a dog runs"]
+    vectors = model.encode(texts, "the sport", overall=0.3)
+    assert vectors.shape == (2, 2 * model.dimension)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    score = model.score(*texts, "the sport", overall=0.3, scale="raw")
+    assert score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
+    parts = [model.score(*texts, condition, scale="raw") for condition in ("the sport", None)]
+    assert score == pytest.approx(0.7 * parts[0] + 0.3 * parts[1], abs=1e-5)
+
+
+def test_score_overall_outside_of_0_to_1_refused(exported):
+    with pytest.raises(InputError, match="'overall' must be a share"):
+        OnnxScorer(exported).score("a", "b", "c", overall=30)

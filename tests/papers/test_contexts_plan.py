@@ -86,7 +86,7 @@ def test_plan_contexts_every_experiment_has_valid_recipes(name, options):
 
 
 def test_plan_contexts_every_experiment_is_in_the_documentation():
-    page = (PROJECT / "docs" / "reproduce.md").read_text("utf-8")
+    page = (PROJECT / "papers" / "docs" / "reproduce.md").read_text("utf-8")
     assert sorted(re.findall(r"^\| `(ssbc-[\w-]+)` \|", page, re.MULTILINE)) == sorted(NAMES)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from tokenizers import (  # noqa: E402
 )
 
 from condsim.data.held_out import HeldOutTexts, text_digest  # noqa: E402
+from condsim.evaluation.natural import TestSpec, load_natural_sets  # noqa: E402
 
 SETTINGS = Path(natural.__file__).parent / "settings"
 WORDS = "the food was good bad room clean dirty opinion about service slow fast".split()
@@ -212,29 +214,23 @@ def test_labelled_group_of_a_silent_text_is_neither_alike_nor_different() -> Non
     assert [row[2] for row in group.rows] == [0.0, 0.25, 0.25]
 
 
-def test_metrics() -> None:
-    scores = np.array([0.9, 0.1, 0.8, 0.2], np.float32)
-    assert natural.auc(scores, [True, False, True, False]) == 100
-    assert natural.average_precision(scores, [False, False, True, False]) == 50
-    assert natural.wins(scores, [(0, 1), (1, 2)]) == 50
-    assert natural.spearman(scores, [4, 1, 3, 2]) == pytest.approx(100)
-
-
-def test_measure_share_of_one_is_no_condition() -> None:
-    def embed(inputs: object) -> np.ndarray:
-        table = {(None, "a"): [1, 0], (None, "b"): [1, 0], ("x", "a"): [1, 0], ("x", "b"): [0, 1]}
-        return np.array([table[one] for one in inputs], np.float32)  # type: ignore[attr-defined]
-
-    test = natural.Test(
-        "graded", "t", (("x", "a"), ("x", "b")), np.array([[0, 1]]), lambda s: float(s[0])
-    )
-    shares = {
-        natural.WITH: natural.fixed_share(0),
-        "quarter": natural.fixed_share(0.25),
-        natural.WITHOUT: natural.fixed_share(1),
+def test_measure_of_a_written_suite_mixes_in_the_plain_vector(tmp_path: Path) -> None:
+    vectors = {
+        "a": ([1, 0], [1, 0]),
+        "b": ([1, 0], [0, 1]),
+        "c": ([0, 1], [1, 0]),
     }
-    [result] = natural.measure(embed, [test], shares=shares)
-    assert list(result.figures.values()) == [0.0, 0.25, 1.0]
+
+    def embed(inputs: Sequence[tuple[str | None, str]]) -> np.ndarray:
+        rows = [vectors[text][condition is not None] for condition, text in inputs]
+        return np.array(rows, np.float32)
+
+    cells = [("a", "b", 1), ("a", "c", 0)]
+    rows = [{"text1": a, "text2": b, "condition": "x", "label": label} for a, b, label in cells]
+    test = natural.Test(TestSpec("graded", "t", "auroc", ""), rows)
+    sets = load_natural_sets(natural.write_suite([test], tmp_path))
+    figures = natural.measure(embed, sets, shares={"with": 0, "half": 0.5, "without": 1})
+    assert figures["graded: t"] == {"with": 0.0, "half": 50.0, "without": 100.0}
 
 
 def test_run_embeds_plain_texts_that_were_packed_without_vectors(tmp_path: Path) -> None:

@@ -85,7 +85,8 @@ def test_plan_missing_file_names_the_option(options):
 
 
 def test_plan_counts_are_those_of_the_documentation(options):
-    page = (Path(__file__).resolve().parents[2] / "docs" / "reproduce.md").read_text("utf-8")
+    project = Path(__file__).resolve().parents[2]
+    page = (project / "papers" / "docs" / "reproduce.md").read_text("utf-8")
     trained = {}
     for name in names():
         if name.startswith("ssbc"):
@@ -93,7 +94,7 @@ def test_plan_counts_are_those_of_the_documentation(options):
         runs = open_work(load_experiment(name), options).runs
         trained[name] = {run.folder for run in runs if run.trained}
     documented = {}
-    for line in page.splitlines():
+    for line in page.partition("## Options")[0].splitlines():
         if line.startswith("| `c") and (cells := line.strip("| ").split(" | ")):
             for name in re.findall(r"`([\w-]+)`", cells[0]):
                 documented[name] = 0 if cells[-1] == "none" else int(cells[-1])

@@ -91,8 +91,22 @@ def test_find_duplicates_overall_is_one_more_test():
             )
 
     texts = ["0 0", "5 90", "0 5"]
-    groups = find_duplicates(texts, Overall(), "first", at_least=NEAR, overall=NEAR)
+    groups = find_duplicates(texts, Overall(), "first", at_least=NEAR, and_overall=NEAR)
     assert groups.kept_row.tolist() == [0, 1, 0]
+
+
+def test_find_duplicates_overall_is_a_share_of_each_score():
+    class Overall(AngleScorer):
+        def _embed(self, texts):
+            return super()._embed(
+                [item if isinstance(item, list) else ["second", item] for item in texts]
+            )
+
+    # Alike under the condition, at right angles without it: with a half share the cosine is 0.5.
+    texts = ["0 0", "0 90"]
+    half = find_duplicates(texts, Overall(), "first", at_least=0.6, overall=0.5)
+    assert half.kept_row.tolist() == [0, 1]
+    assert find_duplicates(texts, Overall(), "first", at_least=0.4, overall=0.5).kept.sum() == 1
 
 
 def test_find_duplicates_further_conditions_read_only_what_may_be_a_duplicate():
@@ -245,7 +259,7 @@ def test_find_duplicates_to_a_number_trains_the_index_once(monkeypatch):
     assert len(made) == 1
 
 
-@pytest.mark.parametrize("argument", ["at_least", "overall", "review_from"])
+@pytest.mark.parametrize("argument", ["at_least", "and_overall", "review_from"])
 @pytest.mark.parametrize("value", [0.999, 1.5])
 def test_find_duplicates_threshold_out_of_reach_names_its_argument(argument, value):
     scorer = AngleScorer(Calibration((-1.0, 1.0), (0.0, 0.95)))

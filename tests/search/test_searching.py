@@ -25,6 +25,17 @@ def test_search_scores_are_calibrated_scores_of_the_model(made, rows, scorer):
     assert hits[0].key == "a"  # "road" counts as much as "red" in b
 
 
+@pytest.mark.parametrize("prepared", [False, True])
+def test_search_overall_mixes_in_the_stored_vectors(made, rows, scorer, prepared):
+    if prepared:
+        made.prepare("d")
+    texts = {row["id"]: row["text"] for row in rows}
+    hits = made.search("A red car", "d", overall=0.4)
+    for hit in hits:
+        expected = scorer.score("A red car", texts[hit.key], "d", overall=0.4)
+        assert hit.score == pytest.approx(expected, abs=0.01 if prepared else 1e-4)
+
+
 def test_search_rescore_bounds_the_second_stage(made, scorer):
     made.search("warm up", "d", top=1, rescore=3)
     before = scorer.encoded

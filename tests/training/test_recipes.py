@@ -124,8 +124,8 @@ def test_afs_fold_is_read_on_its_scale_of_five(tmp_path):
 def test_afs_ten_folds_as_the_docs_run_them(tiny_backbone, tmp_path, monkeypatch, capsys):
     """On files in the released form, with a tiny encoder and two folds."""
     pytest.importorskip("datasets")
-    pages = (Path(__file__).parents[2] / "docs/evaluation.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python no-run\n(.*?)```", pages, re.DOTALL)
+    pages = (Path(__file__).parents[2] / "papers/docs/reproduce.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
     (script,) = [block for block in blocks if "load_afs_topics" in block]
     monkeypatch.chdir(tmp_path)
     for folder in ("datasets/afs", "recipes/afs", "runs"):
@@ -143,7 +143,7 @@ def test_afs_ten_folds_as_the_docs_run_them(tiny_backbone, tmp_path, monkeypatch
         text = "regression_label,HIT_id,sentence_1,sentence_2\n" + rows
         Path(f"datasets/afs/ArgPairs_{topic}.csv").write_text(text, encoding="utf-8")
     assert "folds=10, seed=0" in script
-    exec(compile(script.replace("folds=10", "folds=2"), "docs/evaluation.md", "exec"), {})
+    exec(compile(script.replace("folds=10", "folds=2"), "papers/docs/reproduce.md", "exec"), {})
     mean, spread = capsys.readouterr().out.splitlines()[-1].split(" ± ")
     assert -100 <= float(mean) <= 100
     assert float(spread) >= 0

@@ -121,7 +121,6 @@ def _load(
 def _show(report: ApplicabilityReport) -> None:
     areas = {
         "head, cross-validated": report.head,
-        "head trained on the extra rows alone": report.extra_only,
         "head trained on both, cross-validated": report.both,
         "condition alone (TF-IDF), cross-validated": report.condition_only,
         "similarity": report.cosine,

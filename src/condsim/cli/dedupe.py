@@ -176,7 +176,7 @@ def dedupe(
             load_scorer(model),
             condition,
             at_least=at_least,
-            overall=and_overall,
+            and_overall=and_overall,
             keep=ages or ("longest" if keep == "longest" else "first"),
             chain=chain,
             to=to,

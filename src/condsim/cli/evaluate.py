@@ -47,7 +47,10 @@ def evaluate(
     scale: options.LabelScale = None,
     suite: Annotated[
         str | None,
-        typer.Option(help="Set of data sets: criteria, or written for written pairs by domain."),
+        typer.Option(
+            help="Set of data sets: criteria, written for written pairs by domain, or natural for "
+            "texts as they come, with and without conditions."
+        ),
     ] = None,
     trained_on: Annotated[
         list[str] | None,
@@ -212,11 +215,12 @@ def _measure_suite(
     seed: int,
 ) -> SuiteReport:
     """Measure several models on several files, or on the data sets of a suite."""
-    from condsim.evaluation.suite import evaluate_suite
+    from condsim.evaluation.natural import WithoutCondition
+    from condsim.evaluation.suite import UnloadedScorer, evaluate_suite
     from condsim.evaluation.suite_data import load_files, load_suite, mark_trained
     from condsim.loading import named_scorer
 
-    scorers = [named_scorer(name) for name in models]
+    scorers: list[UnloadedScorer] = [named_scorer(name) for name in models]
     reference = None if against is None else named_scorer(against)
     if reference is not None:
         names = [scorer.name for scorer in scorers]
@@ -230,8 +234,10 @@ def _measure_suite(
             if len(data) > 1:
                 raise InputError("--suite takes one argument, the folder of its data sets.")
             sets = load_suite(data[0], suite)
+        if suite == "natural":
+            scorers += [WithoutCondition(scorer) for scorer in scorers]
         if suite == "criteria":
-            known = {name for scorer in scorers for name in scorer.trained_on()}
+            known = {key for name in models for key in named_scorer(name).trained_on()}
             keys = [suite_set.key for suite_set in sets if suite_set.key in known]
             sets = mark_trained(sets, trained_on or keys)
         return evaluate_suite(

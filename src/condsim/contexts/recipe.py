@@ -1,6 +1,6 @@
 """Recipe of a run from raw text to a surrogate: all settings, in one YAML file; needs no torch.
 
-``docs/contexts.md`` has a table of each section; comments here say what it does not.
+``docs/contexts-recipe.md`` has a table of each section; comments here say what it does not.
 """
 
 from __future__ import annotations

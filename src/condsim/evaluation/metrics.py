@@ -10,7 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from condsim.data.statistics import pair_rows
 from condsim.errors import InputError
-from condsim.evaluation.bootstrap import Metric, ResampledRanks, weighted_correlation, weighted_mean
+from condsim.evaluation.bootstrap import (
+    Metric,
+    ResampledRanks,
+    Statistic,
+    weighted_correlation,
+    weighted_mean,
+)
 from condsim.evaluation.correlation import partial_correlation
 from condsim.types import Float64Array, Task
 
@@ -80,7 +86,13 @@ def auroc(
             f"AUROC needs positive and negative rows; {int(positive.sum())} of {positive.size} are "
             "positive."
         )
-    ranks = ResampledRanks(np.asarray(scores, np.float64))
+    statistic = auroc_statistic(np.asarray(scores, np.float64), positive)
+    return Metric.bootstrapped(statistic, clusters, resamples=resamples, seed=seed)
+
+
+def auroc_statistic(scores: Float64Array, positive: NDArray[np.bool_]) -> Statistic:
+    """Prepare the area under the ROC curve as a function of row weights ``(b, n)``."""
+    ranks = ResampledRanks(scores)
 
     def statistic(weights: Float64Array) -> Float64Array:
         drawn = weights * positive  # (b, n)
@@ -90,7 +102,7 @@ def auroc(
         above = np.einsum("bn,bn->b", drawn, ranks(weights))
         return np.where(both > 0, 0.5 + above / np.where(both > 0, both, 1.0), np.nan)
 
-    return Metric.bootstrapped(statistic, clusters, resamples=resamples, seed=seed)
+    return statistic
 
 
 METRICS = {

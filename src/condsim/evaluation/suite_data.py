@@ -20,8 +20,10 @@ from condsim.data.load import load_task
 from condsim.data.pairs import make_task
 from condsim.data.written import is_written, load_written
 from condsim.errors import InputError, unknown_name
+from condsim.evaluation.natural import load_natural_sets
 from condsim.evaluation.suite import SuiteSet
 from condsim.io import sha256_of
+from condsim.types import Task
 
 GROUPS = ("trained on", "left out of training", "evaluation only")
 """Groups of the sets of criteria, in the order of the tables."""
@@ -150,5 +152,6 @@ def written_files(path: Path) -> list[Path]:
 SUITES: dict[str, Callable[[Path], tuple[SuiteSet, ...]]] = {
     "criteria": load_criteria_sets,
     "written": load_written_sets,
+    "natural": load_natural_sets,
 }
 """Loaders of the suites by name; each takes the folder of the data, or the file itself."""

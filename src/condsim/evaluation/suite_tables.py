@@ -14,11 +14,16 @@ from rich.text import Text
 from condsim.evaluation.suite import AVERAGE, SuiteColumn, SuiteReport, SuiteRow, group_average
 from condsim.evaluation.tables import Cell, markdown_table
 
-HEADS = {"spearman": "Spearman", "pair_accuracy": "pair acc."}
+HEADS = {"spearman": "Spearman", "pair_accuracy": "pair acc.", "points": "points"}
 """The metrics and their heads."""
 
 MAX_P_VALUE = 0.05
 """A figure is marked if the p-value of its difference from the reference is below this."""
+
+_PAIR_NOTE = (
+    "Spearman x 100 of raw similarities and gold; pair accuracy: % of the pairs of conditions of "
+    "one text pair with different labels that are ranked as the labels are (chance: 50)"
+)
 
 _TITLE_WIDTH = 17
 # Width of the columns with the number of rows and of conditions.
@@ -49,7 +54,9 @@ def suite_tables(report: SuiteReport, *, width: int = 80) -> list[Table]:
     Returns:
         Rich tables with intervals below the figures, and the notes below the last table.
     """
-    room = max(1, (width - _TITLE_WIDTH - _FACTS_WIDTH) // (_FIGURE_WIDTH * len(HEADS)))
+    room = max(
+        1, (width - _TITLE_WIDTH - _FACTS_WIDTH) // (_FIGURE_WIDTH * len(report_heads(report)))
+    )
     parts = [report.rows[start : start + room] for start in range(0, len(report.rows), room)]
     tables = [_suite_table(report, rows) for rows in parts]
     tables[-1].caption = Text("\n".join(suite_notes(report)))
@@ -58,25 +65,33 @@ def suite_tables(report: SuiteReport, *, width: int = 80) -> list[Table]:
 
 def suite_markdown(report: SuiteReport) -> str:
     """Lay a report out as a Markdown table with the notes below it, ending in a newline."""
-    heads = [f"{row.name}: {head}" for row in report.rows for head in HEADS.values()]
+    metrics = report_heads(report)
+    heads = [f"{row.name}: {head}" for row in report.rows for head in metrics.values()]
     rows = []
     for line in _table_lines(report):
         title = line.title if line.column else f"**{line.title}**"
-        cells = [figure_cell(row, line.key, metric) for row in report.rows for metric in HEADS]
+        cells = [figure_cell(row, line.key, metric) for row in report.rows for metric in metrics]
         rows.append([title, *line.facts, *(escape_marks(str(cell)) for cell in cells)])
     head = ["Set", "rows", "conditions", *map(escape_marks, heads)]
     notes = [f"- {escape_marks(note)}" for note in suite_notes(report)]
     return "\n".join([*markdown_table(head, rows), "", *notes]) + "\n"
 
 
+def report_heads(report: SuiteReport) -> dict[str, str]:
+    """Return the metrics of a report and their heads."""
+    metrics = {metric for row in report.rows for names in row.figures.values() for metric in names}
+    return {metric: head for metric, head in HEADS.items() if metric in metrics}
+
+
 def suite_notes(report: SuiteReport) -> Iterator[str]:
     """Describe the figures, the intervals and the data."""
-    yield (
-        "Spearman x 100 of raw similarities and gold; pair accuracy: % of the pairs of conditions "
-        "of one text pair with different labels that are ranked as the labels are (chance: 50)"
-    )
+    metrics = report_heads(report)
+    if "points" in metrics:
+        yield "Points: the measure of each set, x 100; see the table of the suite 'natural'"
+    else:
+        yield _PAIR_NOTE
     left_out = []
-    for metric, head in HEADS.items():
+    for metric, head in metrics.items():
         titles = [column.title for column in report.columns if metric in column.undefined]
         if titles:
             left_out.append(f"{head} of {', '.join(titles)}")
@@ -126,16 +141,17 @@ def _suite_table(report: SuiteReport, rows: Sequence[SuiteRow]) -> Table:
     table.add_column("cond.", justify="right", no_wrap=True)
     names = {row.name: textwrap.wrap(row.name, _FIGURE_WIDTH - 1) for row in rows}
     height = max(map(len, names.values()))
+    metrics = report_heads(report)
     for row in rows:
         # The name of the scorer is above its first column.
-        for number, head in enumerate(HEADS.values()):
+        for number, head in enumerate(metrics.values()):
             name_lines = names[row.name] if number == 0 else []
             lines = [*name_lines, *[""] * (height - len(name_lines)), head]
             table.add_column(Text("\n".join(lines)), justify="right", no_wrap=True)
     for line in _table_lines(report):
         if line.key is None:
             table.add_section()
-        cells = [figure_cell(row, line.key, metric) for row in rows for metric in HEADS]
+        cells = [figure_cell(row, line.key, metric) for row in rows for metric in metrics]
         texts = [
             cell.text + ("" if cell.interval is None else f"\n{'…'.join(cell.interval)}")
             for cell in cells

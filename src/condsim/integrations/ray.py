@@ -13,7 +13,6 @@ from typing import Any
 
 from condsim.errors import CondSimError, InputError, require
 from condsim.loading import load_encoder
-from condsim.search.vectors import condition_vectors
 from condsim.types import FloatArray, IntArray
 
 _RETRIES_PER_CALL = 3
@@ -132,7 +131,7 @@ class _EncodingWorker:
 
     def work(self, batch: tuple[IntArray, list[str]]) -> tuple[IntArray, FloatArray]:
         numbers, texts = batch
-        return numbers, condition_vectors(self._scorer, texts, self._condition)
+        return numbers, self._scorer.encode(list(texts), self._condition)
 
 
 @contextmanager

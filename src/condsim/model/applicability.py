@@ -1,4 +1,4 @@
-"""Applicability of a condition to two sentences: a logistic model on a bi-encoder's embeddings."""
+"""Applicability of a condition: a logistic model of each text, on a bi-encoder's embeddings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from condsim.types import Float64Array, FloatArray
 FILE_NAME = "applicability.json"
 """File of the head in a model folder."""
 
-FORMAT = 1
+FORMAT = 2
 
 PROBE = ("A man throws a ball to a dog.", "number of people")
 """Sentence and condition whose embedding shows whether a head and a model belong together."""
@@ -29,51 +29,42 @@ MIN_PROBE_COSINE = 0.98
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """A model's embeddings of n rows, each ``(n, dimension)`` and of length 1.
+    """A model's embeddings of n texts and their conditions, each ``(n, d)`` and of length 1.
 
     Attributes:
-        first: First sentences, each under its condition.
-        second: Second sentences, each under its condition.
-        plain_first: First sentences alone.
-        plain_second: Second sentences alone.
+        under: Texts, each under its condition.
+        plain: Texts alone.
         condition: Conditions alone.
     """
 
-    first: FloatArray
-    second: FloatArray
-    plain_first: FloatArray
-    plain_second: FloatArray
+    under: FloatArray
+    plain: FloatArray
     condition: FloatArray
 
 
 def features(rows: Embedded) -> Float64Array:
-    """Compute the inputs of the logistic model, which do not change if the sentences are swapped.
+    """Compute the inputs of the logistic model of one text.
 
-    With u, v the conditional embeddings, s, t those of the sentences and c that of the condition::
+    With u the conditional embedding, s that of the text and c that of the condition::
 
-        (u + v) √d / 2,   |u - v| √d,   c √d,
-        5 (u·v, s·t, and of u·c and v·c, s·c and t·c, u·s and v·t the lesser and the greater)
-
-    Args:
-        rows: Embeddings of n rows.
+        u √d,   c √d,   5 (u·c, u·s, s·c)
 
     Returns:
-        Features of comparable spread, ``(n, 3 d + 8)``.
+        Features of comparable spread, ``(n, 2 d + 3)``.
     """
-    scale = np.sqrt(rows.first.shape[1])
-    u, v = rows.first.astype(np.float64), rows.second.astype(np.float64)  # (n, d)
-    s, t, c = rows.plain_first, rows.plain_second, rows.condition  # (n, d)
-    cosines = [_row_dot(u, v), _row_dot(s, t)]
-    for first, second in (
-        (_row_dot(u, c), _row_dot(v, c)),
-        (_row_dot(s, c), _row_dot(t, c)),
-        (_row_dot(u, s), _row_dot(v, t)),
-    ):
-        cosines += [np.minimum(first, second), np.maximum(first, second)]
-    return np.concatenate(
-        [(u + v) * (scale / 2), np.abs(u - v) * scale, c * scale, 5 * np.stack(cosines, axis=1)],
-        axis=1,
-    )
+    scale = np.sqrt(rows.under.shape[1])
+    cosines = [
+        _row_dot(rows.under, rows.condition),
+        _row_dot(rows.under, rows.plain),
+        _row_dot(rows.plain, rows.condition),
+    ]
+    columns = [rows.under * scale, rows.condition * scale, 5 * np.stack(cosines, axis=1)]
+    return np.concatenate(columns, axis=1, dtype=np.float64)
+
+
+def logistic(logits: Float64Array) -> Float64Array:
+    """Compute 1 / (1 + exp(-x)) in a form that never overflows."""
+    return np.asarray(0.5 * (1 + np.tanh(logits / 2)))
 
 
 def _row_dot(first: NDArray[Any], second: NDArray[Any]) -> Float64Array:
@@ -86,7 +77,7 @@ class ApplicabilityHead:
 
     Attributes:
         model: Name of the model whose embeddings it was fitted on.
-        weights: One for each feature, ``(3 d + 8,)``.
+        weights: One for each feature, ``(2 d + 3,)``.
         probe: The model's embedding of `PROBE`, ``(d,)``.
         facts: Training data and quality of the head.
     """
@@ -103,10 +94,8 @@ class ApplicabilityHead:
         return int(self.probe.size)
 
     def probability(self, rows: Embedded) -> FloatArray:
-        """Compute the probabilities that the conditions apply, ``(n,)``."""
-        logits = features(rows) @ self.weights + self.bias
-        # The logistic function in a form that never overflows.
-        return (0.5 * (1 + np.tanh(logits / 2))).astype(np.float32)
+        """Compute how likely each text speaks of its condition, ``(n,)``."""
+        return logistic(features(rows) @ self.weights + self.bias).astype(np.float32)
 
     def check(self, probe: FloatArray, *, model: str) -> None:
         """Refuse a model whose embedding of `PROBE` is not that of the head, with a ModelError."""
@@ -155,10 +144,10 @@ class ApplicabilityHead:
             raise ModelError(
                 f"{path} is not an applicability head ({error!r}); fit or download it again."
             ) from None
-        fits = head.weights.size == 3 * head.dimension + 8 and np.isfinite(numbers).all()
+        fits = head.weights.size == 2 * head.dimension + 3 and np.isfinite(numbers).all()
         if not is_current or not fits:
             raise ModelError(
-                f"{path}: must have 3 d + 8 weights for a probe of length d, all finite "
+                f"{path}: must have 2 d + 3 weights for a probe of length d, all finite "
                 f"numbers, and be of format {FORMAT}; fit or download it again."
             )
         return head

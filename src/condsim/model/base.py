@@ -78,9 +78,19 @@ class PairScorer(ABC):
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         """Score checked rows, ``(n,)`` float32."""
 
+    def _score_shared(self, rows: Rows, scale: Scale, overall: float) -> FloatArray:
+        """Score checked rows with a share of the similarity without the condition."""
+        raise InputError(f"{self.name!r} gives no embeddings, which 'overall' needs.")
+
     @overload
     def score(  # type: ignore[overload-overlap]  # a str is a sequence of str to the type checker
-        self, sentences1: str, sentences2: str, condition: str | None = ..., *, scale: Scale = ...
+        self,
+        sentences1: str,
+        sentences2: str,
+        condition: str | None = ...,
+        *,
+        scale: Scale = ...,
+        overall: float = ...,
     ) -> float: ...
 
     @overload
@@ -91,6 +101,7 @@ class PairScorer(ABC):
         condition: Texts | None = ...,
         *,
         scale: Scale = ...,
+        overall: float = ...,
     ) -> FloatArray: ...
 
     @accepts_conditions
@@ -101,6 +112,7 @@ class PairScorer(ABC):
         condition: Texts | None = None,
         *,
         scale: Scale = "unit",
+        overall: float = 0.0,
     ) -> float | FloatArray:
         """Score pairs of sentences, each with respect to its condition.
 
@@ -115,6 +127,9 @@ class PairScorer(ABC):
                 the model can do that.
             scale: ``unit``: in [0, 1], 0.5 is Likert 3; ``likert``: the same in [1, 5]; ``raw``:
                 the output of the model.
+            overall: Share of the raw similarity without the condition in that under it, in [0, 1].
+                Pairs that are to be told apart in one respect want 0. Where texts that are alike
+                as a whole are mostly alike in each respect, such as duplicates, 0.3 is better.
 
         Returns:
             A float for single texts, else ``(n,)`` float32; higher is more similar.
@@ -124,9 +139,13 @@ class PairScorer(ABC):
                 the model needs a condition, or cannot take one.
         """
         check_scale(scale)
+        check_share(overall)
         rows = check_rows(condition, sentences1=sentences1, sentences2=sentences2)
         with collect_truncations(), collect_unread():
-            scores = self._score_rows(rows, scale)
+            if overall and rows.conditions is not None:
+                scores = self._score_shared(rows, scale, overall)
+            else:
+                scores = self._score_rows(rows, scale)
         return float(scores[0]) if rows.single else scores
 
     def score_matrix(
@@ -406,6 +425,12 @@ def check_threshold(score: float, *, argument: str = "at_least") -> None:
     """Refuse a threshold that is not a calibrated score."""
     if not 0 <= score <= 1:
         raise InputError(f"{argument!r} must be a score from 0 to 1; got {score}.")
+
+
+def check_share(overall: float) -> None:
+    """Check the share of the similarity without a condition."""
+    if not (isinstance(overall, int | float) and 0 <= overall <= 1):
+        raise InputError(f"'overall' must be a share from 0 to 1; got {overall!r}.")
 
 
 def rescaled(raw: FloatArray, calibration: Calibration | None, scale: Scale) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
@@ -20,6 +21,7 @@ from condsim.model.base import (
     Texts,
     accepts_conditions,
     check_rows,
+    check_share,
     rescaled,
 )
 from condsim.model.batching import deduplicate_inputs, row_blocks
@@ -48,6 +50,11 @@ class Tokenised(NamedTuple):
     inputs: Sequence[Any]
     longer: Sequence[int] = ()
     limit: int = 0
+
+
+def joined(under: FloatArray, plain: FloatArray, *, overall: float) -> FloatArray:
+    """Join embeddings under a condition and without it, by the share of the latter."""
+    return np.concatenate([under * (1 - overall) ** 0.5, plain * overall**0.5], axis=-1)
 
 
 class EmbeddingScorer(PairScorer):
@@ -87,21 +94,31 @@ class EmbeddingScorer(PairScorer):
         """Embed texts, or pairs of texts in the model's order, (m, dimension)."""
 
     @accepts_conditions
-    def encode(self, sentences: Texts, condition: Texts | None = None) -> FloatArray:
+    def encode(
+        self, sentences: Texts, condition: Texts | None = None, *, overall: float = 0.0
+    ) -> FloatArray:
         """Encode sentences, each under its condition.
 
-        The dot product of two embeddings is the raw score of the pair.
+        The dot product of two embeddings is the raw score of the pair. With a share w of the whole,
+        the embedding under the condition is followed by that of the sentence alone:
+        ``[√(1 - w) v(c), √w v]``, of length 1 as well.
 
         Args:
             sentences: Sentences, length n, or one.
             condition: Conditions, length n, or one for all; see `score` for None.
+            overall: Share of the embedding without the condition, in [0, 1]; see `score`.
 
         Returns:
             Embeddings of length 1, ``(n, dimension)`` float32; ``(dimension,)`` for single texts.
+            With a share above 0, ``2 * dimension`` numbers.
 
         Raises:
             InputError: If a text is empty or not a str, or lengths differ.
         """
+        check_share(overall)
+        if overall and condition is not None:
+            parts = (self.encode(sentences, condition), self.encode(sentences))
+            return joined(*parts, overall=overall)
         rows = check_rows(condition, sentences=sentences)
         embeddings = np.empty((len(rows), self.dimension), dtype=np.float32)
         with collect_truncations(), collect_unread():
@@ -126,8 +143,9 @@ class EmbeddingScorer(PairScorer):
     ) -> float | FloatArray:
         """Compute how likely a condition applies to both sentences.
 
-        Where it does not, a score means little: C-STS calls such rows invalid (label -1). A single
-        text next to sequences stands for every row.
+        Where it does not, a score means little: C-STS calls such rows invalid (label -1). It is the
+        product of the two sentences' `mentions`. A single text next to sequences stands for every
+        row.
 
         Args:
             sentences1: First sentences, length n, or one.
@@ -144,6 +162,38 @@ class EmbeddingScorer(PairScorer):
         if condition is None:
             raise InputError("'condition' must be one text or a sequence of texts; got None.")
         rows = check_rows(condition, sentences1=sentences1, sentences2=sentences2)
+        first, second = self._mentions(rows)
+        return float(first[0] * second[0]) if rows.single else first * second
+
+    @overload
+    def mentions(self, sentences: str, condition: str) -> float: ...  # type: ignore[overload-overlap]
+    @overload
+    def mentions(self, sentences: Texts, condition: Texts) -> FloatArray: ...
+
+    def mentions(self, sentences: Texts, condition: Texts) -> float | FloatArray:
+        """Compute how likely each text says something about its condition.
+
+        Two texts that are both silent on a condition are told apart so from two that agree.
+
+        Args:
+            sentences: Texts, length n, or one.
+            condition: Conditions, length n, or one.
+
+        Returns:
+            A float for single texts, else ``(n,)`` float32, in [0, 1].
+
+        Raises:
+            InputError: If a text is empty or not a str, or lengths differ.
+            ModelError: If the model has no head, or that of another model.
+        """
+        if condition is None:
+            raise InputError("'condition' must be one text or a sequence of texts; got None.")
+        rows = check_rows(condition, sentences=sentences)
+        (chances,) = self._mentions(rows)
+        return float(chances[0]) if rows.single else chances
+
+    def _mentions(self, rows: Rows) -> list[FloatArray]:
+        """Return the probabilities of each column of texts, ``(n,)``."""
         if self.head is None:
             raise ModelError(
                 f"{self.name!r} has no applicability head. Fit one with 'condsim applicability "
@@ -152,24 +202,30 @@ class EmbeddingScorer(PairScorer):
         if self._checked_head is not self.head:
             self.head.check(self.encode(*PROBE), model=self.name)
             self._checked_head = self.head
-        probabilities = np.empty(len(rows), dtype=np.float32)
+        chances = [np.empty(len(rows), dtype=np.float32) for _ in rows.sentences]
         with collect_truncations(), collect_unread():
             for block in row_blocks(rows.sentences):
                 self._record_unread(rows, block)
-                probabilities[block] = self.head.probability(self._embedded(rows, block))
-        return float(probabilities[0]) if rows.single else probabilities
+                embedded = self._embedded(rows, block)
+                for column, column_rows in zip(chances, embedded, strict=True):
+                    column[block] = self.head.probability(column_rows)
+        return chances
 
-    def embedded(self, sentences1: Texts, sentences2: Texts, conditions: Texts) -> Embedded:
-        """Embed rows in the five ways an applicability head needs; see `applicability`."""
-        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
-        return self._embedded(rows, slice(None))
+    def embedded(self, sentences: Texts, conditions: Texts) -> Embedded:
+        """Embed rows in the three ways that an applicability head needs; see `mentions`."""
+        (embedded,) = self._embedded(check_rows(conditions, sentences=sentences), slice(None))
+        return embedded
 
-    def _embedded(self, rows: Rows, block: slice) -> Embedded:
+    def _embedded(self, rows: Rows, block: slice) -> list[Embedded]:
         vectors, index = self._embed_rows(rows, block)
         conditions = as_read(rows.conditions or (), order=self.order)
         alone = Rows((*rows.sentences, conditions), None, single=False)
         plain, plain_index = self._embed_rows(alone, block)
-        return Embedded(vectors[index[0]], vectors[index[1]], *(plain[row] for row in plain_index))
+        condition = plain[plain_index[-1]]
+        return [
+            Embedded(vectors[under], plain[own], condition)
+            for under, own in zip(index, plain_index[:-1], strict=True)
+        ]
 
     def reads(self, text: str) -> bool:
         """Check that the model has learnt the words and the script of a text.
@@ -259,6 +315,11 @@ class EmbeddingScorer(PairScorer):
         if size < 0:
             raise InputError(f"The 'size' of a cache must be 0 or more; got {size}.")
         self._cache = VectorCache(size, self.dimension) if size else None
+
+    def _score_shared(self, rows: Rows, scale: Scale, overall: float) -> FloatArray:
+        plain = self._score_rows(replace(rows, conditions=None), "raw")
+        raw = (1 - overall) * self._score_rows(rows, "raw") + overall * plain
+        return rescaled(raw, self.calibration, scale)
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         raw = np.empty(len(rows), dtype=np.float32)

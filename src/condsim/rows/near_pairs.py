@@ -22,7 +22,7 @@ from condsim.model.settings import revision_of
 from condsim.types import FloatArray, IntArray
 
 # A general encoder. The default model needs no torch, but is trained to compare under a condition;
-# without one it separates near captions from random ones less well (docs/construction.md).
+# without one it separates near captions from random ones less well (docs/annotation.md).
 _TEXT_ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 # About half a minute's work on a slow machine.
 _TEXTS_PER_BLOCK = 4096

@@ -22,7 +22,7 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.notebook import html_table
 from condsim.search.store import check_model, model_name
-from condsim.search.vectors import condition_vectors
+from condsim.search.vectors import condition_vectors, width
 from condsim.types import FloatArray, IntArray
 
 with requires_extra("search"):
@@ -123,6 +123,7 @@ class Clusters:
             more than 20,000 a sample is measured. None with fewer than two clusters.
         vectors: Embeddings of the texts under the condition, ``(n, dimension)``, each of length 1.
         tried: Silhouette of each number of clusters that ``k="auto"`` chose from.
+        overall: Share of the embeddings without the condition in the vectors.
     """
 
     condition: str | None
@@ -132,6 +133,7 @@ class Clusters:
     silhouette: float | None
     vectors: FloatArray
     tried: Mapping[int, float] = field(default_factory=dict)
+    overall: float = 0.0
 
     def __repr__(self) -> str:
         """Count the clusters and texts."""
@@ -180,6 +182,7 @@ class Clusters:
             names=[cluster.name for cluster in self.clusters],
             centres=[centre.tolist() for centre in centres],
             radii=radii,
+            overall=self.overall,
         )
 
 
@@ -191,6 +194,7 @@ class ClusterCentres(Settings):
         centres: Mean embedding of each, ``(k, dimension)``.
         radii: Distance of its furthest text from it, ``(k,)``; None where every text is in a
             cluster.
+        overall: Share of the embeddings without the condition.
 
     Example:
         >>> texts = ["A red car.", "A red bus.", "A black cat.", "A black dog."]
@@ -203,6 +207,7 @@ class ClusterCentres(Settings):
     names: list[str]
     centres: list[list[float]]
     radii: list[float] | None
+    overall: float = 0.0
 
     @collect_unread()
     def assign(
@@ -221,10 +226,11 @@ class ClusterCentres(Settings):
         if not self.centres:
             return np.full(len(texts), -1, np.int64)
         rows = check_rows(self.condition, texts=texts)
-        vectors = _encode(load_encoder(model), list(rows.sentences[0]), self.condition, silent)
+        texts = list(rows.sentences[0])
+        vectors = _encode(load_encoder(model), texts, self.condition, self.overall, silent)
         centres = np.array(self.centres, np.float32)
         squares = (centres**2).sum(axis=1) - 2 * vectors @ centres.T + 1  # (n, k)
-        labels = squares.argmin(axis=1)
+        labels: IntArray = squares.argmin(axis=1)
         if self.radii is not None:
             limits = np.array(self.radii)[labels] + _DISTANCE_ERROR
             labels[np.sqrt(np.maximum(squares.min(axis=1), 0)) > limits] = -1
@@ -283,6 +289,7 @@ def cluster(
     umap: bool = False,
     seed: int = 0,
     vectors: FloatArray | None = None,
+    overall: float = 0.0,
     progress: Progress = silent,
 ) -> Clusters:
     """Group texts by one respect in which they are alike.
@@ -304,6 +311,8 @@ def cluster(
         seed: Seed of k-means, UMAP and the sample of the silhouette.
         vectors: Embeddings of the texts under the condition, ``(n, dimension)``, each of length 1,
             if you have them already; then no model is loaded.
+        overall: Share of the embeddings without the condition, in [0, 1]; see
+            `EmbeddingScorer.score`.
         progress: Called with what is encoded.
 
     Returns:
@@ -329,7 +338,7 @@ def cluster(
     reducer = umap_reducer(len(texts), dimensions=_UMAP_COMPONENTS, seed=seed) if umap else None
     if vectors is None:
         encoder = load_encoder(model)
-        vectors = _encode(encoder, texts, condition, progress)
+        vectors = _encode(encoder, texts, condition, overall, progress)
     elif len(vectors) != len(texts):
         raise InputError(
             f"There must be a vector for each of the {len(texts)} texts; got {len(vectors)}."
@@ -340,8 +349,8 @@ def cluster(
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         if k == "auto":
             tried = _silhouettes(space, vectors, len(set(texts)), seed=seed)
-            k = max(tried, key=lambda number: tried[number], default=2)
-        if k is not None:
+            labels = _k_means(space, max(tried, key=tried.__getitem__, default=2), seed=seed)
+        elif k is not None:
             labels = _k_means(space, k, seed=seed)
         else:
             labels = _densest(space, min_size, reduced=reducer is not None)
@@ -354,6 +363,7 @@ def cluster(
             silhouette=_silhouette(vectors, labels, seed=seed),
             vectors=vectors,
             tried=tried,
+            overall=overall,
         )
 
 
@@ -437,12 +447,18 @@ def _check_numbers(
 
 
 def _encode(
-    encoder: EmbeddingScorer, texts: list[str], condition: str | None, progress: Progress
+    encoder: EmbeddingScorer,
+    texts: list[str],
+    condition: str | None,
+    overall: float,
+    progress: Progress,
 ) -> FloatArray:
-    vectors = np.empty((len(texts), encoder.dimension), dtype=np.float32)
+    vectors = np.empty((len(texts), width(encoder, condition, overall)), dtype=np.float32)
     for start in range(0, len(texts), _TEXTS_PER_STEP):
         block = texts[start : start + _TEXTS_PER_STEP]
-        vectors[start : start + len(block)] = condition_vectors(encoder, block, condition)
+        vectors[start : start + len(block)] = condition_vectors(
+            encoder, block, condition, overall=overall
+        )
         progress(f"encoding: {condition or 'no condition'}", start + len(block), len(texts))
     return vectors
 

@@ -33,7 +33,7 @@ from condsim.search.neighbours import (
     find_neighbours,
     float32_limit,
 )
-from condsim.search.vectors import condition_vectors, cosine_scores, lowest_cosine
+from condsim.search.vectors import condition_vectors, cosine_scores, lowest_cosine, width
 from condsim.types import BoolArray, FloatArray, IntArray, Scorer
 
 _TEXTS_PER_STEP = 1_024
@@ -102,7 +102,8 @@ def find_duplicates(
     condition: str | Sequence[str],
     *,
     at_least: float | Sequence[float] | None = None,
-    overall: float | None = None,
+    and_overall: float | None = None,
+    overall: float = 0.0,
     keep: Keep = "first",
     chain: bool = False,
     to: int | None = None,
@@ -129,7 +130,9 @@ def find_duplicates(
         condition: What duplicates have in common: one condition, or several that must all hold.
         at_least: Calibrated score that duplicates reach, in [0, 1]: one for all conditions, or one
             for each. Left out with ``to``.
-        overall: Score without a condition that duplicates must reach as well, in [0, 1].
+        and_overall: Score without a condition that duplicates must reach as well, in [0, 1].
+        overall: Share of the similarity without the condition in that under each condition, in
+            [0, 1]; see `EmbeddingScorer.score`.
         keep: Which text of a group is kept: ``"first"``, ``"longest"`` (in characters), or the one
             with the highest of n numbers, such as dates. Of equal ones, the first.
         chain: Whether the duplicate of a duplicate is in the group as well.
@@ -157,9 +160,9 @@ def find_duplicates(
         raise ModelError(f"{scorer.name} gives scores only; this needs a bi- or tri-encoder.")
     if iter(texts) is texts:
         raise InputError("The 'texts' are read twice; give a list, not an iterator.")
-    tests = _threshold_tests(condition, at_least, overall, to)
+    tests = _threshold_tests(condition, at_least, and_overall, to)
     limits = [
-        lowest_cosine(scorer, score, argument="overall" if name is None else "at_least")
+        lowest_cosine(scorer, score, argument="and_overall" if name is None else "at_least")
         for name, score in tests
     ]
     review = None
@@ -172,7 +175,15 @@ def find_duplicates(
             collect_unread(),
             tempfile.TemporaryDirectory(prefix="condsim-", dir=folder) as temporary,
         ):
-            work = _Deduplication(distinct, scorer, Path(temporary), preferred.order, progress)
+            work = _Deduplication(
+                distinct,
+                scorer,
+                Path(temporary),
+                preferred.order,
+                tests[0][0],
+                overall,
+                progress,
+            )
             if to is None:
                 leader = work.groups([name for name, _ in tests], limits, chain=chain)
             else:
@@ -192,7 +203,7 @@ def find_duplicates(
 def _threshold_tests(
     condition: str | Sequence[str],
     at_least: float | Sequence[float] | None,
-    overall: float | None,
+    and_overall: float | None,
     to: int | None,
 ) -> list[tuple[str | None, float]]:
     """Return the conditions with their thresholds; None stands for no condition."""
@@ -202,7 +213,7 @@ def _threshold_tests(
     if len(set(conditions)) < len(conditions):
         raise InputError("Give each condition of duplicates once.")
     if to is not None:
-        if at_least is not None or overall is not None or len(conditions) > 1:
+        if at_least is not None or and_overall is not None or len(conditions) > 1:
             raise InputError("'to' chooses the threshold of one condition; give no other test.")
         if to < 1:
             raise InputError(f"'to' must be 1 row or more; got {to}.")
@@ -218,7 +229,7 @@ def _threshold_tests(
             f"got {len(thresholds)}."
         )
     tests: list[tuple[str | None, float]] = list(zip(conditions, thresholds, strict=True))
-    return tests if overall is None else [*tests, (None, overall)]
+    return tests if and_overall is None else [*tests, (None, and_overall)]
 
 
 class _Preferred(NamedTuple):
@@ -423,12 +434,15 @@ class _Deduplication:
         scorer: EmbeddingScorer,
         folder: Path,
         order: Numbers,
+        condition: str | None,
+        overall: float,
         progress: Progress,
     ) -> None:
         self._texts, self._scorer, self._folder = texts, scorer, folder
+        self._overall = overall
         self._order = order
         self._progress = progress
-        self._first = VectorFile(folder / "0", scorer.dimension)
+        self._first = VectorFile(folder / "0", width(scorer, condition, overall))
         # Hash of the words of each distinct text that the model cannot read, 0 for none.
         self._unread = np.zeros(len(order), np.int64)
 
@@ -452,7 +466,9 @@ class _Deduplication:
             spaces = [space._replace(rows=order)]
             ascending = np.sort(order)
             for number, condition in enumerate(conditions[1:], start=1):
-                file = VectorFile(self._folder / str(number), self._scorer.dimension)
+                file = VectorFile(
+                    self._folder / str(number), width(self._scorer, condition, self._overall)
+                )
                 self._encode(file, condition, ascending)
                 rows = np.searchsorted(ascending, order).astype(np.int32)
                 spaces.append(VectorSpace(file, rows, float32_limit(limits[number])))
@@ -550,7 +566,7 @@ class _Deduplication:
         stage = "encoded without a condition" if condition is None else f"encoded: {condition!r}"
         with file.path.open("wb") as stream:
             for block in self._texts.read(texts):
-                vectors = condition_vectors(self._scorer, block, condition)
+                vectors = condition_vectors(self._scorer, block, condition, overall=self._overall)
                 if file is self._first:
                     self._note_unread(block, texts[done : done + len(block)])
                 stream.write(np.ascontiguousarray(vectors, np.float32).tobytes())

@@ -279,6 +279,7 @@ class Index:
         top: int = 10,
         at_least: float | None = None,
         rescore: int = 200,
+        overall: float = 0.0,
     ) -> list[Hit]:
         """Find the texts most similar to a query with respect to a condition.
 
@@ -291,6 +292,8 @@ class Index:
             where: A filter in SQL on the columns, such as ``"year > 2020"``.
             at_least: The lowest score, in [0, 1].
             rescore: How many are scored in the second stage, at least ``top``.
+            overall: Share of the similarity without the condition, in [0, 1]; its vectors are
+                stored, so that it costs nothing. See `EmbeddingScorer.score`.
 
         Returns:
             The texts with calibrated scores, best first.
@@ -305,6 +308,7 @@ class Index:
             top=top,
             at_least=at_least,
             rescore=rescore,
+            overall=overall,
             prepared=list(self._metadata.prepared),
         )
         return self._searcher.search(parsed, self._metadata.prepared)

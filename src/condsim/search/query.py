@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from condsim.cache import digest
 from condsim.errors import InputError
-from condsim.model.base import check_rows
+from condsim.model.base import check_rows, check_share
 from condsim.model.embedding import EmbeddingScorer
 from condsim.notebook import html_table, shortened
 from condsim.search.prefilter import (
@@ -79,6 +79,7 @@ class SearchQuery:
     top: int
     at_least: float
     rescore: int
+    overall: float = 0.0
 
     @property
     def conditions(self) -> list[str]:
@@ -94,6 +95,7 @@ def parse_query(
     top: int,
     at_least: float | None,
     rescore: int,
+    overall: float,
     prepared: Sequence[str],
 ) -> SearchQuery:
     """Check a query; see `Index.search`."""
@@ -106,7 +108,8 @@ def parse_query(
         raise InputError(f"'top' and 'rescore' must be 1 or more; got {top} and {rescore}.")
     if at_least is not None and not 0 <= at_least <= 1:
         raise InputError(f"'at_least' must be a score from 0 to 1; got {at_least!r}.")
-    return SearchQuery(query, weights, where, top, at_least or 0.0, max(top, rescore))
+    check_share(overall)
+    return SearchQuery(query, weights, where, top, at_least or 0.0, max(top, rescore), overall)
 
 
 def _condition_weights(condition: Conditions | None, prepared: Sequence[str]) -> dict[str, float]:
@@ -226,11 +229,18 @@ class Searcher:
 
     def _scores(self, query: SearchQuery, numbers: IntArray) -> FloatArray:
         """Score m rows under each condition, ``(k, m)``."""
-        texts = [record[self._text] for record in self._store.rows(numbers, [self._text])]
+        columns = [self._text, VECTOR] if query.overall else [self._text]
+        records = self._store.rows(numbers, columns)
+        texts = [record[self._text] for record in records]
+        plain = np.zeros(len(records), np.float32)
+        if query.overall:
+            stored = np.array([record[VECTOR] for record in records], np.float32)
+            plain = stored @ condition_vectors(self._scorer, [query.text], None)[0]
         scores = []
         for name in query.conditions:
             vectors = condition_vectors(self._scorer, [query.text, *texts], name)
-            scores.append(cosine_scores(self._scorer, vectors[1:] @ vectors[0]))
+            cosines = (1 - query.overall) * (vectors[1:] @ vectors[0]) + query.overall * plain
+            scores.append(cosine_scores(self._scorer, cosines))
         return np.stack(scores)
 
     def _search_prepared(
@@ -241,7 +251,7 @@ class Searcher:
             condition_vectors(self._scorer, [query.text], name)[0] for name in query.conditions
         ]
         rows = self._store.row_ids()[0]
-        if len(tables) == 1:
+        if len(tables) == 1 and not query.overall:
             # The table still holds the vectors of rows that were deleted since.
             stale = len(self._store.numbers(tables[0])) > len(rows)
             allowed = rows if stale and allowed is None else allowed
@@ -249,13 +259,24 @@ class Searcher:
             numbers, cosines = table.best(vectors[0], query.top, allowed=allowed)
             return self._hits(query, numbers, cosine_scores(self._scorer, cosines)[None])
         candidates = rows if allowed is None else allowed
-        scores = np.zeros((len(tables), len(candidates)), np.float32)
-        for row, vector, name in zip(scores, vectors, tables, strict=True):
-            table = self._vectors_of(name)
-            numbers, cosines = table.best(vector, len(candidates), allowed=candidates)
-            row[np.searchsorted(candidates, numbers)] = cosine_scores(self._scorer, cosines)
+        plain = np.zeros(len(candidates), np.float32)
+        if query.overall:
+            vector = condition_vectors(self._scorer, [query.text], None)[0]
+            plain = self._cosines(ROWS, vector, candidates)
+        shared = [
+            (1 - query.overall) * self._cosines(table, vector, candidates) + query.overall * plain
+            for table, vector in zip(tables, vectors, strict=True)
+        ]
+        scores = np.stack([cosine_scores(self._scorer, row) for row in shared])
         best = np.argsort(-self._combined(query, scores), kind="stable")[: query.top]
         return self._hits(query, candidates[best], scores[:, best])
+
+    def _cosines(self, table: str, vector: FloatArray, numbers: IntArray) -> FloatArray:
+        """Compare the vectors of rows in a table with one of the query, in the order of rows."""
+        best, cosines = self._vectors_of(table).best(vector, len(numbers), allowed=numbers)
+        compared = np.zeros(len(numbers), np.float32)
+        compared[np.searchsorted(numbers, best)] = cosines
+        return compared
 
     def _combined(self, query: SearchQuery, scores: FloatArray) -> FloatArray:
         """Return the weighted mean over the conditions: ``(k, m)`` to ``(m,)``."""

@@ -16,10 +16,20 @@ from condsim.types import FloatArray
 
 
 def condition_vectors(
-    scorer: EmbeddingScorer, texts: Sequence[str], condition: str | None
+    scorer: EmbeddingScorer, texts: Sequence[str], condition: str | None, *, overall: float = 0.0
 ) -> FloatArray:
-    """Encode texts under a condition as unit vectors, ``(n, d)``; None compares whole texts."""
-    return scorer.encode(list(texts), condition)
+    """Encode texts under a condition as unit vectors, ``(n, d)``; None compares whole texts.
+
+    With a share of the whole there are 2 d numbers; see `EmbeddingScorer.encode`.
+    """
+    if not overall or condition is None:
+        return scorer.encode(list(texts), condition)
+    return scorer.encode(list(texts), condition, overall=overall)
+
+
+def width(scorer: EmbeddingScorer, condition: str | None, overall: float) -> int:
+    """Return the length of a vector of `condition_vectors`."""
+    return scorer.dimension * (2 if overall and condition is not None else 1)
 
 
 def cosine_scores(scorer: EmbeddingScorer, cosines: FloatArray) -> FloatArray:

@@ -125,7 +125,7 @@ def _duplicates(body: schemas.DedupeRequest, conditions: list[str], service: Ser
             service.queued_embedder,
             conditions,
             at_least=body.at_least,
-            overall=body.and_overall,
+            and_overall=body.and_overall,
             keep=body.keep,
             chain=body.chain,
             to=body.to,

@@ -493,9 +493,11 @@ def _carried_head(
 
     The change is a ridge regression of the logits; where the embeddings did not move, it is 0.
     """
-    columns = tuple(map(list, zip(*pairs, strict=True)))
-    expected = features(before.embedded(*columns)) @ head.weights + head.bias  # (n,)
-    values = features(after.embedded(*columns))  # (n, f)
+    first, second, conditions = map(list, zip(*pairs, strict=True))
+    texts = [*first, *second]
+    conditions *= 2
+    expected = features(before.embedded(texts, conditions)) @ head.weights + head.bias  # (2n,)
+    values = features(after.embedded(texts, conditions))  # (2n, f)
     change = Ridge(alpha=HEAD_CHANGE_PENALTY * len(values))
     change.fit(values, expected - (values @ head.weights + head.bias))
     return ApplicabilityHead(

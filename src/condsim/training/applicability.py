@@ -1,4 +1,4 @@
-"""Training of an applicability head: logistic regression on features of embeddings."""
+"""Training of an applicability head, a logistic model of each text, on labelled pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from condsim.data.statistics import draw_folds
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.metrics import auroc
-from condsim.model.applicability import PROBE, ApplicabilityHead, features
+from condsim.model.applicability import PROBE, ApplicabilityHead, features, logistic
 from condsim.model.baselines import out_of_fold
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import BoolArray, Float64Array, Task
@@ -30,10 +30,9 @@ STRENGTH = 0.01
 """Inverse weight of the squared coefficients, scikit-learn's C."""
 
 FOLDS = 10
-EXTRA_STRENGTH = 0.003
-# Standard deviation of the extra fit's logit as a feature.
-EXTRA_SCALE = 5.0
-CALIBRATION_STRENGTH = 1e4
+# Weight of a row next to that of an extra one.
+OWN_WEIGHT = 3.0
+MAX_STEPS = 150
 ROWS_PER_BATCH = 1024
 
 
@@ -67,46 +66,75 @@ def load_extra(
     return joined.take(np.sort(np.array([pairs[number] for number in drawn]).ravel()))
 
 
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """A linear function of features, with weights ``(f,)``."""
+def fit_weights(
+    first: Float64Array,
+    second: Float64Array,
+    applies: BoolArray,
+    weights: Float64Array,
+    *,
+    strength: float,
+) -> tuple[Float64Array, float]:
+    """Fit the logistic model of one text to pairs of texts, by maximum likelihood.
 
-    weights: Float64Array
-    bias: float
+    A condition applies to a pair with the probability p q, where p and q are the logistic functions
+    of ``features · w + b`` of its two texts. Minimises::
 
-    def __call__(self, values: Float64Array) -> Float64Array:
-        """Compute the logit of each row of features, ``(n,)``."""
-        return np.asarray(values @ self.weights + self.bias, np.float64)
+        - sum_i weight_i (y_i log p_i q_i + (1 - y_i) log(1 - p_i q_i)) + |w|² / (2 strength)
 
+    Args:
+        first: Features of the first texts, ``(n, f)``.
+        second: Features of the second texts, ``(n, f)``.
+        applies: Whether the condition applies to both, ``(n,)``.
+        weights: Weight of each pair, ``(n,)``.
 
-def fit_linear(
-    values: Float64Array, applies: BoolArray, *, extra: Linear | None, strength: float
-) -> Linear:
-    """Fit a logistic regression on features ``(n, f)``.
-
-    The logit of the fit on extra rows, if there is one, is one more feature. As it is linear in the
-    others, the result is too.
+    Returns:
+        The weights w, ``(f,)``, and the constant b.
     """
-    center = values.mean(axis=0)
-    centered = values - center
-    if extra is None:
-        model = _logistic(centered, applies, strength=strength)
-        return Linear(model.weights, model.bias - float(center @ model.weights))
-    logits = extra(values)
-    offset, scale = float(logits.mean()), EXTRA_SCALE / max(float(logits.std()), 1e-9)
-    columns = np.column_stack([centered, (logits - offset) * scale])
-    model = _logistic(columns, applies, strength=strength)
-    own_weights, share = model.weights[:-1], float(model.weights[-1]) * scale
-    bias = model.bias - float(center @ own_weights) + share * (extra.bias - offset)
-    return Linear(own_weights + share * extra.weights, bias)
+    from scipy.optimize import minimize
+
+    center = first.mean(axis=0)
+    sides = (first - center, second - center)
+
+    def loss(parameters: Float64Array) -> tuple[float, Float64Array]:
+        own, bias = parameters[:-1], parameters[-1]
+        p, q = (logistic(values @ own + bias) for values in sides)
+        both = np.clip(p * q, 1e-9, 1 - 1e-9)
+        value = -(weights * np.where(applies, np.log(both), np.log1p(-both))).sum()
+        # Derivative by log(p q), of which that by the logit of p is 1 - p.
+        slope = weights * np.where(applies, -1.0, both / (1 - both))
+        slopes = slope * (1 - p), slope * (1 - q)
+        gradient = sum(values.T @ by_logit for values, by_logit in zip(sides, slopes, strict=True))
+        constant = slopes[0].sum() + slopes[1].sum()
+        penalty = own / strength
+        return value + own @ penalty / 2, np.append(gradient + penalty, constant)
+
+    start = np.zeros(first.shape[1] + 1)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_STEPS})
+    fitted: Float64Array = found.x[:-1]
+    return fitted, float(found.x[-1] - center @ fitted)
 
 
-def _logistic(values: Float64Array, applies: BoolArray, *, strength: float) -> Linear:
-    from sklearn.linear_model import LogisticRegression
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Features of the two texts of each row, ``(n, f)``, and whether the condition applies."""
 
-    model = LogisticRegression(C=strength, max_iter=1000, tol=1e-3)
-    model.fit(values, applies)
-    return Linear(np.asarray(model.coef_[0], np.float64), float(model.intercept_[0]))
+    first: Float64Array
+    second: Float64Array
+    applies: BoolArray
+
+    @classmethod
+    def of(cls, scorer: EmbeddingScorer, rows: Task) -> Self:
+        """Embed rows."""
+        conditions = rows.conditions or ()
+        starts = range(0, len(rows), ROWS_PER_BATCH)
+
+        def side(texts: Sequence[str]) -> Float64Array:
+            blocks = [slice(start, start + ROWS_PER_BATCH) for start in starts]
+            return np.concatenate(
+                [features(scorer.embedded(texts[block], conditions[block])) for block in blocks]
+            )
+
+        return cls(side(rows.sentences1), side(rows.sentences2), rows.labels > 0)
 
 
 class _HeadFit:
@@ -118,20 +146,28 @@ class _HeadFit:
         if not 0 < strength < np.inf:
             raise InputError(f"The 'strength' must be a number above 0; got {strength}.")
         self.rows, self.strength, self.seed = rows, strength, seed
-        self.applies = rows.labels > 0
-        self.values = _features(scorer, rows)
-        self.extra = None
-        if extra is not None:
-            values = _features(scorer, extra)
-            self.extra = fit_linear(values, extra.labels > 0, extra=None, strength=EXTRA_STRENGTH)
+        self.own = _Pairs.of(scorer, rows)
+        self.extra = None if extra is None else _Pairs.of(scorer, extra)
 
-    def logits(self, extra: Linear | None) -> Float64Array:
-        """Compute the logit of each row by a fit without its sentence pair, ``(n,)``."""
-        rows, applies = self.rows, self.applies
+    def fit(self, kept: BoolArray, *, extra: bool) -> tuple[Float64Array, float]:
+        """Fit some of the rows, with the extra rows if asked."""
+        own = self.own
+        first, second, applies = own.first[kept], own.second[kept], own.applies[kept]
+        weights = np.ones(len(first))
+        if extra and self.extra is not None:
+            more = self.extra
+            weights = np.append(OWN_WEIGHT * weights, np.ones(len(more.first)))
+            first, second = np.vstack([first, more.first]), np.vstack([second, more.second])
+            applies = np.append(applies, more.applies)
+        return fit_weights(first, second, applies, weights, strength=self.strength)
+
+    def chances(self, *, extra: bool) -> Float64Array:
+        """Compute the probability of each row by a fit without its sentence pair, ``(n,)``."""
+        rows, applies = self.rows, self.own.applies
         pairs = list(zip(rows.sentences1, rows.sentences2, strict=True))
         enough = len(set(map(frozenset, pairs))) >= FOLDS
         fold = draw_folds(pairs, folds=FOLDS, seed=self.seed)
-        logits = np.empty(len(rows))
+        chances = np.empty(len(rows))
         for number in range(FOLDS):
             rest = fold != number
             if not enough or applies[rest].all() or not applies[rest].any():
@@ -140,25 +176,11 @@ class _HeadFit:
                     f"kinds outside each; got {int(applies.sum())} rows whose condition applies "
                     f"and {int((~applies).sum())} whose does not."
                 )
-            fitted = fit_linear(
-                self.values[rest], applies[rest], extra=extra, strength=self.strength
-            )
-            logits[~rest] = fitted(self.values[~rest])
-        return logits
-
-    def calibrated(self, logits: Float64Array) -> Linear:
-        """Fit slope and constant that calibrate the logits of unseen rows (Platt, 1999)."""
-        return _logistic(logits[:, None], self.applies, strength=CALIBRATION_STRENGTH)
-
-
-def _features(scorer: EmbeddingScorer, rows: Task) -> Float64Array:
-    """Embed rows and turn them into features, ``(n, f)``."""
-    columns = rows.sentences1, rows.sentences2, rows.conditions or ()
-    batches = []
-    for start in range(0, len(rows), ROWS_PER_BATCH):
-        batch = [column[start : start + ROWS_PER_BATCH] for column in columns]
-        batches.append(features(scorer.embedded(*batch)))
-    return np.concatenate(batches)
+            weights, bias = self.fit(rest, extra=extra)
+            sides = (self.own.first[~rest], self.own.second[~rest])
+            first, second = (logistic(values @ weights + bias) for values in sides)
+            chances[~rest] = first * second
+        return chances
 
 
 def fit_head(
@@ -169,40 +191,35 @@ def fit_head(
     strength: float = STRENGTH,
     seed: int = 0,
 ) -> ApplicabilityHead:
-    """Train a head for a model.
-
-    Its probabilities are calibrated on logits from 10-fold cross-validation over sentence pairs,
-    for data in which as many conditions apply as in ``rows``.
+    """Train a head for a model; see `fit_weights`.
 
     Args:
         scorer: The model.
         rows: Rows with the label 1 where the condition applies and 0 where it does not, as
             `condsim.data.csts.load_applicability` reads them.
-        extra: More such rows of another origin, such as weak ones; the logit of their fit is one
-            feature of the fit on ``rows``.
+        extra: More such rows of another origin; a third of the weight of ``rows``, each.
         strength: Inverse weight of the squared coefficients, above 0.
-        seed: Seed of the folds.
+        seed: Seed of the folds of `measure_applicability`; fitting draws nothing.
 
     Raises:
-        InputError: If rows are too few or all of one kind, or ``strength`` is not above 0.
+        InputError: If all rows are of one kind, or ``strength`` is not above 0.
     """
     fit = _HeadFit(scorer, rows, extra, strength=strength, seed=seed)
-    scale = fit.calibrated(fit.logits(fit.extra))
-    slope = float(scale.weights[0])
-    fitted = fit_linear(fit.values, fit.applies, extra=fit.extra, strength=strength)
+    applies = fit.own.applies
+    if applies.all() or not applies.any():
+        raise InputError(
+            f"{rows.name}: needs rows whose condition applies and rows whose does not."
+        )
+    weights, bias = fit.fit(np.ones(len(applies), bool), extra=True)
     facts: dict[str, str | int | float] = {
         "rows": f"{rows.name} {rows.revision}",
-        "applies": int(fit.applies.sum()),
-        "does_not_apply": int((~fit.applies).sum()),
+        "applies": int(applies.sum()),
+        "does_not_apply": int((~applies).sum()),
     }
     if extra is not None:
         facts["extra_rows"] = f"{extra.name} {extra.revision}"
     return ApplicabilityHead(
-        model=scorer.name,
-        weights=slope * fitted.weights,
-        bias=slope * fitted.bias + scale.bias,
-        probe=scorer.encode(*PROBE),
-        facts=facts,
+        model=scorer.name, weights=weights, bias=bias, probe=scorer.encode(*PROBE), facts=facts
     )
 
 
@@ -211,7 +228,6 @@ class ApplicabilityReport(Settings):
 
     Attributes:
         head: Head trained on the rows, each predicted by a fit without its sentence pair.
-        extra_only: Head trained on the extra rows alone; None if there are none.
         both: Head trained on the rows and the extra ones, by the same folds; None without extra.
         condition_only: Ridge regression on the TF-IDF of the condition, by as many folds.
         cosine: The model's similarity taken for applicability.
@@ -226,7 +242,6 @@ class ApplicabilityReport(Settings):
     rows: int
     does_not_apply: int
     head: Metric
-    extra_only: Metric | None
     both: Metric | None
     condition_only: Metric
     cosine: Metric
@@ -251,7 +266,7 @@ def measure_applicability(
     sentences of ``extra`` must not be in ``rows``.
     """
     fit = _HeadFit(scorer, rows, extra, strength=strength, seed=seed)
-    applies = fit.applies
+    applies = fit.own.applies
     # Pairs are the same in either order.
     numbers: dict[frozenset[str], int] = {}
     texts = map(frozenset, zip(rows.sentences1, rows.sentences2, strict=True))
@@ -260,18 +275,16 @@ def measure_applicability(
     def area(scores: NDArray[np.floating]) -> Metric:
         return auroc(scores, applies, pairs, resamples=resamples, seed=seed)
 
-    logits = fit.logits(None)
-    final_logits = logits if fit.extra is None else fit.logits(fit.extra)
-    chances = 1 / (1 + np.exp(-fit.calibrated(final_logits)(final_logits[:, None])))
+    alone = fit.chances(extra=False)
+    chances = alone if extra is None else fit.chances(extra=True)
     return ApplicabilityReport(
         model=scorer.name,
         data=rows.name,
         data_revision=rows.revision,
         rows=len(rows),
         does_not_apply=int((~applies).sum()),
-        head=area(logits),
-        extra_only=None if fit.extra is None else area(fit.extra(fit.values)),
-        both=None if fit.extra is None else area(final_logits),
+        head=area(alone),
+        both=None if extra is None else area(chances),
         condition_only=area(out_of_fold(rows, name="condition-only", seed=seed)),
         cosine=area(scorer.score(rows.sentences1, rows.sentences2, rows.conditions, scale="raw")),
         brier=float(np.mean((chances - applies) ** 2)),

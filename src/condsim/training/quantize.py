@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnxruntime
@@ -25,18 +25,24 @@ SMOOTHING_ALPHA = 0.75
 MIN_MAGNITUDE = 1e-4
 
 # A gathered table with more rows is an embedding that is worth quantising.
-MAX_PLAIN_TABLE_ROWS = 16
+MAX_PLAIN_TABLE_ROWS = 64
+
+# Numbers of a 4-bit table that share a scale.
+TABLE_BLOCK = 64
 
 Float32Array = NDArray[np.float32]
 
 
 def quantize_static(
-    model: ModelProto, samples: Iterable[Mapping[str, NDArray[np.int64]]]
+    model: ModelProto,
+    samples: Iterable[Mapping[str, NDArray[np.int64]]],
+    *,
+    table_bits: Literal[4, 8] = 8,
 ) -> ModelProto:
-    """Quantise matrix products and embedding tables to 8 bits.
+    """Quantise matrix products to 8 bits, and embedding tables to 8 or 4.
 
     Activations are unsigned, with one fixed scale and zero point per product. Weights have one
-    scale per output channel, embedding tables one per row.
+    scale per output channel, embedding tables one per row, or with 4 bits per block of a row.
     """
     result = ModelProto()
     result.CopyFrom(model)
@@ -60,7 +66,8 @@ def quantize_static(
     for node in graph.node:
         table = constants.get(node.input[0]) if node.op_type == "Gather" else None
         if table is not None and _is_embedding_table(table):
-            replacement[node.output[0]], tensors = _quantized_lookup(node, table)
+            lookup = _block_lookup if table_bits == 4 else _quantized_lookup
+            replacement[node.output[0]], tensors = lookup(node, table)
             added += tensors
     _replace(result, replacement, added)
     return result
@@ -200,6 +207,38 @@ def _quantized_lookup(
         helper.make_node("Mul", [f"{out}_floats", f"{out}_steps"], [out]),
     ]
     return nodes, constants
+
+
+def _block_lookup(
+    node: NodeProto, tensor: TensorProto
+) -> tuple[list[NodeProto], list[TensorProto]]:
+    """Replace a lookup in an embedding table by one in 4-bit numbers with a scale per block."""
+    table = numpy_helper.to_array(tensor)  # (rows, d)
+    blocks = table.reshape(len(table), -1, TABLE_BLOCK)
+    steps = np.maximum(np.abs(blocks).max(axis=2), MIN_MAGNITUDE**2) / 7  # (rows, d / block)
+    numbers = np.rint(blocks / steps[..., None]).astype(np.int8).reshape(table.shape)
+    # Two numbers share a byte, the first in its lower half.
+    packed = (numbers[:, 0::2] & 0xF) | ((numbers[:, 1::2] & 0xF) << 4)
+    name = tensor.name
+    constants = [
+        TensorProto(
+            name=f"{name}_int4",
+            data_type=TensorProto.INT4,
+            dims=table.shape,
+            raw_data=packed.astype(np.uint8).tobytes(),
+        ),
+        numpy_helper.from_array(steps.astype(np.float32), f"{name}_steps"),
+    ]
+    lookup = helper.make_node(
+        "GatherBlockQuantized",
+        [f"{name}_int4", node.input[1], f"{name}_steps"],
+        [node.output[0]],
+        domain="com.microsoft",
+        gather_axis=0,
+        quantize_axis=1,
+        block_size=TABLE_BLOCK,
+    )
+    return [lookup], constants
 
 
 def _replace(

@@ -166,7 +166,7 @@ def load_sweep(path: Path) -> SweepSpec:
     """Read a sweep and make every recipe of it that is known in advance.
 
     Args:
-        path: A YAML file; ``docs/sweep.md`` lists its keys.
+        path: A YAML file; ``docs/training.md`` lists its keys.
 
     Returns:
         The specification.

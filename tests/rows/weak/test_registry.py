@@ -107,7 +107,7 @@ def test_wordings_that_are_conditions_of_csts_are_as_many_as_the_docs_say() -> N
     phrases = {phrase.strip() for line in lines for phrase in re.split(r"[,|]", line)}
     phrases = {phrase for phrase in phrases if " " in phrase and "{" not in phrase}
     conditions = {row.condition.lower().strip(" .") for row in iter_csts(TRAIN, labels=False)}
-    page = " ".join((PROJECT / "docs/weak-labels.md").read_text("utf-8").split())
+    page = " ".join((PROJECT / "papers/docs/weak-labels.md").read_text("utf-8").split())
     said = re.search(r"of the (\d+) phrases of two or more words .*?, (\d+) also stand", page)
     assert said is not None
     assert [*map(int, said.groups())] == [len(phrases), len(phrases & conditions)]

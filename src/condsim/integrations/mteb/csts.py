@@ -1,10 +1,10 @@
 """STS under a condition as an abstract task of mteb, and C-STS as such a task."""
 
-# Uses nothing of condsim: it is to be offered to mteb (docs/mteb.md). A batch is what mteb gives to
-# its retrieval models where a query has an instruction (``mteb.types.QueryInput``), so every model
-# of mteb runs on such a task as it is: ``text`` (sentence, space, condition) is for models that
-# take one text, ``query`` (sentence) and ``instruction`` (condition) for those that treat the two
-# apart.
+# Uses nothing of condsim: it is to be offered to mteb (papers/docs/mteb.md). A batch is what mteb
+# gives to its retrieval models where a query has an instruction (``mteb.types.QueryInput``), so
+# every model of mteb runs on such a task as it is: ``text`` (sentence, space, condition) is for
+# models that take one text, ``query`` (sentence) and ``instruction`` (condition) for those that
+# treat the two apart.
 
 from __future__ import annotations
 

@@ -1,0 +1,292 @@
+"""Effect of the wording of a condition on scores, on labelled rows of open data sets.
+
+Three questions are measured: how well the same rows are scored when their conditions are worded in
+another way, what a condition that names two aspects measures, and what happens to texts that do
+not mention the aspect. Run it as ``python -m papers.wordings``; it takes a few minutes on one core
+and also writes the tables of ``docs/conditions.md``.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from condsim.cli.process import run_app
+from condsim.data.tables import CriteriaText, iter_criteria
+from condsim.errors import InputError
+from condsim.evaluation.correlation import spearman
+from condsim.io import write_text
+from condsim.loading import load_scorer
+from condsim.model.embedding import EmbeddingScorer
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "criteria"
+PAGE = Path(__file__).resolve().parent / "docs" / "results" / "wordings.md"
+DOCS_PAGE = Path(__file__).resolve().parents[1] / "docs" / "conditions.md"
+OPINION_SETS = ("acos_laptop", "oats", "sentihood", "mams")
+PAIRS_PER_KIND = 12
+
+Scores = NDArray[np.float32]
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@dataclass(frozen=True)
+class LabelledPair:
+    """Two texts with two conditions and their labels, from 1 to 5."""
+
+    set: str
+    sentence1: str
+    sentence2: str
+    conditions: tuple[str, str]
+    labels: tuple[float, float]
+
+
+def _bare(condition: str) -> str:
+    return condition.removeprefix("the ")
+
+
+WORDINGS: dict[str, Callable[[str], str]] = {
+    "the kind of food": lambda condition: condition,
+    "kind of food": _bare,
+    "The kind of food.": lambda condition: condition.capitalize() + ".",
+    "KIND OF FOOD": lambda condition: _bare(condition).upper(),
+    "What is the kind of food?": lambda condition: f"What is {condition}?",
+    "whether the kind of food is the same": lambda condition: f"whether {condition} is the same",
+    "with respect to the kind of food": lambda condition: f"with respect to {condition}",
+    "Compare the two texts by the kind of food.": (
+        lambda condition: f"Compare the two texts by {condition}."
+    ),
+    "Focus only on the kind of food and ignore everything else.": (
+        lambda condition: f"Focus only on {condition} and ignore everything else."
+    ),
+    "I would like to know about the kind of food": (
+        lambda condition: f"I would like to know about {condition}"
+    ),
+    "not the kind of food": lambda condition: f"not {condition}",
+    "anything but the kind of food": lambda condition: f"anything but {condition}",
+    "the meaning": lambda _: "the meaning",
+}
+
+
+def read_pairs(path: Path, *, per_set: int, seed: int) -> list[LabelledPair]:
+    """Draw pairs of texts with two conditions and different labels from each set."""
+    groups: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
+    with path.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            groups[row["set"], row["pair_id"]].append(row)
+    draw = random.Random(seed)
+    pairs: dict[str, list[LabelledPair]] = defaultdict(list)
+    for (name, _), rows in sorted(groups.items()):
+        if len(rows) != 2 or rows[0]["label"] == rows[1]["label"]:
+            continue
+        first, second = draw.sample(rows, 2)
+        pairs[name].append(
+            LabelledPair(
+                name,
+                first["sentence1"],
+                first["sentence2"],
+                (first["condition"], second["condition"]),
+                (float(first["label"]), float(second["label"])),
+            )
+        )
+    drawn = [draw.sample(group, min(per_set, len(group))) for group in pairs.values()]
+    return [pair for group in drawn for pair in group]
+
+
+def score_pairs(
+    model: EmbeddingScorer, pairs: Sequence[LabelledPair], conditions: Sequence[str] | None
+) -> Scores:
+    """Score one condition of each pair, or the pairs as a whole."""
+    first = [pair.sentence1 for pair in pairs]
+    second = [pair.sentence2 for pair in pairs]
+    return np.asarray(model.score(first, second, conditions), np.float32)
+
+
+def wording_rows(model: EmbeddingScorer, pairs: Sequence[LabelledPair]) -> list[list[str]]:
+    """Rows of the table of wordings: Spearman, pair accuracy, change and rank correlation."""
+    labels = np.array([pair.labels for pair in pairs]).T.ravel()
+    wordings: dict[str, Callable[[str], str] | None] = {**WORDINGS, "(no condition)": None}
+    plain: Scores | None = None
+    rows = []
+    for name, wording in wordings.items():
+        sides: list[Scores] = []
+        for side in (0, 1):
+            conditions = [wording(pair.conditions[side]) for pair in pairs] if wording else None
+            sides.append(score_pairs(model, pairs, conditions))
+        scores = np.concatenate(sides)
+        plain = scores if plain is None else plain
+        rows.append(
+            [
+                name,
+                f"{100 * spearman(scores, labels):.1f}",
+                f"{pair_accuracy(sides, pairs):.1f}",
+                f"{np.abs(scores - plain).mean():.3f}",
+                f"{spearman(scores, plain):.2f}",
+            ]
+        )
+    return rows
+
+
+def pair_accuracy(sides: Sequence[Scores], pairs: Sequence[LabelledPair]) -> float:
+    """Percentage of pairs whose condition with the higher label has the higher score."""
+    score_order = np.sign(sides[0] - sides[1])
+    label_order = np.sign([pair.labels[0] - pair.labels[1] for pair in pairs])
+    return float(100 * (1 + score_order * label_order).mean() / 2)
+
+
+def double_rows(model: EmbeddingScorer, pairs: Sequence[LabelledPair]) -> list[list[str]]:
+    """Rows of the table of conditions that name two aspects, in both orders."""
+    apart = [
+        score_pairs(model, pairs, [pair.conditions[side] for pair in pairs]) for side in (0, 1)
+    ]
+    joined = [
+        score_pairs(model, pairs, [" and ".join(pair.conditions[::step]) for pair in pairs])
+        for step in (1, -1)
+    ]
+    first, second = np.concatenate(apart), np.concatenate(apart[::-1])
+    mean, lower = (first + second) / 2, np.minimum(first, second)
+    rows = []
+    for name, scores in (
+        ("one condition, “A and B”", np.concatenate(joined)),
+        ("mean of two scores", mean),
+        ("lower of two scores", lower),
+    ):
+        row = [f"{spearman(scores, single):.2f}" for single in (first, second, mean, lower)]
+        rows.append([name, *row])
+    return rows
+
+
+def silent_pairs(texts: Sequence[CriteriaText], draw: random.Random) -> dict[str, list[list[str]]]:
+    """Pairs of texts by whether both, one or none of them mention an aspect."""
+    counts = Counter(name for text in texts for name in text.attributes)
+    pairs: dict[str, list[list[str]]] = defaultdict(list)
+    for criterion, _ in counts.most_common(4):
+        values: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for text in texts:
+            values[text.attributes.get(criterion, ())].append(text.text)
+        silent = values.pop((), [])
+        single = [group for value, group in values.items() if len(value) == 1 and len(group) > 1]
+        if len(single) < 2 or len(silent) < 2:
+            continue
+        for _ in range(PAIRS_PER_KIND):
+            first, second = draw.sample(single, 2)
+            for kind, pair in (
+                ("both mention it and agree", draw.sample(first, 2)),
+                ("both mention it and differ", [draw.choice(first), draw.choice(second)]),
+                ("one mentions it", [draw.choice(first), draw.choice(silent)]),
+                ("neither mentions it", draw.sample(silent, 2)),
+            ):
+                pairs[kind].append([*pair, criterion])
+    return pairs
+
+
+def silent_rows(model: EmbeddingScorer, folder: Path, seed: int) -> list[list[str]]:
+    """Rows of the table of silent texts: scores and applicability."""
+    pairs: dict[str, list[list[str]]] = defaultdict(list)
+    draw = random.Random(seed)
+    for name in OPINION_SETS:
+        texts = [
+            text
+            for text in iter_criteria(folder / name / "test.jsonl.gz")
+            if isinstance(text, CriteriaText)
+        ]
+        for kind, drawn in silent_pairs(texts, draw).items():
+            pairs[kind] += drawn
+    rows = []
+    for kind, drawn in pairs.items():
+        first, second, aspects = (list(column) for column in zip(*drawn, strict=True))
+        scores = model.score(first, second, aspects)
+        applies = model.applicability(first, second, aspects)
+        low, middle, high = np.percentile(scores, [10, 50, 90])
+        rows.append(
+            [
+                kind,
+                str(len(drawn)),
+                f"{middle:.2f}",
+                f"{low:.2f} to {high:.2f}",
+                f"{np.median(applies):.2f}",
+            ]
+        )
+    return rows
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    aligned = ["---", *["---:"] * (len(head) - 1)]
+    lines = [list(head), aligned, *[list(row) for row in rows]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def replaced_table(page: str, name: str, table: str) -> str:
+    """Put a table between the marks ``<!-- name -->`` and ``<!-- /name -->`` of a page."""
+    start, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
+    head, mark, rest = page.partition(start)
+    if not mark or end not in rest:
+        raise InputError(f"The page lacks the marks of the table {name!r}.")
+    return head + mark + table + end + rest.partition(end)[2]
+
+
+@app.command()
+def main(
+    model: Annotated[str, typer.Option(help="Model to measure.")] = "default",
+    data: Annotated[Path, typer.Option(help="Folder of the open sets.")] = DATA,
+    per_set: Annotated[int, typer.Option(min=2, help="Pairs of texts of a set.")] = 16,
+    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    output: Annotated[Path, typer.Option(help="Page of results to write.")] = PAGE,
+    docs: Annotated[Path, typer.Option(help="Page with marked tables to update.")] = DOCS_PAGE,
+) -> None:
+    """Measure wordings of conditions and write the pages."""
+    scorer = load_scorer(model)
+    if not isinstance(scorer, EmbeddingScorer):
+        raise InputError("The model must compare embeddings.")
+    pairs = read_pairs(data / "dev_rows.csv", per_set=per_set, seed=seed)
+    tables = {
+        "wordings": _table(
+            ["wording", "Spearman x 100", "pair accuracy, %", "change", "ranks"],
+            wording_rows(scorer, pairs),
+        ),
+        "doubles": _table(
+            ["score", "A alone", "B alone", "mean of both", "lower of both"],
+            double_rows(scorer, pairs),
+        ),
+        "silent": _table(
+            ["pair of texts", "pairs", "median score", "middle 80 %", "applies"],
+            silent_rows(scorer, data, seed),
+        ),
+    }
+    sets = len({pair.set for pair in pairs})
+    parts = [
+        "# Wordings of a condition",
+        f"{len(pairs)} pairs of texts of {sets} open sets, each under two conditions with "
+        f"different labels; model `{scorer.name}`. Made by `python -m papers.wordings`. Spearman "
+        "and pair accuracy compare with the labels of people; *change* is the mean absolute "
+        "difference of the score, from 0 to 1, from that of the first row, and *ranks* the "
+        "Spearman correlation with it.",
+        "## One aspect",
+        tables["wordings"],
+        "## Two aspects in one condition",
+        "Spearman correlation with the scores under each aspect alone, with their mean and with "
+        "the lower of the two. A is the aspect that is named first.",
+        tables["doubles"],
+        "## Texts that do not mention the aspect",
+        f"Opinions about an aspect in {', '.join(OPINION_SETS)}: median score, middle 80 % of the "
+        "scores, and median probability that the condition applies.",
+        tables["silent"],
+    ]
+    page = docs.read_text("utf-8")
+    for name, table in tables.items():
+        page = replaced_table(page, name, table)
+    write_text(output, "\n\n".join(parts) + "\n")
+    write_text(docs, page)
+
+
+if __name__ == "__main__":
+    run_app(app)
