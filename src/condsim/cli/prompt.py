@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from condsim.cli.options import JsonFile, Resamples, show_table
+from condsim.cli.options import JsonFile, Resamples, Seed, show_table
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.config import write_mapping
 from condsim.io import replacing
@@ -108,86 +108,57 @@ def _answered_rows(scorer: PromptScorer, task: Task) -> list[_AnsweredRow]:
 
 def prompt(
     model: Annotated[
-        str,
-        typer.Option(help="Hub name, folder or GGUF file of a model, or the server's name for it."),
+        str, typer.Option(help="Hub name, folder or GGUF file, or a server's name of a model.")
     ],
     data: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file: C-STS or STS-B.")],
-    train: Annotated[
-        Path | None, typer.Option(help="Labelled file to draw the examples from.")
-    ] = None,
+    train: Annotated[Path | None, typer.Option(help="Labelled file of examples.")] = None,
     instruction: Annotated[
         Literal["none", "short", "long"], typer.Option(help="Instruction in the prompt.")
     ] = "long",
     shots: Annotated[int, typer.Option(min=0, help="Examples in each prompt.")] = 0,
     base_url: Annotated[
         str | None,
-        typer.Option(
-            help="Address of an OpenAI-compatible server, such as http://localhost:8000/v1. The "
-            "key is read from OPENAI_API_KEY."
-        ),
+        typer.Option(help="Address of an OpenAI-compatible server; its key is in OPENAI_API_KEY."),
     ] = None,
     backend: Annotated[
         Literal["local", "server"] | None,
         typer.Option(
-            help="Location of the model; 'server' without --base-url is OpenAI.",
+            help="Location of the model; without --base-url, 'server' is OpenAI.",
             show_default="server with --base-url, else local",
         ),
     ] = None,
     scoring: Annotated[
         Literal["text", "expected"],
         typer.Option(
-            help="text: the number in the answer. expected: the mean of all numbers on the scale, "
-            "weighted with their probabilities, which has fewer ties."
+            help="text: the number in the answer. expected: the mean weighted by probabilities."
         ),
     ] = "text",
     parsing: Annotated[
         Literal["strict", "first-number"],
         typer.Option(help="strict: exactly one number. first-number: the first of several."),
     ] = "strict",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of examples and random values.")] = 0,
-    answers: Annotated[
-        Path, typer.Option(help="SQLite file of stored answers; none is requested twice.")
-    ] = Path("runs/answers.sqlite"),
-    max_requests: Annotated[
-        int | None, typer.Option(min=0, help="Maximum number of prompts to send.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Maximum tokens of prompts and answers.")
-    ] = None,
+    seed: Seed = 0,
+    answers: Annotated[Path, typer.Option(help="Answers (SQLite).")] = Path("runs/answers.sqlite"),
+    max_requests: Annotated[int | None, typer.Option(min=0, help="Most prompts to send.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=0, help="Most tokens in all.")] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest answer in tokens.")] = 20,
-    concurrency: Annotated[
-        int, typer.Option(min=1, help="Number of requests to a server at a time.")
-    ] = 32,
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests at a time.")] = 32,
     timeout: Annotated[float, typer.Option(help="Seconds until a request counts as lost.")] = 60.0,
-    retries: Annotated[
-        int, typer.Option(min=0, help="Number of repetitions of a failed request.")
-    ] = 5,
+    retries: Annotated[int, typer.Option(min=0, help="Retries of a request.")] = 5,
     device: Annotated[
         str | None,
         typer.Option(help="Device of a local model, such as cpu or cuda.", show_default="chosen"),
     ] = None,
     resamples: Resamples = 1000,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print prompts, requests and tokens without sending anything."
-        ),
+        bool, typer.Option("--dry-run", help="Print prompts and counts; send nothing.")
     ] = False,
-    show: Annotated[
-        int, typer.Option(min=0, help="Number of prompts that --dry-run prints; 0 for all.")
-    ] = 3,
-    examples: Annotated[
-        int, typer.Option(min=0, help="Number of answers to print, from the best to the worst.")
-    ] = 0,
+    show: Annotated[int, typer.Option(min=0, help="Prompts of --dry-run; 0 for all.")] = 3,
+    examples: Annotated[int, typer.Option(min=0, help="Answers to print, best to worst.")] = 0,
     json: JsonFile = None,
-    predictions: Annotated[
-        Path | None, typer.Option(help="Write rows, answers and scores to this CSV file.")
-    ] = None,
+    predictions: Annotated[Path | None, typer.Option(help="CSV file of rows and answers.")] = None,
     save: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the settings to this YAML file; 'condsim evaluate' takes it as a model."
-        ),
+        Path | None, typer.Option(help="YAML file of the settings, a model for 'condsim evaluate'.")
     ] = None,
 ) -> None:
     """Ask a language model how similar the sentences are, and measure its answers.
