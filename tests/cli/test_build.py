@@ -100,11 +100,10 @@ def test_filter_counts_and_writes(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--preset", "koko"), "Unknown preset 'koko'. Known: coco, flickr30k"),
         (("--max-iou", "2"), "Filter key 'max_iou' must be at most 1; got 2.0"),
         (("--no-text-cosine", "--min-cosine", "0.4"), "contradict each other"),
-        (("--images", "a", "--embeddings", "b"), "--images and --embeddings both embed"),
-        (("--texts", "--images", "a"), "--texts has no items with images"),
+        (("--images", "a", "--embeddings", "b"), "--images cannot be combined"),
+        (("--texts", "--images", "a"), "--images cannot be combined"),
         (("--image-encoder", "m"), "--image-encoder is for --images"),
         (("--stop-words", "none.txt"), "Cannot read the stop words none.txt"),
         (("--item-column", "item"), "columns 'item', 'caption' are missing"),
