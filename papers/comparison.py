@@ -15,23 +15,31 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
 from sklearn.cluster import KMeans
-from sklearn.metrics import f1_score, v_measure_score
+from sklearn.metrics import adjusted_rand_score, f1_score
 
 from condsim.cli.process import run_app
-from condsim.errors import InputError
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.evaluate import Scores, evaluate
 from condsim.io import MINILM, write_text
 from condsim.loading import named_scorer, open_scorer
 from condsim.model.embedding import EmbeddingScorer
 from condsim.search.cluster import cluster
-from condsim.types import BoolArray, FloatArray, IntArray, Scorer, Task
-from papers.comparison_samples import ROOT, Facet, draw_facets, draw_pairs, draw_products
+from condsim.search.dedupe import find_duplicates
+from condsim.types import BoolArray, FloatArray, Scorer, Task
+from papers.comparison_samples import (
+    PRODUCT,
+    ROOT,
+    Facet,
+    draw_facets,
+    draw_pairs,
+    draw_products,
+)
+from papers.comparison_tables import fill, percent, table_row
 
 PAGE = ROOT / "docs" / "comparison.md"
 
@@ -53,26 +61,8 @@ APPROACHES: Mapping[str, Approach] = {
 }
 
 _DEPTH = 10
-_RESAMPLES = 500
 # Scores and cosines that may be thresholds of duplicates.
-_THRESHOLDS = np.linspace(0.05, 0.99, 95)
-
-
-def table_row(approach: str, figures: Sequence[Metric], *cells: float) -> str:
-    """Lay figures, times 100, and other numbers out as a row of a table."""
-    words = [
-        f"{figure.value:.1f}"
-        + ("" if np.isnan(figure.low) else f" [{figure.low:.1f}, {figure.high:.1f}]")
-        for figure in figures
-    ]
-    return f"| {' | '.join([approach, *words, *(f'{cell:,.1f}' for cell in cells)])} |"
-
-
-def percent(statistic: Callable[[IntArray], float], size: int) -> Metric:
-    """Evaluate a statistic of rows, given their indices, with its bootstrap interval."""
-    generator = np.random.default_rng(0)
-    draws = [statistic(generator.integers(size, size=size)) for _ in range(_RESAMPLES)]
-    return Metric.of(100 * statistic(np.arange(size)), 100 * np.array(draws))
+_THRESHOLDS = np.linspace(0.05, 0.99, 48)
 
 
 def scores_of(scorer: Scorer, task: Task, *, conditional: bool) -> FloatArray:
@@ -99,14 +89,15 @@ def pair_rows(task: Task, approaches: Mapping[str, Approach]) -> Iterator[str]:
         for name, approach in approaches.items():
             scores, cost = processes.submit(measure_scores, approach, task).result()
             metrics = evaluate(Scores(name, scores), task).model.metrics
-            yield table_row(name, [metrics["pair_accuracy"], metrics["spearman"]], *cost)
+            cells = (f"{number:,.1f}" for number in cost)
+            yield table_row(name, [metrics["pair_accuracy"], metrics["spearman"]], *cells)
 
 
 def facet_row(name: str, facets: Sequence[Facet], figure: Callable[[Facet], Metric]) -> str:
     """Measure an approach on each facet, and its time in seconds."""
     start = time.perf_counter()
     figures = [figure(facet) for facet in facets]
-    return table_row(name, figures, time.perf_counter() - start)
+    return table_row(name, figures, f"{time.perf_counter() - start:.1f}")
 
 
 def precision(facet: Facet, *, scorer: Scorer, conditional: bool) -> Metric:
@@ -132,7 +123,7 @@ def precision_by_chance(facet: Facet) -> Metric:
 
 
 def agreement(facet: Facet, *, encoder: EmbeddingScorer, conditional: bool, topics: bool) -> Metric:
-    """V-measure of as many groups as the facet has values, by k-means or by BERTopic."""
+    """Adjusted Rand index of as many groups as the facet has values, by k-means or by BERTopic."""
     vectors = encoder.encode(facet.texts, facet.condition if conditional else None)
     k = len(set(facet.values))
     if topics:
@@ -145,7 +136,7 @@ def agreement(facet: Facet, *, encoder: EmbeddingScorer, conditional: bool, topi
     else:
         labels = cluster(facet.texts, None, k=k, vectors=vectors).labels
     return percent(
-        lambda rows: float(v_measure_score(facet.values[rows], labels[rows])), len(labels)
+        lambda rows: float(adjusted_rand_score(facet.values[rows], labels[rows])), len(labels)
     )
 
 
@@ -156,48 +147,41 @@ Detector = Callable[[float], BoolArray]
 def score_detector(task: Task, *, scorer: Scorer, conditional: bool) -> Detector:
     """Detect pairs whose score reaches the threshold."""
     scores = scores_of(scorer, task, conditional=conditional)
-    return lambda threshold: scores >= threshold
+    return lambda threshold: np.asarray(scores >= threshold)
 
 
-def semhash_detector(task: Task, *, encoder: Any) -> Detector:  # noqa: ANN401
-    """Detect pairs of which semhash keeps the same text."""
+def collection_detector(task: Task, *, encoder: EmbeddingScorer, semhash: bool) -> Detector:
+    """Detect pairs for which one text is kept when all texts of the task are deduplicated."""
     texts = list(dict.fromkeys([*task.sentences1, *task.sentences2]))
-    collection = import_module("semhash").SemHash.from_records(texts, model=encoder)
+    if semhash:
+        collection = import_module("semhash").SemHash.from_records(texts, model=encoder)
 
     def detect(threshold: float) -> BoolArray:
-        filtered = collection.self_deduplicate(threshold).filtered
-        kept = {duplicate.record: duplicate.duplicate_of for duplicate in filtered}
-        sides = [
-            [kept.get(text, text) for text in side] for side in (task.sentences1, task.sentences2)
-        ]
-        return np.array(sides[0]) == np.array(sides[1])
+        if semhash:
+            filtered = collection.self_deduplicate(threshold).filtered
+            kept = {duplicate.record: duplicate.duplicate_of for duplicate in filtered}
+        else:
+            rows = find_duplicates(texts, encoder, PRODUCT, at_least=threshold).kept_row
+            kept = {text: texts[row] for text, row in zip(texts, rows.tolist(), strict=True)}
+        pairs = zip(task.sentences1, task.sentences2, strict=True)
+        return np.array(
+            [kept.get(first, first) == kept.get(second, second) for first, second in pairs]
+        )
 
     return detect
 
 
 def duplicate_row(name: str, samples: Sequence[Task], detector: Callable[[Task], Detector]) -> str:
-    """Choose the threshold on the first sample and measure F1 on the second."""
-    start = time.perf_counter()
-    (first, gold), second = ((detector(task), task.labels == 1) for task in samples)
-    best = max(_THRESHOLDS, key=lambda threshold: float(f1_score(gold, first(threshold))))
-    detected, gold = second[0](best), second[1]
+    """Choose the threshold on the first sample; measure F1 and the time on the second."""
+    detect, gold = detector(samples[0]), samples[0].labels == 1
+    best = float(max(_THRESHOLDS, key=lambda value: float(f1_score(gold, detect(value)))))
+    start, gold = time.perf_counter(), samples[1].labels == 1
+    detected = detector(samples[1])(best)
     seconds = time.perf_counter() - start
     figure = percent(
         lambda rows: float(f1_score(gold[rows], detected[rows], zero_division=0.0)), len(gold)
     )
-    return table_row(name, [figure], float(best), seconds)
-
-
-def fill(text: str, tables: Mapping[str, Sequence[str]]) -> str:
-    """Replace the rows of each table between its marks, below its head."""
-    for name, rows in tables.items():
-        before, mark, rest = text.partition(f"<!-- {name} -->\n")
-        _, end, after = rest.partition(f"<!-- /{name} -->")
-        if not mark or not end:
-            raise InputError(f"The page must have the lines <!-- {name} --> and <!-- /{name} -->.")
-        head = rest.splitlines()[:2]
-        text = before + mark + "\n".join([*head, *rows, end]) + after
-    return text
+    return table_row(name, [figure], f"{best:.2f}", f"{seconds:.1f}")
 
 
 app = typer.Typer(add_completion=False)
@@ -228,25 +212,32 @@ def main(
     facets = draw_facets(data / "criteria", texts=texts)
     samples = draw_products(data / "criteria" / "wdc" / "dev.jsonl.gz", pairs=products)
     rows |= {"search": [], "groups": [], "duplicates": []}
-    for name, approach in APPROACHES.items():
-        opened_as = {"scorer": opened[approach.scorer]}
-        searching = partial(precision, conditional=approach.conditional, **opened_as)
-        detecting = partial(score_detector, conditional=approach.conditional, **opened_as)
+    for name, (source, conditional) in APPROACHES.items():
+        searching = partial(precision, scorer=opened[source], conditional=conditional)
         rows["search"].append(facet_row(name, facets, searching))
+        detecting = partial(score_detector, scorer=opened[source], conditional=conditional)
         rows["duplicates"].append(duplicate_row(name, samples, detecting))
     rows["search"].append(facet_row("random order", facets, precision_by_chance))
-    ways = [(name, name, False) for name in APPROACHES if name != "word overlap"]
+    encoders = {name: value for name, value in opened.items() if isinstance(value, EmbeddingScorer)}
+    ways = [(name, name, False) for name in APPROACHES if APPROACHES[name].scorer in encoders]
     if find_spec("bertopic") is not None:
         ways += [("BERTopic", PLAIN_MINILM, True), ("BERTopic on condsim", CONDSIM, True)]
     for label, name, topics in ways:
-        encoder = opened[APPROACHES[name].scorer]
-        assert isinstance(encoder, EmbeddingScorer)
-        conditional = APPROACHES[name].conditional
-        figure = partial(agreement, encoder=encoder, conditional=conditional, topics=topics)
-        rows["groups"].append(facet_row(label, facets, figure))
-    if find_spec("semhash") is not None:
-        detector = partial(semhash_detector, encoder=opened[MINILM[0]])
-        rows["duplicates"].append(duplicate_row("semhash", samples, detector))
+        source, conditional = APPROACHES[name]
+        grouping = partial(
+            agreement, encoder=encoders[source], conditional=conditional, topics=topics
+        )
+        if label == "BERTopic":
+            # The first call compiles UMAP.
+            grouping(facets[0])
+        rows["groups"].append(facet_row(label, facets, grouping))
+    for label, source in (("condsim dedupe", "default"), ("semhash", MINILM[0])):
+        if source == "default" or find_spec("semhash") is not None:
+            in_semhash = label == "semhash"
+            detecting = partial(collection_detector, encoder=encoders[source], semhash=in_semhash)
+            rows["duplicates"].append(
+                duplicate_row(f"{label}, all texts at once", samples, detecting)
+            )
     write_text(page, fill(page.read_text(encoding="utf-8"), rows))
     typer.echo(f"{page}: {sum(map(len, rows.values()))} rows")
 
