@@ -159,13 +159,13 @@ def collection_detector(task: Task, *, encoder: EmbeddingScorer, semhash: bool) 
     def detect(threshold: float) -> BoolArray:
         if semhash:
             filtered = collection.self_deduplicate(threshold).filtered
-            kept = {duplicate.record: duplicate.duplicate_of for duplicate in filtered}
+            kept_of = {duplicate.record: duplicate.duplicate_of for duplicate in filtered}
         else:
             rows = find_duplicates(texts, encoder, PRODUCT, at_least=threshold).kept_row
-            kept = {text: texts[row] for text, row in zip(texts, rows.tolist(), strict=True)}
+            kept_of = {text: texts[row] for text, row in zip(texts, rows.tolist(), strict=True)}
         pairs = zip(task.sentences1, task.sentences2, strict=True)
         return np.array(
-            [kept.get(first, first) == kept.get(second, second) for first, second in pairs]
+            [kept_of.get(first, first) == kept_of.get(second, second) for first, second in pairs]
         )
 
     return detect

@@ -60,7 +60,7 @@ def draw_facets(data: Path, *, texts: int) -> list[Facet]:
     ]
     drugs = read_set(data / "druglib" / "test.jsonl.gz", SETS["druglib"], texts=texts)
     return desk + [
-        Facet(drugs.texts, name, np.array(found)) for name, found in drugs.values.items()
+        Facet(drugs.texts, name, np.array(values)) for name, values in drugs.values.items()
     ]
 
 
