@@ -26,7 +26,6 @@ _LANGUAGE_MODELS = (
     "--scoring",
     "--max-requests",
     "--max-tokens",
-    "--unlisted",
     "--rows",
 )
 _EVERYWHERE = ("name", "--list", "--data", "--runs", "--output")
@@ -84,9 +83,6 @@ def main(
         int | None,
         typer.Option(min=0, help="Use at most this many tokens, counting prompts and answers."),
     ] = None,
-    unlisted: Annotated[
-        bool, typer.Option("--unlisted", help="Use models that the server does not list.")
-    ] = False,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -202,7 +198,6 @@ def main(
         rows=rows if experiment.kind == "prompting" else None,
         max_requests=max_requests,
         max_tokens=max_tokens,
-        unlisted=unlisted,
     )
     options = Options(
         data=data,

@@ -106,7 +106,7 @@ def prompt_folder(
     rows: int | None = None,
 ) -> Path:
     """Name the folder of a prompted model: ``runs/flan-t5-small-short-4-shot-s0-1a2b3c4d``."""
-    default = deciding(PromptSettings(model=""))
+    default = deciding(PromptSettings(model="-"))
     chosen = {key: value for key, value in deciding(settings).items() if value != default[key]}
     where = {"base_url": settings.base_url} if settings.base_url else {}
     model = {"weights": _weights(Path(settings.model))} if settings.backend == "local" else {}

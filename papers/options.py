@@ -43,8 +43,6 @@ class PromptOptions:
     max_requests: int | None = None
     # Maximum number of tokens of prompts and answers.
     max_tokens: int | None = None
-    # Whether to use a model that the server does not list.
-    unlisted: bool = False
 
 
 @dataclass(frozen=True)

@@ -259,7 +259,6 @@ def _run(
         train=str(data.train),
         scoring=scoring,
         answers=str(options.runs / _ANSWERS),
-        unlisted=chosen.unlisted,
     )
     folder = prompt_folder(
         options.runs,

@@ -68,12 +68,17 @@ def test_adapt_columns_are_options(tmp_path, monkeypatch) -> None:
 
     monkeypatch.setattr(sys.modules[Adaptation.__module__], "adapt", adapt)
     for name in ("own", "dev"):
-        (tmp_path / f"{name}.csv").write_text("left;right;same\na;b;yes\nc;d;\ne;f;no\n")
+        (tmp_path / f"{name}.csv").write_text(
+            "left;right;same;group\na;b;yes;1\nc;d;;1\ne;f;no;2\n"
+        )
     names = "--text1 left --text2 right --condition colour --label same".split()
     words = ("--dev", tmp_path / "dev.csv", "--output", tmp_path / "m")
     done = invoke(tmp_path / "own.csv", *names, *words)
     assert done.exit_code == 0, done.exception
-    rows = "sentence1,sentence2,condition,label\na,b,colour,5.0\ne,f,colour,1.0\n"
+    rows = (
+        "sentence1,sentence2,condition,label,set,group,criterion\n"
+        "a,b,colour,5.0,,1,\ne,f,colour,1.0,,2,\n"
+    )
     assert read == {"labelled": rows, "dev": rows}
 
 
@@ -129,10 +134,10 @@ def test_adapt_of_the_page_runs_with_the_default_model(tmp_path) -> None:
     assert "pair accuracy" in done.stdout
 
 
-def test_rows_of_a_table_are_all_trained_on_where_a_file_is_measured_on(tmp_path) -> None:
+def test_rows_of_a_table_with_text_are_all_trained_on_with_a_dev_file(tmp_path, capsys) -> None:
     table = tmp_path / "tickets.csv"
     rows = [f"Text {number},{number % 3}\n" for number in range(30)]
-    table.write_text("text,topic\n" + "".join(rows))
+    table.write_text("text,topic\n" + "".join(rows) + ",1\n")
     (train,) = draw_rows(
         table, tmp_path, AdaptSettings(), column="text", criteria=["topic"], rows=200,
         parts=("train",), progress=silent,
@@ -140,6 +145,7 @@ def test_rows_of_a_table_are_all_trained_on_where_a_file_is_measured_on(tmp_path
     with train.open(newline="") as stream:
         drawn = list(csv.DictReader(stream))
     assert len({row[side] for row in drawn for side in ("sentence1", "sentence2")}) == 30
+    assert "1 row has no text and thus no part in the training (row 31)" in capsys.readouterr().err
 
 
 def test_rows_of_a_table_of_one_criterion_are_drawn_to_measure_on_too(tmp_path) -> None:

@@ -74,4 +74,4 @@ def test_app_word_check_needed(file):
 def test_check_help_has_examples():
     output = run("check", "--help").output
     assert "Examples" in output
-    assert "condsim data check csts_train.csv" in output
+    assert "condsim data check pairs.jsonl" in output

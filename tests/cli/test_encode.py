@@ -83,9 +83,14 @@ def test_encode_missing_column_refused(file, tmp_path):
     assert "no column 'sentence1'; found 'sentence', 'condition'. Name the column" in str(error)
 
 
-def test_encode_empty_cell_refused_and_nothing_written(file, tmp_path):
-    file.write_text(file.read_text() + "\tthe animal\n")
-    error = invoke("--file", file, "--output", tmp_path / "out.npy").exception
+def test_encode_row_without_text_has_a_vector_of_nan_and_strict_stops(file, tmp_path):
+    file.write_text(file.read_text() + "\tthe animal\nA dog runs.\tthe animal\n")
+    result = invoke("--file", file, "--output", tmp_path / "all.npy")
+    assert "1 row has no text and thus a vector of NaN (row 4)" in result.stderr
+    vectors = np.load(tmp_path / "all.npy")
+    assert np.isnan(vectors).all(axis=1).tolist() == [False, False, False, True, False]
+    np.testing.assert_allclose(vectors[4], vectors[0], atol=1e-3)
+    error = invoke("--file", file, "--output", tmp_path / "out.npy", "--strict").exception
     assert isinstance(error, InputError)
     assert "row 4 (line 5), column 'sentence'" in str(error)
     assert not (tmp_path / "out.npy").exists()

@@ -67,9 +67,10 @@ def test_threshold_labels_are_numbers_or_two_words(tmp_path, labels, options):
         ([5] * 10, (), "takes at least 103 positive ones"),
         ([1, 2] * 10, (), "no row is labelled alike. Give --positive"),
         (["alike", "new"] * 10, (), "a number, or a word such as 'alike' and 'different'"),
-        ([7] * 10, (), "labels must be from 1 to 5"),
-        ([5, -0.5], (), "labels must be from 1 to 5"),
-        ([5, "alike"], (), "labels must be from 1 to 5"),
+        ([7] * 10, (), "labels must be numbers from 0 to 5"),
+        ([5, -0.5], (), "labels must be numbers from 0 to 5"),
+        ([5, "alike"], (), "labels must be numbers from 1 to 5"),
+        ([1, 3], ("--scale", "0-1"), "labels must be numbers from 0 to 1"),
         ([5] * 10, ("--precision", "95"), "above 0 and below 1"),
     ],
 )
@@ -86,3 +87,12 @@ def test_threshold_separator_and_columns_are_options(tmp_path):
     words = [str(tmp_path / "in.csv"), *options, "--encoding", "utf-16-le"]
     result = CliRunner().invoke(APP, words)
     assert 0 < float(result.stdout) < 1, result.exception
+
+
+def test_threshold_scale_and_rows_without_text_are_told(tmp_path):
+    labels = [1] * 100 + [5] * 200
+    text = invoke(tmp_path / "in.csv", labels) and (tmp_path / "in.csv").read_text()
+    (tmp_path / "in.csv").write_text(text + ",0.5,the use,5\n")
+    result = CliRunner().invoke(APP, [str(tmp_path / "in.csv"), "--scale", "0-5"])
+    assert 0.09 < float(result.stdout) <= 0.1
+    assert "1 row has no text and thus no score (row 301)" in result.stderr

@@ -106,7 +106,7 @@ def test_load_csts_label_bad_names_place(write_csts, label):
 
 
 def test_load_csts_label_of_adapt_told_the_number(write_csts):
-    with pytest.raises(InputError, match=r"Only 'condsim adapt' reads words: write 5 for alike"):
+    with pytest.raises(InputError, match=r"and threshold read words: write 5 for alike"):
         load_csts(write_csts("A,B,C,different\n"))
 
 

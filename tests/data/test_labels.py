@@ -27,6 +27,7 @@ def write_labels(write):
         (["yes", "no", ""], None, [5, 1, np.nan], [True, False, False]),
         ([True, False, None], None, [5, 1, np.nan], [True, False, False]),
         ([5, -1, 1], (1, 5), [5, np.nan, 1], [True, False, False]),
+        ([float("nan"), 5, 1], (1, 5), [np.nan, 5, 1], [False, True, False]),
     ],
 )
 def test_read_labels_scale_detected(write_labels, labels, scale, values, alike):
@@ -40,7 +41,7 @@ def test_read_labels_only_ones_fit_two_scales_which_is_logged(write_labels, capl
     caplog.set_level(logging.INFO)
     path = write_labels([1, 1])
     assert read_labels(path).values.tolist() == [5, 5]
-    assert "numbers from 0 to 1, although from 1 to 5 is possible" in caplog.text
+    assert "numbers from 0 to 1, although from 1 to 5 is possible (--scale 1-5)" in caplog.text
     read = read_labels(path, scale=(1, 5))
     assert (read.values.tolist(), read.alike.any()) == ([1, 1], False)
     read = read_labels(write_labels([1, 4]), scale=(0, 5), positive="4")

@@ -90,11 +90,6 @@ def test_p_value_without_a_difference_is_uniform():
     assert 2 <= rejected <= 22
 
 
-def test_resample_weights_no_rows_is_an_error():
-    with pytest.raises(InputError, match="at least one row"):
-        next(resample_weights(np.zeros(0, np.int64)))
-
-
 def test_resample_weights_no_resamples_is_an_error():
     with pytest.raises(InputError, match=r"at least 1; got 0"):
         next(resample_weights(np.arange(3), resamples=0))

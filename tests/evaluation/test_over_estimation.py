@@ -117,25 +117,18 @@ def test_over_estimation_unlabelled_rows_may_have_any_score(make_task):
     assert (found.pairs, found.either) == (1, 1)
 
 
-@pytest.mark.parametrize("labels", [[3, 3, 2, 2], [3, math.nan, 2, math.nan]])
-def test_over_estimation_no_pairs_is_an_error(make_task, labels):
-    with pytest.raises(InputError, match=r"^tiny: over-estimation .* none among \d labelled rows"):
-        over_estimation(np.zeros(4), make_task(labels))
-
-
-def test_over_estimation_without_conditions_is_an_error(make_task):
-    with pytest.raises(InputError, match="none among 2 labelled rows"):
-        over_estimation(np.zeros(2), replace(make_task([3, 2]), conditions=None))
-
-
-def test_over_estimation_wrong_number_of_scores_is_an_error(make_task):
-    with pytest.raises(InputError, match=r"each row of tiny, \(2,\); got the shape \(3,\)"):
-        over_estimation(np.zeros(3), make_task([3, 2]))
-
-
-def test_over_estimation_infinite_score_is_an_error(make_task):
-    with pytest.raises(InputError, match="finite scores and labels"):
-        over_estimation([0.1, 0.2, 0.3, math.inf], make_task([3, 2, 5, 1]))
+@pytest.mark.parametrize(
+    ("labels", "scores", "message"),
+    [
+        ([3, 3, 2, 2], np.zeros(4), "none among 4 labelled rows"),
+        ([3, math.nan, 2, math.nan], np.zeros(4), "none among 2 labelled rows"),
+        ([3, 2], np.zeros(3), "one score for each row"),
+        ([3, 2, 5, 1], [0.1, 0.2, 0.3, math.inf], "finite"),
+    ],
+)
+def test_over_estimation_bad_input_is_an_error(make_task, labels, scores, message):
+    with pytest.raises(InputError, match=message):
+        over_estimation(scores, make_task(labels))
 
 
 def test_evaluate_over_estimation_counts_raw_scores_in_one_pass(make_task):

@@ -33,11 +33,3 @@ def test_pair_accuracy_random_equals_naive():
             elif scores[first] == scores[second]:
                 wins += 0.5
         assert pair_accuracy(scores, high=high, low=low) == pytest.approx(wins / 15)
-
-
-def test_pair_accuracy_negated_scores_is_the_complement():
-    generator = np.random.default_rng(1)
-    scores = generator.integers(4, size=30) / 4
-    high, low = generator.permutation(30).reshape(2, 15)
-    accuracy = pair_accuracy(scores, high=high, low=low)
-    assert pair_accuracy(-scores, high=high, low=low) == pytest.approx(1 - accuracy)

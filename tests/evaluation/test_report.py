@@ -33,34 +33,28 @@ def report():
     )
 
 
-def test_report_round_trip_is_exact(report, tmp_path):
-    report.to_json(tmp_path / "report.json")
-    assert Report.from_json(tmp_path / "report.json") == report
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "report.json"
 
 
-def test_report_round_trip_without_comparison_is_exact(report, tmp_path):
-    alone = report.replaced(against=None, comparison={})
-    alone.to_json(str(tmp_path / "report.json"))
-    assert Report.from_json(str(tmp_path / "report.json")) == alone
+def test_report_round_trip_is_exact(report, path):
+    for written in (report, report.replaced(against=None, comparison={})):
+        path.write_text("earlier")
+        written.to_json(str(path))
+        assert Report.from_json(path) == written
+    assert list(path.parent.iterdir()) == [path]
 
 
-def test_report_nan_is_written_as_null_and_read_as_nan(report, tmp_path):
-    first, second = tmp_path / "first.json", tmp_path / "second.json"
+def test_report_nan_is_written_as_null_and_read_as_nan(report, path):
     constant = ModelResult("constant", {"spearman": Metric(math.nan, math.nan, math.nan)})
-    report.replaced(model=constant).to_json(first)
-    assert json.loads(first.read_text())["model"]["metrics"]["spearman"]["value"] is None
-    again = Report.from_json(first)
+    report.replaced(model=constant).to_json(path)
+    first = path.read_bytes()
+    assert json.loads(first)["model"]["metrics"]["spearman"]["value"] is None
+    again = Report.from_json(path)
     assert math.isnan(again.model.metrics["spearman"].value)
-    again.to_json(second)
-    assert second.read_bytes() == first.read_bytes()
-
-
-def test_report_to_json_replaces_an_earlier_file_and_leaves_nothing_beside(report, tmp_path):
-    path = tmp_path / "report.json"
-    path.write_text("earlier")
-    report.to_json(path)
-    assert Report.from_json(path) == report
-    assert list(tmp_path.iterdir()) == [path]
+    again.to_json(path)
+    assert path.read_bytes() == first
 
 
 def test_report_to_json_missing_folder_is_an_error(report, tmp_path):
@@ -68,48 +62,23 @@ def test_report_to_json_missing_folder_is_an_error(report, tmp_path):
         report.to_json(tmp_path / "none" / "report.json")
 
 
-@pytest.mark.parametrize("version", [2, 0, "1", None])
-def test_report_from_json_unknown_format_is_an_error(report, tmp_path, version):
-    path = tmp_path / "report.json"
-    report.to_json(path)
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps({**content, "format": version}))
-    with pytest.raises(InputError, match=r"report\.json is not a report .*'format' must be 1"):
-        Report.from_json(path)
-
-
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "it is not JSON"),
-        ("[1]", "'format' must be 1, got None"),
-        ("{}", "'format' must be 1, got None"),
-        ('{"format": 1}', "not a complete report: task: Field required"),
-        ('{"format": 1, "model": 3}', "not a complete report"),
-    ],
+    "changes", [{"format": 2}, {"format": "1"}, {"model": 3}, {"task": None}, {"surprise": 1}]
 )
-def test_report_from_json_damaged_file_is_an_error(tmp_path, text, message):
-    path = tmp_path / "report.json"
-    path.write_text(text)
-    with pytest.raises(InputError, match=message):
-        Report.from_json(path)
-
-
-def test_report_from_json_extra_key_is_an_error(report, tmp_path):
-    path = tmp_path / "report.json"
+def test_report_from_json_wrong_value_is_named(report, path, changes):
     report.to_json(path)
-    path.write_text(json.dumps({**json.loads(path.read_text()), "surprise": 1}))
-    with pytest.raises(InputError, match="surprise"):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(InputError, match=rf"report\.json: .*{next(iter(changes))}"):
         Report.from_json(path)
 
 
-def test_report_from_json_missing_file_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="cannot be read: No such file"):
-        Report.from_json(tmp_path / "none.json")
+@pytest.mark.parametrize("content", [b"{", b"[1]", b"{}", b'{"format": "\xff"}'])
+def test_report_from_json_other_file_is_an_error(path, content):
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"report\.json"):
+        Report.from_json(path)
 
 
-def test_report_from_json_broken_utf8_is_an_error(tmp_path):
-    path = tmp_path / "report.json"
-    path.write_bytes(b'{"format": "\xff"}')
-    with pytest.raises(InputError, match="not a report"):
+def test_report_from_json_missing_file_is_an_error(path):
+    with pytest.raises(InputError, match="cannot be read"):
         Report.from_json(path)

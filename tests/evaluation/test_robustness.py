@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.data.rewordings import load_rewordings
-from condsim.errors import InputError, ModelError
+from condsim.errors import ModelError
 from condsim.evaluation.report import write_json
 from condsim.evaluation.rewording import robustness
 
@@ -79,8 +79,3 @@ def test_robustness_score_not_finite_refused(rewordings):
         ModelError, match=r"table: every score must be a finite number; got nan for row 1 "
     ):
         robustness(Table([(*ROWS[0][:4], np.nan), *ROWS[1:]]), rewordings)
-
-
-def test_robustness_no_resamples_refused(rewordings):
-    with pytest.raises(InputError, match="resamples must be at least 1"):
-        robustness(Table(ROWS), rewordings, resamples=0)

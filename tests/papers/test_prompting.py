@@ -138,7 +138,7 @@ def test_plan_prompts_folder_depends_on_what_decides_the_scores(options):
         return prompt_runs(planned(options, "csts-table11", "flan-t5-xl", **prompts))[5].folder
 
     assert folder().name.startswith("flan-t5-xl-short-4-shot-s0-")
-    assert folder(max_requests=3, max_tokens=5, unlisted=True) == folder()
+    assert folder(max_requests=3, max_tokens=5) == folder()
     server = folder(base_url="http://localhost:1/v1")
     assert server != folder(base_url="http://localhost:2/v1")  # it may serve another model
     expected = folder(scoring=("expected",))

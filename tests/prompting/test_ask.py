@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from condsim.errors import BackendError, BudgetError, InputError
-from condsim.prompting.ask import Asker, Budget
+from condsim.prompting.ask import Asker
 from condsim.prompting.backend import Answer
 from condsim.prompting.store import AnswerStore, answer_key
 
@@ -35,7 +35,7 @@ def test_asker_second_run_asks_nothing_and_checks_no_server(tmp_path: Path, fake
     path = tmp_path / "answers.sqlite"
     asked(Asker(fake_backend(reply), path))
     backend = fake_backend(reply)
-    asker = Asker(backend, path, budget=Budget(requests=0))
+    asker = Asker(backend, path, max_requests=0)
     assert asked(asker) == dict(enumerate("ABACDE"))
     assert (backend.asked, backend.checked, asker.usage.stored) == ([], 0, 6)
 
@@ -56,11 +56,11 @@ def test_asker_budget_of_requests_stops_and_the_next_run_goes_on(tmp_path: Path,
     with pytest.raises(
         BudgetError, match=r"2 of 2 requests are used up\. 3 of 6 rows are answered"
     ):
-        asked(Asker(backend, path, budget=Budget(requests=2)))
+        asked(Asker(backend, path, max_requests=2))
     assert len(backend.asked) == 2
     with pytest.raises(BudgetError):
-        asked(Asker(backend, path, budget=Budget(requests=2)))
-    assert asked(Asker(backend, path, budget=Budget(requests=1))) == dict(enumerate("ABACDE"))
+        asked(Asker(backend, path, max_requests=2))
+    assert asked(Asker(backend, path, max_requests=1)) == dict(enumerate("ABACDE"))
     assert len(backend.asked) == 5
 
 
@@ -70,18 +70,18 @@ def test_asker_budget_of_tokens_counts_estimate_and_longest_answer(
     # Two prompts are read ahead, reserved with 10 + 20 tokens each, and use 7 + 1.
     backend = fake_backend(reply)
     with pytest.raises(BudgetError, match=r"32 of 60 tokens .* the next .* need 30\. 5 of 6"):
-        asked(Asker(backend, tmp_path / "a.sqlite", budget=Budget(tokens=60)))
+        asked(Asker(backend, tmp_path / "a.sqlite", max_tokens=60))
     # 16 used; 16 + 30 is within 60, 16 + 30 + 30 is not; 24 + 30 is; 32 + 30 is not.
     assert len(backend.asked) == 4
     backend = fake_backend(reply)
     with pytest.raises(BudgetError, match=r"0 of 29 tokens .* the next .* need 30"):
-        asked(Asker(backend, tmp_path / "b.sqlite", budget=Budget(tokens=29)))
+        asked(Asker(backend, tmp_path / "b.sqlite", max_tokens=29))
     assert backend.asked == []
 
 
 def test_asker_failure_gives_back_what_was_reserved(tmp_path: Path, fake_backend: Any):
     backend = fake_backend(reply, fail_after=3)
-    asker = Asker(backend, tmp_path / "answers.sqlite", budget=Budget(tokens=80))
+    asker = Asker(backend, tmp_path / "answers.sqlite", max_tokens=80)
     with pytest.raises(BackendError, match=r"The server is gone"):
         asked(asker)
     backend.fail_after = None
@@ -113,7 +113,6 @@ def test_asker_missing_asks_and_makes_nothing(tmp_path: Path, fake_backend: Any)
     backend = fake_backend(reply)
     asker = Asker(backend, tmp_path / "answers.sqlite")
     assert asker.missing(PROMPTS.__getitem__, 6) == [0, 1, 3, 4, 5]
-    assert asker.count_tokens(PROMPTS.__getitem__, [0, 1]) == 20
     assert (backend.asked, backend.checked, list(tmp_path.iterdir())) == ([], 0, [])
 
 
@@ -123,6 +122,9 @@ def test_asker_second_process_with_the_same_file_is_refused(tmp_path: Path, fake
     next(answers)
     with pytest.raises(InputError, match=r"Another process is asking this model with"):
         asked(Asker(fake_backend(reply), path))
+    (tmp_path / "link.sqlite").symlink_to(path)
+    with pytest.raises(InputError, match="Another process is asking"):
+        asked(Asker(fake_backend(reply), tmp_path / "link.sqlite"))
     other = fake_backend(reply)
     other.identity = {"model": "another"}
     assert asked(Asker(other, path))[0] == "A"
@@ -146,16 +148,6 @@ def test_asker_failure_at_a_prompt_names_its_row(tmp_path: Path, fake_backend: A
 
     with pytest.raises(BackendError, match=r"Row 4: HTTP 400: no\."):
         asked(Asker(fake_backend(refuse), tmp_path / "answers.sqlite"))
-
-
-def test_asker_link_to_the_file_has_the_same_lock(tmp_path: Path, fake_backend: Any):
-    path = tmp_path / "answers.sqlite"
-    running = Asker(fake_backend(reply), path).answers(PROMPTS.__getitem__, 6)
-    next(running)
-    (tmp_path / "link.sqlite").symlink_to(path)
-    with pytest.raises(InputError, match=r"Another process is asking"):
-        asked(Asker(fake_backend(reply), tmp_path / "link.sqlite"))
-    running.close()
 
 
 IDENTITY = {"backend": "fake", "model": "m"}
@@ -185,7 +177,6 @@ def test_answer_store_written_answer_reads_back_equal(tmp_path: Path, answer: An
         assert list(store.read([answer_key("p", IDENTITY)])) == [
             (answer_key("p", IDENTITY), answer)
         ]
-        assert len(store) == 1
 
 
 def test_answer_store_reads_many_keys_lazily_and_only_those_it_has(tmp_path: Path):
@@ -202,19 +193,19 @@ def test_answer_store_answer_is_on_disk_before_the_store_is_closed(tmp_path: Pat
     path = tmp_path / "answers.sqlite"
     with AnswerStore(path) as store, AnswerStore(path) as other:
         store.write(b"k", Answer("1"), prompt="p", identity=IDENTITY)
-        assert len(other) == 1
+        assert [answer.text for _, answer in other.read([b"k"])] == ["1"]
 
 
 def test_answer_store_file_of_another_kind_raises(tmp_path: Path):
     text = tmp_path / "notes.txt"
     text.write_text("not a database at all, but long enough to be looked at\n" * 20)
-    with pytest.raises(InputError, match=r"notes\.txt cannot be used to store answers"):
+    with pytest.raises(InputError, match=r"notes\.txt cannot be used"):
         AnswerStore(text)
     other = tmp_path / "other.sqlite"
     connection = sqlite3.connect(other)
     connection.execute("create table things (name)")
     connection.close()
-    with pytest.raises(InputError, match=r"other\.sqlite is not a store of answers"):
+    with pytest.raises(InputError, match=r"other\.sqlite cannot be used to store answers"):
         AnswerStore(other)
     assert text.read_text().startswith("not a database")
 
@@ -230,4 +221,4 @@ def test_answer_store_full_disk_raises_one_line(tmp_path: Path):
 
         with pytest.raises(InputError, match=r"cannot be stored: database or disk is full"):
             fill()
-        assert len(store) > 0
+        assert list(store.read([(0).to_bytes(4, "big")]))

@@ -1,6 +1,5 @@
 import itertools
 import json
-import math
 import shutil
 import subprocess
 import sys
@@ -122,28 +121,6 @@ def test_answers_read_an_endless_source_one_window_ahead(tiny_gpt2, monkeypatch)
     assert len(found) == 10
     assert len(read) == 12
     assert {place for place, _ in found[:8]} == set(range(8))
-
-
-def test_answers_closed_early_reads_and_asks_nothing_more(tiny_gpt2, monkeypatch):
-    monkeypatch.setattr(local, "_CPU_TOKENS_PER_BATCH", 1)
-    backend = opened(tiny_gpt2)
-    sizes = []
-    generate = backend._generate
-
-    def counted(rows, recorder):
-        sizes.append(len(rows))
-        return generate(rows, recorder)
-
-    monkeypatch.setattr(backend, "_generate", counted)
-    answers = backend.answers(PROMPTS)
-    next(answers)
-    answers.close()
-    assert sizes == [1]
-
-
-def test_answers_empty_prompt_is_answered(folder):
-    (answer,) = answers_of(opened(folder), [""])
-    assert answer.prompt_tokens >= 1
 
 
 def test_answers_pad_causal_prompts_left_and_seq2seq_prompts_right(folder, monkeypatch):
@@ -291,13 +268,6 @@ def test_identity_changes_with_the_files_of_the_model(tiny_gpt2, tmp_path, name)
     assert opened(copy).identity != opened(tiny_gpt2).identity
 
 
-def test_local_backend_unknown_device_is_refused(tiny_gpt2):
-    with pytest.raises(InputError, match="'abacus'"):
-        opened(tiny_gpt2, device="abacus")
-    with pytest.raises(ModelError, match="on cuda:99"):
-        opened(tiny_gpt2, device="cuda:99").check()
-
-
 def test_check_loads_the_weights_and_count_tokens_does_not(tiny_gpt2, tmp_path):
     copy = tmp_path / "broken"
     shutil.copytree(tiny_gpt2, copy)
@@ -316,7 +286,7 @@ def test_local_backend_needs_no_sentence_transformers():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("model", ["./none", "~/none", "a/b/c", " "])
+@pytest.mark.parametrize("model", ["./none", "~/none", "a/b/c"])
 def test_open_missing_folder_is_refused(model):
     with pytest.raises(ModelError, match="There is no model folder"):
         opened(model)
@@ -324,49 +294,37 @@ def test_open_missing_folder_is_refused(model):
 
 def test_open_unknown_hub_name_is_one_line(monkeypatch):
     def no_network(self, name, timeout):
-        assert timeout <= 10
         raise OSError("404 Client Error.\nSecond line")
 
     monkeypatch.setattr(local.HfApi, "model_info", no_network)
-    with pytest.raises(ModelError, match="'nobody/nothing': 404") as caught:
+    with pytest.raises(ModelError, match=r"'nobody/nothing': 404 Client Error\.$"):
         opened("nobody/nothing")
-    assert "\n" not in str(caught.value)
 
 
-def test_check_encoder_is_refused(tiny_backbone):
-    with pytest.raises(ModelError, match="generating model"):
-        opened(tiny_backbone).check()
+def test_open_unknown_device_is_refused(tiny_gpt2):
+    with pytest.raises(InputError, match="'abacus'"):
+        opened(tiny_gpt2, device="abacus")
 
 
-def test_open_weights_as_pickle_are_refused(tiny_gpt2, tmp_path):
+def test_check_encoder_and_pickled_weights_are_refused(tiny_backbone, tiny_gpt2, tmp_path):
     copy = tmp_path / "pickled"
     shutil.copytree(tiny_gpt2, copy)
     (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="safetensors"):
-        opened(copy).check()
+    for folder in (tiny_backbone, copy):
+        with pytest.raises(ModelError, match="of a generating model"):
+            opened(folder).check()
 
 
-def test_open_two_gguf_files_are_refused(tmp_path):
+def test_open_gguf_several_or_damaged_are_refused(tiny_gpt2, tmp_path):
+    pytest.importorskip("gguf")
     for name in ("a.gguf", "b.gguf"):
         (tmp_path / name).write_bytes(b"GGUF")
     with pytest.raises(ModelError, match=r"several GGUF files.*a\.gguf, b\.gguf"):
         opened(tmp_path)
-
-
-def test_open_damaged_gguf_is_one_line(tmp_path):
-    pytest.importorskip("gguf")
-    file = tmp_path / "a.gguf"
-    file.write_bytes(b"GGUF")
-    with pytest.raises(ModelError, match=r"'a\.gguf': ") as caught:
-        opened(file)
-    assert "\n" not in str(caught.value)
-
-
-def test_open_safetensors_go_before_gguf(tiny_gpt2, tmp_path):
-    copy = tmp_path / "both"
-    shutil.copytree(tiny_gpt2, copy)
-    (copy / "a.gguf").write_bytes(b"GGUF")
-    assert opened(copy).name == "both"
+    with pytest.raises(ModelError, match=r"'a\.gguf': [^\n]+$"):
+        opened(tmp_path / "a.gguf")
+    shutil.copytree(tiny_gpt2, tmp_path, dirs_exist_ok=True)
+    assert opened(tmp_path).name == tmp_path.name
 
 
 @pytest.mark.parametrize("kind", ["tiny_gpt2", "tiny_t5"])
@@ -388,8 +346,10 @@ def test_check_missing_head_is_refused(tiny_gpt2, tmp_path):
         opened(copy).check()
 
 
-@pytest.mark.parametrize("stored", [torch.float16, torch.bfloat16, torch.float32])
-@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize(
+    ("stored", "native"),
+    [(torch.float16, True), (torch.bfloat16, True), (torch.bfloat16, False)],
+)
 def test_dtype_on_a_cpu_is_bfloat16_only_where_that_is_fast(
     tiny_gpt2, tmp_path, monkeypatch, stored, native
 ):
@@ -424,12 +384,6 @@ def test_number_recorder_adds_equal_numbers_and_changes_nothing():
     scores = torch.tensor([[0.1, 0.2, 0.3, 0.3, 0.1], [0.6, 0.0, 0.1, 0.1, 0.2]]).log() + 7
     assert recorder(torch.zeros(2, 1), scores) is scores
     torch.testing.assert_close(recorder.steps[0], torch.tensor([[0.5, 0.3], [0.1, 0.1]]))
-
-
-def test_number_recorder_large_scores_keep_their_probability():
-    recorder = NumberRecorder({1: 4.0, 2: 5.0}, torch.device("cpu"))
-    recorder(torch.zeros(1, 1), torch.tensor([[-1e4, 1e4, 1e4 + math.log(3)]]))
-    torch.testing.assert_close(recorder.steps[0], torch.tensor([[0.25, 0.75]]), rtol=1e-3, atol=0)
 
 
 @pytest.mark.parametrize(

@@ -85,19 +85,10 @@ def test_render_without_condition_has_no_condition_line():
 
 @pytest.mark.parametrize(("label", "text"), [(4, "4.0"), (3.8, "3.8"), (2.75, "2.75"), (0, "0.0")])
 def test_render_label_is_written_short(label: float, text: str):
-    prompt = render("a", "b", None, examples=[Example("c", "d", None, label)])
-    assert f"Output: {text}\n" in prompt
-
-
-def test_render_without_gap_writes_answers_as_the_release_does_for_t5():
-    prompt = render("a", "b", None, examples=[Example("c", "d", None, 4)], gap="")
-    assert "Output:4.0\n" in prompt
-
-
-@pytest.mark.parametrize(("conditional", "scores"), [(True, "12345"), (False, "012345")])
-def test_instruction_text_long_has_one_line_for_each_score(conditional: bool, scores: str):
-    lines = instruction_text("long", conditional=conditional).splitlines()
-    assert [line[:4] for line in lines[1:]] == [f"{score} : " for score in scores]
+    examples = [Example("c", "d", None, label)]
+    assert f"Output: {text}\n" in render("a", "b", None, examples=examples)
+    # The released code has no gap for T5.
+    assert f"Output:{text}\n" in render("a", "b", None, examples=examples, gap="")
 
 
 def test_instruction_text_unknown_name_lists_the_near_one():
@@ -161,15 +152,6 @@ def test_parse_score_any_text_never_fails(text: str):
     assert strict is None or (math.isfinite(strict) and strict == first)
 
 
-@given(
-    st.floats(0, 100).map(lambda value: round(value, 3)),
-    st.text(alphabet="abc :*(", max_size=8),
-    st.text(alphabet="abc !*)", max_size=8),
-)
-def test_parse_score_text_around_one_number_is_stripped(value: float, before: str, after: str):
-    assert parse_score(f"{before}{value}{after}.") == value
-
-
 def conditional(pairs: int = 6) -> Task:
     """Each pair twice, labels 5 - n % 2 and 1; the low row first in odd pairs."""
     rows = []
@@ -201,12 +183,8 @@ def test_shots_conditional_pair_stands_together_the_higher_first(count: int):
         assert (high.sentence1, high.sentence2) == (low.sentence1, low.sentence2)
         assert (high.condition, low.condition) == ("high", "low")
         assert high.label > low.label
-
-
-def test_shots_odd_count_shows_the_last_pairs_higher_row():
-    three = Shots(conditional(), 3).for_query("a", "b")
-    assert three == Shots(conditional(), 4).for_query("a", "b")[:3]
-    assert three[2].condition == "high"
+    # An odd number shows the last pair's higher row.
+    assert Shots(conditional(), count - 1, seed=3).for_query("a", "b") == examples[:-1]
 
 
 def test_shots_each_query_has_its_own_the_same_every_time():
@@ -244,16 +222,6 @@ def test_shots_plain_rows_are_single_examples_each_pair_once():
     examples = Shots(doubled, 4, seed=2).for_query("left 0.", "right 0.")
     assert len({example.sentence1 for example in examples}) == 4
     assert all(example.condition is None for example in examples)
-
-
-def test_shots_rows_of_equal_labels_are_a_pair_as_in_the_released_code():
-    task = conditional(3)
-    tied = replace(task, labels=np.full(len(task), 3.0, np.float32))
-    examples = Shots(tied, 2).for_query("a", "b")
-    assert [(example.condition, example.label) for example in examples] == [
-        ("high", 3.0),
-        ("low", 3.0),
-    ]
 
 
 @pytest.mark.parametrize("rows", [1, 3])

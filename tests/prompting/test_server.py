@@ -24,7 +24,7 @@ KEY = "sk-secret-0123456789"
 @pytest.fixture(autouse=True)
 def _no_thread_is_left():
     yield
-    assert not [thread for thread in threading.enumerate() if thread.name == "condsim-server"]
+    assert not [thread for thread in threading.enumerate() if "portal" in thread.name]
 
 
 def opened(**options):
@@ -100,7 +100,7 @@ def test_answers_prompts_are_read_in_the_callers_thread_a_bounded_number_ahead(s
         ahead.append(len(read) - done)
     answers.close()
     assert set(read) == {threading.current_thread()}
-    assert 3 <= max(ahead) <= 8
+    assert max(ahead) == 3
 
 
 def test_answers_inside_a_running_event_loop_works(server):
@@ -202,34 +202,11 @@ def test_answers_permanent_failure_sends_no_more_and_yields_what_was_under_way(s
     assert server.seen()["count"] == 4
 
 
-def test_answers_permanent_failure_waits_no_longer_than_the_timeout(server):
-    server.rules(
-        {"prompt": "prompt 0", "status": 400, "body": "No."}, {"hang": True, "prompt": "prompt 1"}
-    )
-    start = time.monotonic()
-    found, _ = failed(backend(server, concurrency=3, timeout=0.5).answers(prompts(3)))
-    assert [place for place, _ in found] == [2]
-    assert time.monotonic() - start < 2
-
-
-def test_answers_closed_early_stops_sending(server):
-    server.rules({"delay": 0.05})
-    answers = backend(server, concurrency=4).answers(f"prompt {n}" for n in count())
-    next(answers)
-    answers.close()
-    sent = server.seen()["count"]
-    assert sent <= 12
-    time.sleep(0.15)
-    assert server.seen()["count"] == sent
-
-
-def test_answers_prompts_that_raise_end_the_thread(server):
-    def broken():
-        yield "prompt 0"
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(backend(server).answers(broken()))
+def test_answers_failure_names_its_prompt(server):
+    server.rules({"prompt": "prompt 2", "status": 400, "body": {"error": {"message": "No."}}})
+    with pytest.raises(BackendError) as caught:
+        list(backend(server, concurrency=2).answers(prompts(4)))
+    assert caught.value.place == 2
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
@@ -262,7 +239,7 @@ def test_answers_withheld_content_is_an_empty_answer(server):
     assert server.seen()["count"] == 5
 
 
-def test_answers_refused_fields_are_left_out_once_and_for_all(server):
+def test_answers_refused_fields_are_left_out_once_and_for_all(server, caplog):
     length = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
     server.rules(
         {"has": "max_tokens", "status": 400, "body": {"error": {"message": length}}},
@@ -279,40 +256,20 @@ def test_answers_refused_fields_are_left_out_once_and_for_all(server):
     assert len(requests) == before + 6
     assert set(requests[-1]["body"]) == {"model", "messages", "max_completion_tokens"}
     assert len(asked.notes) == 4
+    assert "answers may differ between runs" in caplog.text
 
 
-def test_check_model_not_listed_names_the_near_ones(server):
-    with pytest.raises(InputError, match=r"'tiny-chatt'.*'tiny-chat'.*--unlisted \(unlisted=T"):
-        backend(server, model="tiny-chatt").check()
-    with pytest.raises(InputError, match=r"'gpt-x'\. Known: tiny-chat, tiny-chat-large"):
-        backend(server, model="gpt-x").check()
-    backend(server, model="gpt-x", unlisted=True).check()
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        {"status": 404},
-        {"status": 405},
-        {"body": "<html>"},
-        {"body": {"data": 3}},
-        {"body": {"data": [{"id": "a"}], "has_more": True}},
-        {"body": {"data": [{"id": "gpt-x:latest"}]}},
-    ],
-    ids=["404", "405", "html", "no list", "one page", "ollama"],
-)
-def test_check_server_that_cannot_tell_passes(server, rule):
+@pytest.mark.parametrize("rule", [{"status": 404}, {"status": 405}, {"body": "<html>"}])
+def test_check_server_without_a_list_passes(server, rule):
     server.rules({"path": "/v1/models", **rule})
     backend(server, model="gpt-x").check()
 
 
-@pytest.mark.parametrize("unlisted", [False, True])
-def test_check_nothing_there_names_the_url(monkeypatch, unlisted):
+def test_check_unreachable_server_raises_one_line(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     url = f"http://127.0.0.1:{closed_port()}/v1"
-    nowhere = opened(model="x", base_url=url, unlisted=unlisted)
-    with pytest.raises(BackendError, match=f"x at {url}: .* after 2 tries. Is the base URL right"):
-        nowhere.check()
+    with pytest.raises(BackendError, match=f"tiny-chat at {url}: .* after 2 tries. Is"):
+        opened(base_url=url).check()
 
 
 def test_key_is_sent_and_never_shown(locked, monkeypatch, caplog):
@@ -338,35 +295,11 @@ def test_key_is_sent_and_never_shown(locked, monkeypatch, caplog):
 
 def test_key_missing_is_needed_for_another_machine_only(server, monkeypatch):
     elsewhere = opened(model="x", base_url="https://llm.example/v1")
-    for use in (elsewhere.check, lambda: elsewhere.answers(["x"])):
-        with pytest.raises(InputError, match=r"No key for https://llm\.example/v1: set OPENAI_API"):
+    for use in (elsewhere.check, lambda: list(elsewhere.answers(["x"]))):
+        with pytest.raises(InputError, match="OPENAI_API_KEY"):
             use()
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     opened().check()
-
-
-def test_answers_half_of_an_emoji_is_text_that_can_be_stored(server):
-    server.rules({"message": {"role": "assistant", "content": "4 \ud83d"}})
-    ((_, answer),) = backend(server).answers(["How alike?"])
-    assert answer.text.encode() == b"4 ?"
-
-
-def test_answers_failure_says_which_prompt_it_is_about(server):
-    server.rules({"prompt": "prompt 2", "status": 400, "body": {"error": {"message": "No."}}})
-    with pytest.raises(BackendError) as caught:
-        list(backend(server, concurrency=2).answers(prompts(4)))
-    assert caught.value.place == 2
-
-
-def test_notes_sampled_answers_are_warned_of(server, caplog):
-    text = {"error": {"message": "temperature does not support 0", "param": "temperature"}}
-    server.rules({"has": "temperature", "status": 400, "body": text})
-    asked = backend(server)
-    assert asked.notes == ()
-    with caplog.at_level(logging.WARNING, logger="condsim"):
-        list(asked.answers(["How alike?"]))
-    assert "answers may differ between runs" in caplog.text
-    assert asked.notes == ("asked with its own temperature, so answers may differ between runs",)
 
 
 @pytest.mark.parametrize(
@@ -396,18 +329,14 @@ def test_base_address_none_is_that_of_the_environment_or_openai(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost:8000/v1", "", "ftp://host", "http://", "http://host:99999", "http://[::1"]
+    "url",
+    [
+        *("localhost:8000/v1", "", "ftp://host", "http://", "http://host:99999", "http://[::1"),
+        *("http://me:secret@host/v1", "http://host?key=secret", "secret@host"),
+    ],
 )
-def test_base_address_no_web_address_is_refused(url):
-    with pytest.raises(InputError, match="must be an http:// or https:// URL such as"):
-        base_address(url)
-
-
-@pytest.mark.parametrize(
-    "url", ["http://me:secret@host/v1", "http://host?key=secret", "secret@host"]
-)
-def test_base_address_with_a_secret_is_refused_and_not_shown(url):
-    with pytest.raises(InputError) as caught:
+def test_base_address_other_text_is_refused_and_no_secret_shown(url):
+    with pytest.raises(InputError, match="must be an http:// or https:// URL") as caught:
         base_address(url)
     assert "secret" not in str(caught.value)
 
@@ -425,9 +354,6 @@ def test_clean_takes_the_key_out_and_makes_one_short_line():
     assert address.clean("no\n key  (sk-12345678)xsk-12345678") == "no key (***)x***"
     assert len(address.clean("word " * 200)) == 300
     assert "sk-12345678" not in repr(address)
-
-
-def test_clean_short_key_is_taken_out_as_a_word_only():
     assert Address("http://host", local=False, key="x").clean("x: example") == "***: example"
 
 
@@ -440,12 +366,6 @@ def test_server_backend_identity_has_the_address_and_no_key(monkeypatch):
         "model": "m",
         "max_new_tokens": "7",
     }
-    assert (backend.name, backend.max_new_tokens) == ("m", 7)
-
-
-def test_server_backend_count_tokens_is_an_estimate_without_a_limit():
-    backend = opened(base_url="http://host/v1")
-    assert backend.count_tokens("") == 0
     assert backend.count_tokens("A man throws a ball. " * 500) == 3000
 
 
@@ -458,37 +378,37 @@ def token(text, logprob=-1.0, top=()):
     return {"token": text, "logprob": logprob, "top_logprobs": alternatives}
 
 
-def probabilities_of(*tokens):
-    return parse_completion(completion(logprobs={"content": list(tokens)})).probabilities
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([{"type": "text", "text": "4"}, {"type": "image"}, {"type": "text", "text": ".0"}], "4.0"),
+        # Half of an emoji cannot be stored.
+        ("4 \ud83d", "4 ?"),
+        (None, ""),
+    ],
+)
+def test_parse_completion_content_is_text(content, text):
+    assert parse_completion(completion(content)) == Answer(text, {})
 
 
-def test_parse_completion_parts_of_text_are_joined():
-    parts = [{"type": "text", "text": "4"}, {"type": "image"}, {"type": "text", "text": ".0"}]
-    assert parse_completion(completion(parts)) == Answer("4.0", {})
-
-
-def test_parse_completion_probabilities_of_equal_numbers_are_added():
-    found = probabilities_of(
-        token("The"),
-        token(" 4", top=[(" 4", math.log(0.5)), ("4.0", math.log(0.2)), ("four", math.log(0.1))]),
-        token("2", top=[("2", 0.0)]),
-    )
-    assert found == pytest.approx({4.0: 0.7})
-
-
-def test_parse_completion_token_missing_from_its_alternatives_counts():
-    found = probabilities_of(token("4", math.log(0.3), top=[("3", math.log(0.6))]))
-    assert found == pytest.approx({4.0: 0.3, 3.0: 0.6})
-
-
-@pytest.mark.parametrize("text", ["four", "-1", "4.", "1e3", "\uff14", "", "9" * 400])
-def test_parse_completion_token_that_is_no_number_gives_no_probabilities(text):
-    assert probabilities_of(token(text)) == {}
-
-
-def test_parse_completion_logprob_above_zero_is_certain():
-    assert probabilities_of(token("4", 1e-7)) == {4.0: 1.0}
-
-
-def test_parse_completion_server_without_logprobs_gives_none():
-    assert parse_completion(completion()) == Answer("4", probabilities={})
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        (
+            [
+                token("The"),
+                token(" 4", top=[(" 4", math.log(0.5)), ("4.0", math.log(0.2)), ("four", -2.0)]),
+                token("2", top=[("2", 0.0)]),
+            ],
+            {4.0: 0.7},
+        ),
+        # Some servers leave the chosen token out of its alternatives.
+        ([token("4", math.log(0.3), top=[("3", math.log(0.6))])], {4.0: 0.3, 3.0: 0.6}),
+        ([token("4", 1e-7)], {4.0: 1.0}),
+        *(([token(text)], {}) for text in ("four", "-1", "4.", "1e3", "\uff14", "", "9" * 400)),
+        ([], {}),
+    ],
+)
+def test_parse_completion_probabilities_are_added_by_number(tokens, expected):
+    answer = parse_completion(completion(logprobs={"content": tokens}))
+    assert answer.probabilities == pytest.approx(expected)

@@ -73,9 +73,7 @@ def _no_key(monkeypatch):
 def test_answers_transformers_serve_says_what_the_local_model_says(url, tiny_chat_gpt2):
     model = str(tiny_chat_gpt2)
     settings = PromptSettings(model=model, max_new_tokens=12)
-    server = ServerBackend(
-        settings.replaced(backend="server", base_url=url, concurrency=4, unlisted=True)
-    )
+    server = ServerBackend(settings.replaced(backend="server", base_url=url, concurrency=4))
     server.check()
     prompts = [f"Sentence 1: {number} dogs run. Output:" for number in range(8)]
     answers = dict(server.answers(prompts, probabilities=True))

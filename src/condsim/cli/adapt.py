@@ -13,9 +13,9 @@ import typer
 
 from condsim.cli import options
 from condsim.cli.pairs import PairOptions, labelled_rows
-from condsim.cli.process import long_work
+from condsim.cli.process import long_work, print_note
 from condsim.data.dialect import DETECTED, FileFormat
-from condsim.data.files import column_names, iter_rows, stem_of, write_records
+from condsim.data.files import Batch, BlankRows, column_names, iter_rows, stem_of, write_records
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -26,28 +26,26 @@ if TYPE_CHECKING:
 def adapt(
     labelled: Annotated[
         Path,
-        typer.Argument(help="Labelled pairs, or a table with a text and labels of it in each row."),
+        typer.Argument(help="Labelled pairs, or a table with a text and its labels in each row."),
     ],
     output: Annotated[Path, typer.Option(help="Folder to write.")],
     model: Annotated[
         str | None,
         typer.Option(help="Folder of the bi-encoder to adapt.", show_default="the default model"),
     ] = None,
-    dev: Annotated[
-        Path | None,
-        typer.Option(help="Labelled pairs to measure on, instead of a share of the rows."),
-    ] = None,
+    dev: Annotated[Path | None, typer.Option(help="Labelled pairs to measure on.")] = None,
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
     condition_column: options.ConditionColumn = "condition",
     condition: options.Condition = None,
     label: options.LabelColumn = "label",
     positive: options.Positive = None,
+    scale: options.LabelScale = None,
     column: options.TextColumn = "text",
     criteria: Annotated[
         list[str] | None,
         typer.Option(
-            help="In a table, the column of a criterion; may be repeated.",
+            help="In a table, the column of a criterion. Repeatable.",
             show_default="all other columns",
         ),
     ] = None,
@@ -55,34 +53,28 @@ def adapt(
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Most passes over the rows.", show_default="10")
     ] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(help="Most minutes of training; loading and export take one or two more."),
-    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Most minutes of training.")] = None,
     rehearsal: Annotated[
-        float | None,
-        typer.Option(help="Share of training that keeps the rest as it is.", show_default="1/3"),
+        float | None, typer.Option(help="Share of rehearsed texts.", show_default="1/3")
     ] = None,
     dev_share: Annotated[
-        float | None, typer.Option(help="Share of the rows to measure on.", show_default="0.2")
+        float | None, typer.Option(help="Share to measure on.", show_default="0.2")
     ] = None,
     learning_rate: Annotated[
         float | None, typer.Option(help="Highest learning rate.", show_default="6e-5")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the draws.", show_default="0")] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write the model even if it does no better.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write the model in any case.")] = False,
+    strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:
     """Adapt the model to your own criteria, from 50 to 2,000 labelled pairs.
 
     Pairs have two texts, a condition and a label: a number from 1 to 5 or from 0 to 1, or a word
-    such as alike or different. A part of them is kept to measure on. Other texts are rehearsed
-    during training to prevent forgetting. The result is an int8 model, as light as the default
-    model; nothing that exists is overwritten. If it does no better on your rows, nothing is written
-    and the exit status is 1. After Ctrl-C or a crash, run the same command again to continue.
+    such as alike or different. A part of them is kept to measure on. The result is an int8 model,
+    as light as the default model. If it does no better on your rows, nothing is written and the
+    exit status is 1. After Ctrl-C or a crash, run the same command again to continue.
 
     **Examples**
 
@@ -95,23 +87,24 @@ def adapt(
     require("sentence_transformers", extra="train")
     from condsim.training.adaptation import AdaptSettings, adapt as adapt_model
 
-    values = {
-        "epochs": epochs,
-        "minutes": minutes,
-        "rehearsal": rehearsal,
-        "dev_share": dev_share,
-        "learning_rate": learning_rate,
-        "seed": seed,
-    }
-    settings = AdaptSettings.model_validate(
-        {name: value for name, value in values.items() if value is not None}
-    )
+    settings = AdaptSettings.model_validate(options.chosen_settings(AdaptSettings, locals()))
     conditions = () if condition is None else (condition,)
-    pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
+    pairs = PairOptions(
+        text1,
+        text2,
+        condition_column,
+        conditions,
+        separator,
+        encoding,
+        strict,
+        label,
+        positive,
+        scale,
+    )
     names = {*column_names(labelled, pairs.file_format)}
     is_table = not names & {text1, text2} and (column in names or bool(criteria))
-    measured: Path | None
     with TemporaryDirectory(prefix="condsim-") as folder, long_work() as progress:
+        measured = None if dev is None else _usual_form(dev, Path(folder, "dev"), pairs)
         if is_table:
             train, *drawn = draw_rows(
                 labelled,
@@ -122,31 +115,40 @@ def adapt(
                 rows=rows,
                 parts=("train", "dev") if dev is None else ("train",),
                 file_format=pairs.file_format,
+                strict=strict,
                 progress=progress,
             )
-            measured = dev or drawn[0]
-        elif (pairs, label, positive) == (PairOptions(), "label", None):
-            train, measured = labelled, dev
+            measured = measured or drawn[0]
         else:
-            train = _usual_columns(labelled, Path(folder, "train"), pairs, label, positive)
-            measured = dev and _usual_columns(dev, Path(folder, "dev"), pairs, label, positive)
+            train = _usual_form(labelled, Path(folder, "train"), pairs)
         result = adapt_model(
             train, output, model=model or "default", dev=measured, settings=settings, force=force
         )
     _show(result, output)
 
 
-def _usual_columns(
-    file: Path, folder: Path, pairs: PairOptions, label: str, positive: str | None
-) -> Path:
-    """Write labelled pairs under the usual names of columns."""
-    records = []
-    for *texts, condition, value in labelled_rows(file, pairs, label=label, positive=positive):
-        if condition is None:
-            raise InputError(f"{file}: has no conditions. Give --condition or --condition-column.")
-        if not np.isnan(value):
-            names = ("sentence1", "sentence2", "condition", "label")
-            records.append(dict(zip(names, (*texts, condition, value), strict=True)))
+def _usual_form(file: Path, folder: Path, pairs: PairOptions) -> Path:
+    """Write labelled pairs under the usual names of columns, if the file has not this form."""
+    from condsim.training.adapt_rows import COLUMNS, GROUP_COLUMNS
+
+    blank = BlankRows(strict=pairs.strict)
+    rows = list(labelled_rows(file, pairs, blank))
+    if any(condition is None for _, (_, _, condition, _) in rows):
+        raise InputError(f"{file}: has no conditions. Give --condition or --condition-column.")
+    print_note(blank.note("no part in the training"))
+    if pairs._replace(strict=False) == PairOptions() and not blank.count:
+        return file
+    names = {*column_names(file, pairs.file_format)}
+    groups = GROUP_COLUMNS if "group" in names else ()
+    cells = [
+        row.cells
+        for row in iter_rows(file, columns=(), optional=groups, file_format=pairs.file_format)
+    ]
+    records = [
+        dict(zip((*COLUMNS, *groups), (*fields, *map(cells[row].get, groups)), strict=True))
+        for row, fields in rows
+        if not np.isnan(fields[-1])
+    ]
     folder.mkdir()
     path = folder / f"{stem_of(file)}.csv"
     write_records(path, records)
@@ -163,6 +165,7 @@ def draw_rows(
     rows: int,
     parts: Sequence[str] = ("train", "dev"),
     file_format: FileFormat = DETECTED,
+    strict: bool = False,
     progress: Progress,
 ) -> list[Path]:
     """Draw pairs from a table, with separate texts for training and for measuring."""
@@ -170,10 +173,15 @@ def draw_rows(
     from condsim.rows.criteria.build import build_criteria
     from condsim.rows.criteria.settings import CriteriaSettings
 
+    blank = BlankRows(strict=strict)
+    table_rows = iter_rows(table, columns=(column,), whole_record=True, file_format=file_format)
+    batch = Batch(list(table_rows))
+    indices, (texts,) = blank.texts(batch, [column])
     records = [
-        (text_digest(row.text(column)), row.record)
-        for row in iter_rows(table, columns=(column,), whole_record=True, file_format=file_format)
+        (text_digest(text), batch.rows[index].record)
+        for index, text in zip(indices, texts, strict=True)
     ]
+    print_note(blank.note("no part in the training"))
     digests = list(dict(records))
     order = np.random.default_rng(settings.seed).permutation(len(digests))
     dev_share = settings.dev_share if "dev" in parts else 0.0

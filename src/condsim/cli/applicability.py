@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from condsim.cli.options import JsonFile, Model, Resamples, show_table, write_report
+from condsim.cli.options import JsonFile, Model, Resamples, Seed, show_table, write_report
 from condsim.cli.process import check_outputs
 from condsim.errors import InputError
 
@@ -32,7 +32,6 @@ Sample: TypeAlias = Annotated[int, typer.Option(min=2, help="Use at most this ma
 Strength: TypeAlias = Annotated[
     float, typer.Option(help="Inverse strength of the regularisation, above 0.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the folds and of the sampling.")]
 
 
 @app.command()
@@ -40,7 +39,7 @@ def fit(
     data: Data,
     output: Annotated[
         Path,
-        typer.Option(help="JSON file to write; a model loads applicability.json from its folder."),
+        typer.Option(help="JSON file to write; a model reads applicability.json in its folder."),
     ],
     model: Model = None,
     extra: Extra = None,

@@ -15,13 +15,10 @@ def average(
     output: Annotated[Path, typer.Option(help="Folder for the model, its card and its report.")],
     name: Annotated[str | None, typer.Option(help="Name of the model.")] = None,
     pretrained: Annotated[
-        str | None,
-        typer.Option(help="Folder or Hub name of the model they began from, to have a share too."),
+        str | None, typer.Option(help="Backbone of the runs, to have a share too.")
     ] = None,
     pretrained_share: Annotated[float, typer.Option(help="That share, between 0 and 1.")] = 0.1,
-    float16: Annotated[
-        bool, typer.Option("--float16", help="Store the weights in half the bytes.")
-    ] = False,
+    float16: Annotated[bool, typer.Option("--float16", help="Store float16.")] = False,
 ) -> None:
     """Average the weights of runs that started from the same backbone.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 import typer
@@ -31,10 +31,7 @@ def cluster(
     output: Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .jsonl.")],
     condition: Annotated[
         list[str] | None,
-        typer.Option(
-            help="In which respect texts of a cluster are alike, such as 'the complaint'. "
-            "Repeatable; two or more are compared."
-        ),
+        typer.Option(help="In which respect texts of a cluster are alike. Repeatable."),
     ] = None,
     column: options.TextColumn = "text",
     k: Annotated[
@@ -42,28 +39,24 @@ def cluster(
         typer.Option(
             "--k",
             metavar="NUMBER|auto",
-            help="Number of clusters (k-means); auto: the one with the highest silhouette.",
+            help="Number of clusters (k-means); auto: the highest silhouette.",
         ),
     ] = None,
     min_size: Annotated[
         int | None,
         typer.Option(
-            help="Size of the smallest cluster; their number is found (HDBSCAN).",
+            help="Size of the smallest cluster (HDBSCAN).",
             show_default="20, or a twentieth of the texts",
         ),
     ] = None,
-    umap: Annotated[
-        bool, typer.Option("--umap", help="Reduce the embeddings by UMAP first.")
-    ] = False,
+    umap: Annotated[bool, typer.Option("--umap", help="Reduce embeddings first.")] = False,
     model: options.Model = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of k-means and UMAP.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Also draw the texts: a PNG file.")] = None,
     json: options.JsonFile = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Also write the clusters to this file, for --into.")
-    ] = None,
+    save: Annotated[Path | None, typer.Option(help="File of the clusters, for --into.")] = None,
     into: Annotated[
-        Path | None, typer.Option(help="Put the texts into the clusters of a file of --save.")
+        Path | None, typer.Option(help="File of --save with the clusters to use.")
     ] = None,
     strict: options.Strict = False,
     separator: options.Separator = None,
@@ -71,18 +64,13 @@ def cluster(
 ) -> None:
     """Group the texts of a file by a criterion that you name.
 
-    Keeps all columns and adds `cluster`, a number from 0 for the largest, and `cluster_name`; a
-    column of that name becomes `cluster.1`. With several conditions the columns are called
-    `cluster: CONDITION` and `cluster_name: CONDITION`. A text that HDBSCAN puts into no cluster has
-    the number -1, and a row without text has none. Embeddings are held in memory: 1.5 GB for a
-    million texts.
+    Keeps all columns and adds `cluster`, a number from 0 for the largest, and `cluster_name`. A
+    text in no cluster has the number -1, and a row without text has none. Embeddings are held in
+    memory: 1.5 GB for a million texts.
 
     **Examples**
 
     `condsim cluster tickets.csv --condition "the complaint" --k 12 --output clustered.csv`
-
-    `condsim cluster reviews.jsonl --column review --condition "the product" --condition
-    "the complaint" --min-size 20 --output clustered.csv --plot clusters.png --json summary.json`
 
     `condsim cluster tickets.csv --condition "the complaint" --k auto --output clustered.csv --save
     tickets.clusters`
@@ -103,8 +91,9 @@ def cluster(
     from condsim.search.cluster import ClusterFile, cluster as cluster_texts
     from condsim.search.picture import plot_clusters
 
-    stored = None if into is None else ClusterFile.load(into)
-    if into is not None and stored is not None:
+    stored = None
+    if into is not None:
+        stored = ClusterFile.load(into)
         model = model or stored.model
         stored.check_model(model, into)
     encoder = load_encoder(model)
@@ -122,7 +111,10 @@ def cluster(
             )
             for name in conditions
         ]
-        groupings = [_Grouping.of(clusters) for clusters in results]
+        groupings = [
+            _Grouping(result.condition, result.labels, [group.name for group in result.clusters])
+            for result in results
+        ]
         if stored is not None:
             groupings = [
                 _Grouping(centres.condition, centres.assign(texts, model=encoder), centres.names)
@@ -136,8 +128,13 @@ def cluster(
         if save is not None:
             ClusterFile.of(results, model).save(save)
         options.write_report(json, _summary(results, encoder.name))
-    _show(results, k, groupings)
-    rows.blank.report("no cluster")
+    if not results:
+        _show_sizes(groupings)
+    for result in results:
+        _show_clusters(result, k)
+    if len(results) > 1:
+        _show_cross_table(*results[:2])
+    print_note(rows.blank.note("no cluster"))
     print_note(f"{output}: {writer.rows} rows")
 
 
@@ -168,12 +165,6 @@ class _Grouping(NamedTuple):
     condition: str | None
     labels: IntArray
     names: Sequence[str]
-
-    @classmethod
-    def of(cls, clusters: Clusters) -> Self:
-        """Take labels and names of clusters."""
-        names = [group.name for group in clusters.clusters]
-        return cls(clusters.condition, clusters.labels, names)
 
 
 def _grouped_batches(file: TextFile, groupings: Sequence[_Grouping]) -> Iterator[Batch]:
@@ -206,16 +197,6 @@ def _summary(results: Sequence[Clusters], model: str) -> dict[str, object]:
     if len(results) > 1:
         summary["cross_table"] = cross_table(*results[:2]).tolist()
     return summary
-
-
-def _show(results: Sequence[Clusters], k: str | None, groupings: Sequence[_Grouping]) -> None:
-    """Print clusters that were made, or how many texts were put into earlier ones."""
-    if not results:
-        _show_sizes(groupings)
-    for clusters in results:
-        _show_clusters(clusters, k)
-    if len(results) > 1:
-        _show_cross_table(*results[:2])
 
 
 def _show_sizes(groupings: Sequence[_Grouping]) -> None:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from condsim.cli.options import Exclude, JsonFile, RowFile, show_table, write_report
+from condsim.cli.options import (
+    Exclude,
+    JsonFile,
+    RowFile,
+    chosen_settings,
+    show_table,
+    write_report,
+)
 from condsim.cli.process import check_outputs, long_work
 
 if TYPE_CHECKING:
@@ -21,33 +28,24 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 def criteria(
     tables: Annotated[
         list[Path],
-        typer.Argument(help="Tables with a text and labels of it in each row, or JSON lines."),
+        typer.Argument(help="Tables with a text and its labels in each row, or JSON lines."),
     ],
     output: RowFile,
     text: Annotated[str, typer.Option(help="Column of the text.")] = "text",
     criteria: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Column of a criterion; may be repeated.", show_default="all other columns"
-        ),
+        typer.Option(help="Column of a criterion. Repeatable.", show_default="all other columns"),
     ] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="Separates several values in a cell, such as ','.")
-    ] = None,
+    separator: Annotated[str | None, typer.Option(help="Separator of values in a cell.")] = None,
     settings: Annotated[
-        Path | None,
-        typer.Option(
-            help="YAML file: wordings and values of each criterion, and the options below."
-        ),
+        Path | None, typer.Option(help="YAML file: wordings, values and the options below.")
     ] = None,
     rows: Annotated[
         int | None, typer.Option(min=2, help="Most rows of each table.", show_default="20000")
     ] = None,
     form: Annotated[
         Literal["groups", "pairs"] | None,
-        typer.Option(
-            help="groups of texts for training, or pairs for evaluation.", show_default="groups"
-        ),
+        typer.Option(help="groups for training, pairs for evaluation.", show_default="groups"),
     ] = None,
     group_size: Annotated[
         int | None, typer.Option(min=3, max=32, help="Texts in a group.", show_default="6")
@@ -64,13 +62,11 @@ def criteria(
             min=0, max=1, help="Share of rows with the criterion's own name.", show_default="0.5"
         ),
     ] = None,
-    bins: Annotated[
-        int | None, typer.Option(min=2, help="Grades that columns of numbers are cut into.")
-    ] = None,
+    bins: Annotated[int | None, typer.Option(min=2, help="Grades of columns of numbers.")] = None,
     balance: Annotated[
         Literal["exact", "none"] | None,
         typer.Option(
-            help="exact: each condition is as often alike as different; none: keep all rows.",
+            help="exact: each condition is as often alike as different; none: all rows.",
             show_default="exact",
         ),
     ] = None,
@@ -101,19 +97,12 @@ def criteria(
     from condsim.rows.criteria.settings import CriteriaSettings
     from condsim.rows.records import plain_values
 
-    options = {
-        "rows": rows,
-        "form": form,
-        "group_size": group_size,
-        "hard": hard,
-        "own_name": own_name,
-        "bins": bins,
-        "balance": balance,
-        "seed": seed,
-    }
+    options = chosen_settings(CriteriaSettings, locals())
+    # The setting of this name has the wordings of the columns that the option names.
+    options.pop("criteria", None)
     values: dict[str, Any] = {} if settings is None else read_mapping(settings, what="criteria")
     # Options of the command line come before those of the file.
-    values = {**values, **{name: value for name, value in options.items() if value is not None}}
+    values = {**values, **options}
     if settings is not None:
         check_not_input(output, settings)
     with long_work(log=None) as progress:

@@ -14,23 +14,11 @@ from condsim.data.statistics import TaskStatistics, describe
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
-_EXAMPLES = """
-**Examples**
 
-- `condsim data check csts_train.csv`
-- `condsim data check pairs.jsonl --top 20`
-- `condsim data check csts_validation.csv --json > statistics.json`
-"""
-
-
-@app.command(epilog=_EXAMPLES)
+@app.command()
 def check(
     file: Annotated[
-        Path,
-        typer.Argument(
-            help="CSV, TSV, JSONL or Parquet file with the columns sentence1, sentence2, "
-            "condition and optionally label."
-        ),
+        Path, typer.Argument(help="File with sentence1, sentence2, condition and perhaps label.")
     ],
     top: Annotated[int, typer.Option(min=0, help="Number of frequent conditions to list.")] = 10,
     json: JsonFile = None,
@@ -40,6 +28,12 @@ def check(
     Stops at the first fault with one line that names row and column, and exit status 2. Prints the
     statistics of the C-STS paper (rows, pairs, labels, lengths in words, frequent conditions), and
     how far apart the two labels of a sentence pair are.
+
+    **Examples**
+
+    `condsim data check pairs.jsonl --top 20`
+
+    `condsim data check csts_validation.csv --json > statistics.json`
     """
     statistics = describe(load_task(file), top=top)
     write_report(json, statistics.to_dict())

@@ -107,39 +107,28 @@ def _group_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
 def dedupe(
     file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file.")],
     condition: Annotated[
-        list[str],
-        typer.Option(help="What duplicates have in common: 'the request'; repeat for several."),
+        list[str], typer.Option(help="What duplicates have in common. Repeatable.")
     ],
     output: Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .jsonl.")],
     at_least: Annotated[
         list[float] | None,
-        typer.Option(help="Score of duplicates; repeat to give one for each condition."),
+        typer.Option(help="Score of duplicates. Repeatable, one for each condition."),
     ] = None,
     and_overall: Annotated[
-        float | None,
-        typer.Option(help="Score without a condition that duplicates must reach as well."),
+        float | None, typer.Option(help="Score without a condition to reach as well.")
     ] = None,
     chain: Annotated[
-        bool, typer.Option("--chain", help="Put the duplicate of a duplicate in the group as well.")
+        bool, typer.Option("--chain", help="Duplicates of duplicates count, too.")
     ] = False,
-    to: Annotated[
-        int | None, typer.Option(help="Number of rows to keep, instead of a threshold.", min=1)
-    ] = None,
+    to: Annotated[int | None, typer.Option(help="Number of rows to keep.", min=1)] = None,
     groups: Annotated[Path | None, typer.Option(help="File for the groups of duplicates.")] = None,
     review: Annotated[
-        Path | None,
-        typer.Option(help="File for pairs of kept rows that a person should decide."),
+        Path | None, typer.Option(help="File for pairs that a person decides.")
     ] = None,
-    review_from: Annotated[
-        float | None, typer.Option(help="Lowest score of the pairs for --review.")
-    ] = None,
+    review_from: Annotated[float | None, typer.Option(help="Lowest score for --review.")] = None,
     column: TextColumn = "text",
     keep: Annotated[
-        str,
-        typer.Option(
-            help="Which row of a group is kept: first, longest, or newest:COLUMN, the latest date "
-            "or highest number."
-        ),
+        str, typer.Option(help="Row of a group to keep: first, longest, or newest:COLUMN.")
     ] = "first",
     model: Model = None,
     strict: Strict = False,
@@ -149,9 +138,8 @@ def dedupe(
     """Write a file without its duplicates under one or more conditions.
 
     A row is a duplicate of a kept row if their scores are high enough under every condition. One
-    row of each group is kept with all its columns; the input is not changed, and --groups shows
-    what was left out, and for which row. Files can have any size: texts stay on disk, and so do
-    their vectors, in the folder of the output.
+    row of each group is kept with all its columns; --groups shows what was left out, and for which
+    row. Files can have any size: texts and vectors stay on disk.
 
     **Examples**
 
@@ -208,7 +196,7 @@ def dedupe(
     if review is not None:
         write_records(review, _review_records(texts, duplicates), columns=_REVIEW_COLUMNS)
     _show(duplicates, kept, output, None if at_least is None else at_least[0])
-    texts.blank.report("no group")
+    print_note(texts.blank.note("no group"))
 
 
 def _review_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:

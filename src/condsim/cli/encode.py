@@ -16,14 +16,26 @@ from numpy.lib import format as npy
 from condsim.cli import options
 from condsim.cli.process import print_note
 from condsim.data.dialect import FileFormat
-from condsim.data.files import ROWS_PER_BATCH, check_file, column_names, read_batches
+from condsim.data.files import ROWS_PER_BATCH, BlankRows, check_file, column_names, read_batches
 from condsim.errors import InputError
 from condsim.io import replacing
 from condsim.loading import load_encoder
 from condsim.model.embedding import EmbeddingScorer
+from condsim.types import IntArray
 
-TextBatch = tuple[list[str], list[str] | str | None]
-"""Texts and their conditions: one for each, one for all, or None."""
+
+class _TextBatch(NamedTuple):
+    """Texts of some rows, and a condition for each or for all.
+
+    Attributes:
+        size: Number of rows, with and without text.
+        rows: Which of them have a text, ``(m,)``.
+    """
+
+    size: int
+    rows: IntArray
+    texts: list[str]
+    conditions: list[str] | str | None
 
 
 class _TextColumns(NamedTuple):
@@ -35,8 +47,9 @@ class _TextColumns(NamedTuple):
     plain: bool
     separator: str | None
     encoding: str | None
+    strict: bool
 
-    def batches(self, file: Path) -> Iterator[TextBatch]:
+    def batches(self, file: Path, blank: BlankRows) -> Iterator[_TextBatch]:
         """Yield the texts and conditions of a file."""
         file_format = FileFormat.checked(self.separator, self.encoding)
         options.check_column(file, self.column, file_format)
@@ -52,22 +65,23 @@ class _TextColumns(NamedTuple):
         for batch in read_batches(
             file, columns=columns, size=ROWS_PER_BATCH, file_format=file_format
         ):
-            conditions: list[str] | str | None = self.condition
-            if reads:
-                conditions = batch.texts(condition_column, is_condition=True)
-            yield batch.texts(column), conditions
+            rows, texts = blank.texts(batch, columns, condition=condition_column if reads else None)
+            yield _TextBatch(len(batch), rows, texts[0], texts[1] if reads else self.condition)
 
 
 def _write_array(
     path: Path,
     scorer: EmbeddingScorer,
-    batches: Iterator[TextBatch],
+    batches: Iterator[_TextBatch],
     *,
     rows: int,
     zipped: bool,
     dtype: type[np.floating[Any]],
 ) -> None:
-    """Write embeddings as ``.npy``, or as the array ``embeddings`` of an archive (``.npz``)."""
+    """Write embeddings as ``.npy``, or as the array ``embeddings`` of an archive (``.npz``).
+
+    The vector of a row without text is NaN.
+    """
     with ExitStack() as stack:
         stream: IO[bytes]
         if zipped:
@@ -78,10 +92,12 @@ def _write_array(
         header = npy.header_data_from_array_1_0(np.empty((0, scorer.dimension), dtype))
         npy.write_array_header_1_0(stream, {**header, "shape": (rows, scorer.dimension)})
         written = 0
-        for texts, conditions in batches:
-            vectors = scorer.encode(texts, conditions)
-            stream.write(np.ascontiguousarray(vectors, dtype=dtype).tobytes())
-            written += len(texts)
+        for batch in batches:
+            vectors = np.full((batch.size, scorer.dimension), np.nan, dtype)
+            if batch.texts:
+                vectors[batch.rows] = scorer.encode(batch.texts, batch.conditions)
+            stream.write(vectors.tobytes())
+            written += batch.size
     if written != rows:
         raise InputError(f"The file changed while it was read: {rows} rows, then {written}.")
 
@@ -95,44 +111,36 @@ def _encode_file(
         raise InputError(f"{output}: the suffix must be .npy or .npz; got {output.suffix!r}.")
     check_file(file)
     # The first reading also finds every fault before the work starts.
-    rows = sum(len(texts) for texts, _ in columns.batches(file))
+    blank = BlankRows(strict=columns.strict)
+    rows = sum(batch.size for batch in columns.batches(file, blank))
     scorer = load_encoder(model)
     with replacing(output) as unfinished:
         _write_array(
             unfinished,
             scorer,
-            columns.batches(file),
+            columns.batches(file, BlankRows()),
             rows=rows,
             zipped=suffix == ".npz",
             dtype=np.float16 if float16 else np.float32,
         )
+    print_note(blank.note("a vector of NaN"))
     print_note(f"{output}: {rows} embeddings of dimension {scorer.dimension}")
 
 
 def encode(
-    file: Annotated[
-        Path,
-        typer.Argument(help="CSV, TSV, JSONL or Parquet file. With --engine ray, a glob pattern."),
-    ],
+    file: Annotated[Path, typer.Argument(help="File of texts; with --engine ray, a glob pattern.")],
     output: Annotated[
-        Path,
-        typer.Option(
-            help="File to write: .npy, or .npz with the array 'embeddings'. With --engine ray, a "
-            "folder of .npy files.",
-        ),
+        Path, typer.Option(help="File to write: .npy, or .npz; with --engine ray, a folder.")
     ],
-    column: Annotated[
-        str, typer.Option(help="Column of the texts, such as sentence1 in a file of pairs.")
-    ] = "sentence",
+    column: Annotated[str, typer.Option(help="Column of the texts.")] = "sentence",
     condition: options.Condition = None,
     condition_column: options.ConditionColumn = "condition",
     model: options.Model = None,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Encode the texts without a condition.")
-    ] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Encode without a condition.")] = False,
     float16: Annotated[
-        bool, typer.Option("--float16", help="Write float16: half the bytes, about 3 digits.")
+        bool, typer.Option("--float16", help="Write float16: half the bytes.")
     ] = False,
+    strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     engine: options.Engine = "local",
@@ -143,7 +151,7 @@ def encode(
 
     Writes one array, float32 or float16, of shape (rows, dimension). Every row has length 1, so the
     dot product of two is their raw similarity. Files can have any size: a few thousand rows are in
-    memory at a time.
+    memory at a time. The vector of a row without text is NaN.
 
     **Examples**
 
@@ -156,7 +164,7 @@ def encode(
     options.check_engine(engine, address, workers)
     if plain and condition is not None:
         raise InputError("Give either --condition or --plain, not both.")
-    columns = _TextColumns(column, condition_column, condition, plain, separator, encoding)
+    columns = _TextColumns(column, condition_column, condition, plain, separator, encoding, strict)
     work = partial(_encode_file, columns=columns, model=model, float16=float16)
     if engine == "local":
         work(file, output)

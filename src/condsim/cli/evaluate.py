@@ -11,7 +11,8 @@ import typer
 
 from condsim.cli import options
 from condsim.cli.pairs import PairOptions, labelled_rows
-from condsim.cli.process import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.data.files import BlankRows, column_names
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
@@ -25,16 +26,15 @@ def evaluate(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Labelled file: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition, "
-            "label; also written pairs (.txt), scored pairs, STS-B, or hub:owner/name@revision. "
-            "With --suite the folder of the data sets.",
+            help="Labelled pairs, written pairs (.txt), STS-B, or hub:owner/name@revision; with "
+            "--suite, the folder of the data sets.",
         ),
     ],
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Model folder or Hub name; or mean:NAME, cls:NAME, cross-encoder:NAME. "
-            "Repeatable; several may be named as LABEL=NAME.",
+            help="Model folder or Hub name; or mean:, cls: or cross-encoder:NAME. Repeatable, also "
+            "as LABEL=NAME.",
             show_default="the default model",
         ),
     ] = None,
@@ -44,30 +44,28 @@ def evaluate(
     condition: options.Condition = None,
     label: options.LabelColumn = "label",
     positive: options.Positive = None,
+    scale: options.LabelScale = None,
     suite: Annotated[
         str | None,
         typer.Option(
-            help="Measure on a set of data sets: criteria for rows of many domains, written for "
-            "written pairs by domain, natural for texts as they come, with and without conditions."
+            help="Set of data sets: criteria, written for written pairs by domain, or natural for "
+            "texts as they come, with and without conditions."
         ),
     ] = None,
     trained_on: Annotated[
         list[str] | None,
         typer.Option(
-            help="With --suite criteria: a set that the model was trained on. Repeatable.",
+            help="Set of --suite criteria that the model was trained on. Repeatable.",
             show_default="those in the model's settings",
         ),
     ] = None,
     baseline: Annotated[
         list[str] | None,
         typer.Option(
-            help="Add a baseline: condition-only (always part of a single file), sentences-only, "
-            "tfidf-cosine or word-overlap. Repeatable."
+            help="condition-only, sentences-only, tfidf-cosine or word-overlap. Repeatable."
         ),
     ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="Compare with a second model: difference and p-value.")
-    ] = None,
+    against: Annotated[str | None, typer.Option(help="Second model to compare with.")] = None,
     train: Annotated[
         Path | None,
         typer.Option(
@@ -75,22 +73,17 @@ def evaluate(
         ),
     ] = None,
     resamples: options.Resamples = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples and the folds.")] = 0,
+    seed: options.Seed = 0,
     json: options.JsonFile = None,
     csv: Annotated[
         Path | None,
-        typer.Option(
-            help="With several models or files: also write one line per metric to this CSV file."
-        ),
+        typer.Option(help="CSV file with a line per metric, of several models or files."),
     ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table as Markdown.")
-    ] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     over_estimation: Annotated[
         bool,
         typer.Option(
-            "--over-estimation",
-            help="Also count the sentence pairs whose two rows the model pushes too far apart.",
+            "--over-estimation", help="Count sentence pairs whose two rows are too far apart."
         ),
     ] = False,
     plot: Annotated[
@@ -100,15 +93,14 @@ def evaluate(
             "--against model first."
         ),
     ] = None,
+    strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:
     """Measure a model on labelled rows, or several models on several files.
 
-    Prints Spearman, Pearson, MSE, pair accuracy and partial Spearman with 95 % bootstrap
-    intervals. The table always includes the condition-only baseline: a model that does not beat it
-    ignores the sentences. With several models or files, or with --suite, prints a table with a row
-    for each data set: Spearman and pair accuracy of each model.
+    The table always includes the condition-only baseline: a model that does not beat it ignores
+    the sentences. Several models or files, or --suite, give a table with a row for each data set.
 
     **Examples**
 
@@ -116,15 +108,7 @@ def evaluate(
 
     `condsim evaluate pairs.csv --text1 left --text2 right --condition "the colour" --label same`
 
-    `condsim evaluate dev.csv --train train.csv --baseline word-overlap --json report.json`
-
-    `condsim evaluate dev.csv --model runs/new --against runs/old --markdown`
-
-    `condsim evaluate dev.csv --against runs/old --over-estimation --plot over.png`
-
     `condsim evaluate mails.csv tickets.csv --model default --model runs/new`
-
-    `condsim evaluate --suite criteria datasets --model default --model runs/new`
     """
     check_outputs(json=json, csv=csv, plot=plot)
     models, baselines = model or [], baseline or []
@@ -140,8 +124,19 @@ def evaluate(
     if plot is not None:
         _check_plot(plot, over_estimation=over_estimation)
     conditions = () if condition is None else (condition,)
-    pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
-    load = partial(_load, pairs=pairs, label=label, positive=positive)
+    pairs = PairOptions(
+        text1,
+        text2,
+        condition_column,
+        conditions,
+        separator,
+        encoding,
+        strict,
+        label,
+        positive,
+        scale,
+    )
+    load = partial(_load, pairs=pairs)
     if several:
         suite_report = _measure_suite(
             data,
@@ -186,17 +181,25 @@ def _check_plot(plot: Path, *, over_estimation: bool) -> None:
     require("matplotlib", extra="train")
 
 
-def _load(file: Path, *, pairs: PairOptions, label: str, positive: str | None) -> Task:
-    """Load a file of any kind, or one whose columns are named by options."""
-    if (pairs, label, positive) == (PairOptions(), "label", None):
-        from condsim.data.load import load_task
+def _load(file: Path, *, pairs: PairOptions) -> Task:
+    """Load labelled pairs whose columns have the usual names or those of options, or another kind.
 
+    Rows without a text are left out.
+    """
+    from condsim.data.csts import CSTS_COUNTS, LABEL_RANGE
+    from condsim.data.load import load_task
+    from condsim.data.pairs import compare_split, make_task
+
+    columns = {pairs.text1, pairs.text2, pairs.condition_column, pairs.label}
+    if pairs._replace(strict=False) == PairOptions() and not columns <= {*column_names(file)}:
         return load_task(file, require_labels=True)
-    from condsim.data.csts import LABEL_RANGE
-    from condsim.data.pairs import make_task
-
-    rows = labelled_rows(file, pairs, label=label, positive=positive)
-    return make_task(file, rows, label_range=LABEL_RANGE, name=None)
+    blank = BlankRows(strict=pairs.strict)
+    rows = (fields for _, fields in labelled_rows(file, pairs, blank))
+    task = make_task(file, rows, label_range=LABEL_RANGE, name=None)
+    if file.name.startswith("csts_"):
+        compare_split(file, rows=len(task) + blank.count, published=CSTS_COUNTS)
+    print_note(blank.note("no score"))
+    return task
 
 
 def _measure_suite(

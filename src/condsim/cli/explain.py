@@ -12,7 +12,7 @@ import typer
 from condsim.cli import options
 from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
 from condsim.cli.process import long_work, print_note
-from condsim.data.files import Batch, open_writer
+from condsim.data.files import Batch, BlankRows, open_writer
 from condsim.errors import InputError
 from condsim.io import write_text
 from condsim.loading import load_scorer
@@ -38,7 +38,7 @@ def _explained(
 
 def _pairs(batch: Batch, columns: PairColumns) -> Iterator[tuple[str, str, str]]:
     """Yield texts and condition of each row; reject texts that cannot be explained."""
-    sentences1, sentences2, conditions = columns.texts(batch)
+    _, sentences1, sentences2, conditions = columns.read(batch, BlankRows(strict=True))
     assert conditions is not None
     for row, *texts in zip(batch.rows, sentences1, sentences2, conditions, strict=True):
         sentence1, sentence2, condition = texts
@@ -107,10 +107,7 @@ def explain(
     sentence2: Annotated[str | None, typer.Argument()] = None,
     condition: Annotated[str | None, typer.Argument()] = None,
     file: Annotated[
-        Path | None,
-        typer.Option(
-            help="File of pairs to explain: CSV, TSV, JSONL or Parquet; - is standard input."
-        ),
+        Path | None, typer.Option(help="File of pairs to explain; - is standard input.")
     ] = None,
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
@@ -118,15 +115,15 @@ def explain(
     condition_of_all: options.Condition = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="File to write: .html, .json, .png, .svg or .pdf; .jsonl with --file."),
+        typer.Option(help="File: .html, .json, .png, .svg or .pdf; .jsonl with --file."),
     ] = None,
     model: options.Model = None,
     scale: options.Scale = "unit",
     top: Annotated[int, typer.Option(min=0, help="Number of words to list.")] = 5,
     samples: Annotated[
-        int, typer.Option(min=1, help="Maximum number of subsets of words to score for each text.")
+        int, typer.Option(min=1, help="Maximum subsets of words to score.")
     ] = SAMPLES,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawn subsets.")] = 0,
+    seed: options.Seed = 0,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:

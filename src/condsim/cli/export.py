@@ -14,11 +14,9 @@ def export(
     model: Annotated[Path, typer.Argument(help="Folder of a trained bi-encoder.")],
     output: Annotated[Path, typer.Option(help="Folder to write.")],
     float32: Annotated[
-        bool, typer.Option("--float32", help="Keep float32 instead of int8: larger and slower.")
+        bool, typer.Option("--float32", help="Keep float32: larger, slower.")
     ] = False,
-    samples: Annotated[
-        Path | None, typer.Option(help="Rows like those you will score, to measure int8 ranges on.")
-    ] = None,
+    samples: Annotated[Path | None, typer.Option(help="Rows to measure int8 ranges on.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the exported model.")] = None,
 ) -> None:
     """Export a bi-encoder to int8 ONNX, for scoring with the core install.

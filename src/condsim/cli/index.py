@@ -36,7 +36,7 @@ def build(
     key: Annotated[
         str | None,
         typer.Option(
-            help="Column that identifies rows, needed to update them.",
+            help="Column that identifies rows, to update them.",
             show_default="the number of the row",
         ),
     ] = None,
@@ -73,9 +73,7 @@ def build(
 def add(
     folder: Folder,
     file: File,
-    update: Annotated[
-        bool, typer.Option("--update", help="Replace rows whose keys exist.")
-    ] = False,
+    update: Annotated[bool, typer.Option("--update", help="Replace rows.")] = False,
     model: ModelOption = None,
 ) -> None:
     """Add the rows of a file; a row whose key exists is skipped, or replaced.

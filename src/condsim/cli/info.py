@@ -61,8 +61,8 @@ def _model_lines() -> list[tuple[str, str]]:
         first = {"trained on": facts.pop("also_trained_on")}
         facts = {**first, "last labelled file": facts.pop("training_data", "none"), **facts}
     for name, value in facts.items():
-        shown = f"{value:,}" if isinstance(value, int) else str(value)
-        lines.append((f"  {name.replace('_', ' ')}", shown))
+        text = f"{value:,}" if isinstance(value, int) else str(value)
+        lines.append((f"  {name.replace('_', ' ')}", text))
     return lines
 
 
@@ -70,8 +70,8 @@ def _extra_lines() -> list[tuple[str, str]]:
     """State of each extra, then the versions of all installed libraries."""
     libraries: dict[str, list[str]] = defaultdict(list)
     for required in metadata.requires("condsim") or ():
-        if (found := _REQUIRED.match(required)) and found[2] not in _OF_CLONES:
-            libraries[found[2]].append(found[1])
+        if (match := _REQUIRED.match(required)) and match[2] not in _OF_CLONES:
+            libraries[match[2]].append(match[1])
     versions = {name: _version(name) for name in set().union(*libraries.values())}
     lines = []
     for extra, names in libraries.items():
@@ -80,7 +80,9 @@ def _extra_lines() -> list[tuple[str, str]]:
         if missing and len(missing) < len(names):
             install += f" brings {', '.join(missing)}"
         lines.append((f"extra {extra}", install if missing else "installed"))
-    present = sorted(f"{name} {one}" for name, one in versions.items() if one != _MISSING)
+    present = sorted(
+        f"{name} {version}" for name, version in versions.items() if version != _MISSING
+    )
     return [*lines, ("libraries", ", ".join(present) or "none")]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -12,6 +12,9 @@ from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.files import column_names
 from condsim.data.row import join_names
 from condsim.errors import InputError
+
+if TYPE_CHECKING:
+    from condsim.config import Settings
 
 Model: TypeAlias = Annotated[
     str | None, typer.Option(help="Model folder or Hub name.", show_default="the default model")
@@ -28,8 +31,7 @@ Condition: TypeAlias = Annotated[
 ]
 TextColumn: TypeAlias = Annotated[str, typer.Option("--column", help="Column of the texts.")]
 Separator: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="Character between the cells, or 'tab'.", show_default="detected"),
+    str | None, typer.Option(help="Character between the cells, or 'tab'.", show_default="detected")
 ]
 Encoding: TypeAlias = Annotated[
     str | None, typer.Option(help="Character set, such as latin-1.", show_default="detected")
@@ -42,6 +44,11 @@ Positive: TypeAlias = Annotated[
         show_default="4 of 1 to 5, 0.75 of 0 to 1, 'alike', 'yes' or 'true'",
     ),
 ]
+LabelScale: TypeAlias = Annotated[
+    Literal["0-1", "1-5", "0-5"] | None,
+    typer.Option("--scale", help="Scale of the labels.", show_default="detected"),
+]
+Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
 Resamples: TypeAlias = Annotated[
     int, typer.Option(min=1, max=100_000, help="Bootstrap resamples of the sentence pairs.")
 ]
@@ -67,8 +74,7 @@ Strict: TypeAlias = Annotated[
     bool, typer.Option("--strict", help="Stop at a row without text instead of skipping it.")
 ]
 RayAddress: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="Address of the Ray cluster.", show_default="one on this machine"),
+    str | None, typer.Option(help="Address of the Ray cluster.", show_default="one on this machine")
 ]
 RayWorkers: TypeAlias = Annotated[
     int | None, typer.Option(min=1, help="Ray workers.", show_default="as many as fit")
@@ -85,6 +91,14 @@ JsonFile: TypeAlias = Annotated[
         help="Also write the report as JSON; without a name, print it in place of all else.",
     ),
 ]
+
+
+def chosen_settings(model: type[Settings], options: Mapping[str, object]) -> dict[str, Any]:
+    """Return the options of a command that are fields of settings and have a value."""
+    values = {name: options[name] for name in model.model_fields if options.get(name) is not None}
+    return {
+        name: str(value) if isinstance(value, Path) else value for name, value in values.items()
+    }
 
 
 def check_engine(engine: str, address: str | None, workers: int | None) -> None:

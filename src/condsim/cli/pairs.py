@@ -10,15 +10,16 @@ from typing import NamedTuple
 
 from condsim.data.decoding import PeekedStream
 from condsim.data.dialect import FileFormat
-from condsim.data.files import ROWS_PER_BATCH, Batch, column_names, read_batches
+from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, column_names, read_batches
 from condsim.data.formats import STANDARD_INPUT
-from condsim.data.labels import read_labels
+from condsim.data.labels import Labels, read_labels
 from condsim.data.row import join_names
 from condsim.errors import InputError
+from condsim.types import IntArray
 
 
 class PairOptions(NamedTuple):
-    """Columns and form of a file of pairs, as a command is told them."""
+    """Columns, form and labels of a file of pairs, as the options of a command state them."""
 
     text1: str = "sentence1"
     text2: str = "sentence2"
@@ -26,11 +27,39 @@ class PairOptions(NamedTuple):
     conditions: tuple[str, ...] = ()
     separator: str | None = None
     encoding: str | None = None
+    strict: bool = False
+    label: str = "label"
+    positive: str | None = None
+    label_scale: str | None = None
 
     @property
     def file_format(self) -> FileFormat:
         """The form of the file; InputError if it is not possible."""
         return FileFormat.checked(self.separator, self.encoding)
+
+    def labels(self, file: Path) -> Labels:
+        """Read the labels of a file."""
+        scale = None
+        if self.label_scale is not None:
+            low, high = self.label_scale.split("-")
+            scale = float(low), float(high)
+        return read_labels(
+            file, self.label, positive=self.positive, scale=scale, file_format=self.file_format
+        )
+
+
+class PairTexts(NamedTuple):
+    """Texts of some rows of a batch.
+
+    Attributes:
+        rows: The indices of the rows in the batch, ``(m,)``.
+        conditions: A condition for each; None if there are several for all rows, or none.
+    """
+
+    rows: IntArray
+    sentences1: list[str]
+    sentences2: list[str]
+    conditions: list[str] | None
 
 
 class PairColumns(NamedTuple):
@@ -58,12 +87,15 @@ class PairColumns(NamedTuple):
         """True if pairs are compared without a condition."""
         return self.condition is None and not self.conditions
 
-    def texts(self, batch: Batch) -> tuple[list[str], list[str], list[str] | None]:
-        """Return the texts of a batch, and their conditions if there is one for each row."""
-        texts = batch.texts(self.text1), batch.texts(self.text2)
-        if self.condition is not None:
-            return *texts, batch.texts(self.condition, is_condition=True)
-        return *texts, list(self.conditions) * len(batch) if len(self.conditions) == 1 else None
+    def read(self, batch: Batch, blank: BlankRows) -> PairTexts:
+        """Read the texts of the rows that have them, and count the others."""
+        rows, (sentences1, sentences2, *cells) = blank.texts(
+            batch, self.names, condition=self.condition
+        )
+        conditions = cells[0] if cells else None
+        if len(self.conditions) == 1:
+            conditions = list(self.conditions) * len(rows)
+        return PairTexts(rows, sentences1, sentences2, conditions)
 
 
 def pair_arguments(
@@ -152,15 +184,15 @@ def _header_hint(names: Sequence[str]) -> str:
 
 
 def labelled_rows(
-    file: Path, options: PairOptions, *, label: str, positive: str | None
-) -> Iterator[tuple[str, str, str | None, float]]:
-    """Yield texts, condition and label of each row of a file; labels from 1 to 5 or NaN."""
-    labels = read_labels(file, label, positive=positive, file_format=options.file_format).values
+    file: Path, options: PairOptions, blank: BlankRows
+) -> Iterator[tuple[int, tuple[str, str, str | None, float]]]:
+    """Yield index, texts, condition and label of each row with texts; labels from 1 to 5 or NaN."""
+    labels = options.labels(file).values
     columns, batches = open_pairs(file, options)
-    row = 0
+    start = 0
     for batch in batches:
-        sentences1, sentences2, conditions = columns.texts(batch)
-        for index, texts in enumerate(zip(sentences1, sentences2, strict=True), start=row):
-            condition = None if conditions is None else conditions[index - row]
-            yield *texts, condition, float(labels[index])
-        row += len(batch)
+        rows, sentences1, sentences2, conditions = columns.read(batch, blank)
+        for index, row in enumerate((rows + start).tolist()):
+            condition = None if conditions is None else conditions[index]
+            yield row, (sentences1[index], sentences2[index], condition, float(labels[row]))
+        start += len(batch)

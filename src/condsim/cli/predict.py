@@ -27,8 +27,7 @@ def predict(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="File to score: CSV, TSV, JSONL or Parquet with sentence1, sentence2, condition; "
-            "or written pairs (.txt).",
+            help="File with sentence1, sentence2, condition; or written pairs (.txt).",
         ),
     ],
     output: Annotated[Path, typer.Option(help="JSON file to write.")],
@@ -41,8 +40,7 @@ def predict(
     """Write the scores of a file in the format of the C-STS test server.
 
     Writes one JSON object with an entry for every row, labelled or not: `{"0": 0.51, "1": 0.08,
-    ...}`. The key is the number of the row, from 0. Files can have any size: rows are read, scored
-    and written a few thousand at a time. The output file appears only when it is complete.
+    ...}`. The key is the number of the row, from 0.
 
     **Examples**
 

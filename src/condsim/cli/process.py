@@ -225,8 +225,9 @@ def long_work(
 
 
 def print_note(line: str) -> None:
-    """Print a line on stderr."""
-    typer.echo(renamed(line), err=True)
+    """Print a line on stderr, unless it is empty."""
+    if line:
+        typer.echo(renamed(line), err=True)
 
 
 def check_outputs(**options: Path | None) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from condsim.cli.options import JsonFile, Resamples, show_table
+from condsim.cli.options import JsonFile, Resamples, Seed, show_table
 from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.config import write_mapping
 from condsim.io import replacing
 
 if TYPE_CHECKING:
@@ -97,102 +98,67 @@ def _answered_rows(scorer: PromptScorer, task: Task) -> list[_AnsweredRow]:
     """Read the stored answers of all rows, in order."""
     columns = (task.sentences1, task.sentences2, task.conditions)
     predictions = scorer.predict(*columns)
-    stored = scorer.asker.stored(scorer.prompts(*columns), len(task))
-    answers = {row: answer.text for row, answer in stored}
     texts = zip(*(column for column in columns if column is not None), strict=True)
+    scores = zip(predictions.answers, predictions.values, predictions.valid, strict=True)
     return [
-        _AnsweredRow(row_texts, float(label), answers[row], float(value), bool(valid))
-        for row, (row_texts, label, value, valid) in enumerate(
-            zip(texts, task.labels, predictions.values, predictions.valid, strict=True)
-        )
+        _AnsweredRow(row_texts, float(label), answer, float(value), bool(valid))
+        for row_texts, label, (answer, value, valid) in zip(texts, task.labels, scores, strict=True)
     ]
 
 
 def prompt(
     model: Annotated[
-        str,
-        typer.Option(help="Hub name, folder or GGUF file of a model, or the server's name for it."),
+        str, typer.Option(help="Hub name, folder or GGUF file, or a server's name of a model.")
     ],
     data: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file: C-STS or STS-B.")],
-    train: Annotated[
-        Path | None, typer.Option(help="Labelled file to draw the examples from.")
-    ] = None,
+    train: Annotated[Path | None, typer.Option(help="Labelled file of examples.")] = None,
     instruction: Annotated[
         Literal["none", "short", "long"], typer.Option(help="Instruction in the prompt.")
     ] = "long",
     shots: Annotated[int, typer.Option(min=0, help="Examples in each prompt.")] = 0,
     base_url: Annotated[
         str | None,
-        typer.Option(
-            help="Address of an OpenAI-compatible server, such as http://localhost:8000/v1. The "
-            "key is read from OPENAI_API_KEY."
-        ),
+        typer.Option(help="Address of an OpenAI-compatible server; its key is in OPENAI_API_KEY."),
     ] = None,
     backend: Annotated[
         Literal["local", "server"] | None,
         typer.Option(
-            help="Location of the model; 'server' without --base-url is OpenAI.",
+            help="Location of the model; without --base-url, 'server' is OpenAI.",
             show_default="server with --base-url, else local",
         ),
     ] = None,
     scoring: Annotated[
         Literal["text", "expected"],
         typer.Option(
-            help="text: the number in the answer. expected: the mean of all numbers on the scale, "
-            "weighted with their probabilities, which has fewer ties."
+            help="text: the number in the answer. expected: the mean weighted by probabilities."
         ),
     ] = "text",
     parsing: Annotated[
         Literal["strict", "first-number"],
         typer.Option(help="strict: exactly one number. first-number: the first of several."),
     ] = "strict",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of examples and random values.")] = 0,
-    answers: Annotated[
-        Path, typer.Option(help="SQLite file of stored answers; none is requested twice.")
-    ] = Path("runs/answers.sqlite"),
-    max_requests: Annotated[
-        int | None, typer.Option(min=0, help="Maximum number of prompts to send.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Maximum tokens of prompts and answers.")
-    ] = None,
+    seed: Seed = 0,
+    answers: Annotated[Path, typer.Option(help="Answers (SQLite).")] = Path("runs/answers.sqlite"),
+    max_requests: Annotated[int | None, typer.Option(min=0, help="Most prompts to send.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=0, help="Most tokens in all.")] = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest answer in tokens.")] = 20,
-    concurrency: Annotated[
-        int, typer.Option(min=1, help="Number of requests to a server at a time.")
-    ] = 32,
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests at a time.")] = 32,
     timeout: Annotated[float, typer.Option(help="Seconds until a request counts as lost.")] = 60.0,
-    retries: Annotated[
-        int, typer.Option(min=0, help="Number of repetitions of a failed request.")
-    ] = 5,
-    unlisted: Annotated[
-        bool, typer.Option("--unlisted", help="Use a model that the server does not list.")
-    ] = False,
+    retries: Annotated[int, typer.Option(min=0, help="Retries of a request.")] = 5,
     device: Annotated[
         str | None,
         typer.Option(help="Device of a local model, such as cpu or cuda.", show_default="chosen"),
     ] = None,
     resamples: Resamples = 1000,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print prompts, requests and tokens without sending anything."
-        ),
+        bool, typer.Option("--dry-run", help="Print prompts and counts; send nothing.")
     ] = False,
-    show: Annotated[
-        int, typer.Option(min=0, help="Number of prompts that --dry-run prints; 0 for all.")
-    ] = 3,
-    examples: Annotated[
-        int, typer.Option(min=0, help="Number of answers to print, from the best to the worst.")
-    ] = 0,
+    show: Annotated[int, typer.Option(min=0, help="Prompts of --dry-run; 0 for all.")] = 3,
+    examples: Annotated[int, typer.Option(min=0, help="Answers to print, best to worst.")] = 0,
     json: JsonFile = None,
-    predictions: Annotated[
-        Path | None, typer.Option(help="Write rows, answers and scores to this CSV file.")
-    ] = None,
+    predictions: Annotated[Path | None, typer.Option(help="CSV file of rows and answers.")] = None,
     save: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the settings to this YAML file; 'condsim evaluate' takes it as a model."
-        ),
+        Path | None, typer.Option(help="YAML file of the settings, a model for 'condsim evaluate'.")
     ] = None,
 ) -> None:
     """Ask a language model how similar the sentences are, and measure its answers.
@@ -214,36 +180,33 @@ def prompt(
     from condsim.data.load import load_task
     from condsim.prompting.evaluation import evaluate_prompt
     from condsim.prompting.scorer import open_prompt_scorer
-    from condsim.prompting.settings import prompt_settings, save_settings
+    from condsim.prompting.settings import PromptSettings
 
-    settings = prompt_settings(
-        {
-            "model": model,
-            "backend": backend or ("server" if base_url else "local"),
-            "base_url": base_url,
-            "instruction": instruction,
-            "shots": shots,
-            "train": None if train is None else str(train),
-            "seed": seed,
-            "scoring": scoring,
-            "parsing": parsing,
-            "answers": str(answers),
-            "max_new_tokens": max_new_tokens,
-            "concurrency": concurrency,
-            "timeout": timeout,
-            "retries": retries,
-            "max_requests": max_requests,
-            "max_tokens": max_tokens,
-            "unlisted": unlisted,
-            "device": device,
-        }
+    settings = PromptSettings(
+        model=model,
+        backend=backend or ("server" if base_url else "local"),
+        base_url=base_url,
+        instruction=instruction,
+        shots=shots,
+        train=None if train is None else str(train),
+        seed=seed,
+        scoring=scoring,
+        parsing=parsing,
+        answers=str(answers),
+        max_new_tokens=max_new_tokens,
+        concurrency=concurrency,
+        timeout=timeout,
+        retries=retries,
+        max_requests=max_requests,
+        max_tokens=max_tokens,
+        device=device,
     )
     task = load_task(data, require_labels=True).labelled()
     scorer = open_prompt_scorer(
         settings, progress=lambda done, rows: progress("answers", done, rows)
     )
     if save is not None:
-        save_settings(settings, save)
+        write_mapping(settings.model_dump(exclude_defaults=True), save)
     if dry_run:
         _dry_run(scorer, task, show=show)
         return
@@ -277,7 +240,7 @@ def _dry_run(scorer: PromptScorer, task: Task, *, show: int) -> None:
         typer.echo(f"--- row {row + 1} ---\n{prompt_of(row)}")
     if len(first_rows) < len(rows):
         typer.echo(f"--- {len(rows) - len(first_rows)} more; --show 0 prints all ---")
-    tokens = scorer.asker.count_tokens(prompt_of, rows)
+    tokens = sum(scorer.asker.backend.count_tokens(prompt_of(row)) for row in rows)
     typer.echo(
         f"{len(task)} rows, {len(task) - len(rows)} answered or equal to another, "
         f"{len(rows)} requests, about {tokens} tokens in prompts and at most "

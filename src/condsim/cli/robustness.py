@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from condsim.cli.options import JsonFile, Model, Resamples, show_table, write_report
+from condsim.cli.options import JsonFile, Model, Resamples, Seed, show_table, write_report
 from condsim.cli.process import check_outputs
 
 if TYPE_CHECKING:
@@ -18,15 +18,14 @@ def robustness(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="CSV, TSV, JSONL or Parquet file with the columns sentence1, sentence2, "
-            "condition_group, condition.",
+            help="File with sentence1, sentence2, condition_group, condition.",
             show_default="the built-in set",
         ),
     ] = None,
     model: Model = None,
     top: Annotated[int, typer.Option(min=0, help="Number of wordings to list, worst first.")] = 10,
     resamples: Resamples = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
+    seed: Seed = 0,
     json: JsonFile = None,
 ) -> None:
     """Measure how much scores change when a condition is reworded without changing its meaning.

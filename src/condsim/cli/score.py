@@ -15,8 +15,7 @@ import typer
 from condsim.cli import options
 from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
 from condsim.cli.process import check_outputs, long_work, print_note
-from condsim.cli.texts import BlankRows
-from condsim.data.files import ROWS_PER_BATCH, Batch, is_table, open_writer
+from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, is_table, open_writer
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 
@@ -40,7 +39,6 @@ class _Scoring(NamedTuple):
     device: str | None = None
     scale: str = "unit"
     applicability: bool = False
-    strict: bool = False
 
 
 class _ScoredFile:
@@ -48,7 +46,7 @@ class _ScoredFile:
 
     def __init__(self, file: Path, scoring: _Scoring, *, size: int | None = None) -> None:
         self.scoring = scoring
-        self.blank = BlankRows(strict=scoring.strict)
+        self.blank = BlankRows(strict=scoring.pairs.strict)
         self.columns, self._batches = open_pairs(file, scoring.pairs, size=size or ROWS_PER_BATCH)
 
     def batches(
@@ -76,7 +74,7 @@ class _ScoredFile:
         """Say that pairs had no condition, and count the rows without text."""
         if self.columns.is_plain:
             print_note("No condition was given, so the pairs were compared as a whole.")
-        self.blank.report("no score")
+        print_note(self.blank.note("no score"))
 
     def _load(self) -> PairScorer:
         from condsim.model.embedding import EmbeddingScorer
@@ -90,10 +88,7 @@ class _ScoredFile:
 
     def _add_columns(self, batch: Batch, scorer: PairScorer) -> None:
         columns = self.columns
-        present = self.blank.present(batch, columns.names)
-        rows = np.flatnonzero(present)
-        texts = batch if present.all() else batch.take(rows)
-        sentences1, sentences2, row_conditions = columns.texts(texts)
+        rows, sentences1, sentences2, row_conditions = columns.read(batch, self.blank)
         functions = {"score": partial(scorer.score, scale=self.scoring.scale)}
         if self.scoring.applicability:
             functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
@@ -201,10 +196,7 @@ def score(
     condition: Annotated[str | None, typer.Argument()] = None,
     file: Annotated[
         Path | None,
-        typer.Option(
-            help="File of pairs: CSV, TSV, JSONL, Excel or Parquet; - is standard input. With "
-            "--engine ray, a glob pattern.",
-        ),
+        typer.Option(help="File of pairs; - is standard input. With --engine ray, a glob pattern."),
     ] = None,
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
@@ -212,17 +204,13 @@ def score(
     conditions: options.Conditions = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            help="File to write: .csv, .tsv, .jsonl, or .parquet if --file is. With --engine ray, "
-            "a folder.",
-        ),
+        typer.Option(help="File to write; .parquet if --file is. With --engine ray, a folder."),
     ] = None,
     model: options.Model = None,
     device: options.Device = None,
     scale: options.Scale = "unit",
     applicability: Annotated[
-        bool,
-        typer.Option("--applicability", help="Also add how likely the condition applies."),
+        bool, typer.Option("--applicability", help="Also add applicability.")
     ] = False,
     strict: options.Strict = False,
     separator: options.Separator = None,
@@ -231,7 +219,7 @@ def score(
         bool | None,
         typer.Option(
             "--table/--no-table",
-            help="Print a human-readable table, or tab-separated rows.",
+            help="Print a table, or tab-separated rows.",
             show_default="a table on a terminal",
         ),
     ] = None,
@@ -242,10 +230,8 @@ def score(
     """Score how similar two sentences are with respect to a condition.
 
     With --file, keeps all columns and adds `score`, or `score: CONDITION` for each of several
-    conditions; an old column of that name becomes `score.1`. Conditions are in a column of the file
-    or given by --condition; without any, pairs are compared as a whole. Files can have any size:
-    rows are read, scored and written a few thousand at a time. The output file appears only when it
-    is complete.
+    conditions. Without a condition, pairs are compared as a whole. Files can have any size; the
+    output appears when it is complete.
 
     **Examples**
 
@@ -255,10 +241,6 @@ def score(
 
     `condsim score --file pairs.csv --text1 left --text2 right --condition "the colour" --condition
     "the use"`
-
-    `cat pairs.tsv | condsim score --file - > scored.tsv`
-
-    `condsim score --engine ray --file 's3://bucket/pairs/part-*.parquet' --output s3://bucket/scored`
     """
     options.check_engine(engine, address, workers)
     pair, file = pair_arguments(sentence1, sentence2, condition, conditions or (), file)
@@ -280,9 +262,9 @@ def score(
         )
     assert file is not None
     pairs = PairOptions(
-        text1, text2, condition_column, tuple(conditions or ()), separator, encoding
+        text1, text2, condition_column, tuple(conditions or ()), separator, encoding, strict
     )
-    scoring = _Scoring(pairs, model, device, scale, applicability, strict)
+    scoring = _Scoring(pairs, model, device, scale, applicability)
     if engine == "ray":
         from condsim.cli.parts import work_on_parts
 
@@ -308,7 +290,7 @@ def score(
 
 def _part_settings(scoring: _Scoring) -> dict[str, object]:
     """Return what the parts of one output must have in common."""
-    defaults = {**PairOptions()._asdict(), "applicability": False, "strict": False}
+    defaults = {**PairOptions()._asdict(), "applicability": False}
     values = {**scoring.pairs._asdict(), **scoring._asdict()}
     changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
     model = options.revision_of(scoring.model)

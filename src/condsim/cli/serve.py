@@ -8,41 +8,28 @@ from typing import Annotated
 
 import typer
 
-from condsim.cli.options import Model
+from condsim.cli.options import Model, chosen_settings
 from condsim.cli.process import print_note
 from condsim.loading import load_scorer
 
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Address to listen at; one that others reach needs a key.")
+        str, typer.Option(help="Address; one that others reach needs a key.")
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")
-    ] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     model: Model = None,
     index: Annotated[str | None, typer.Option(help="Index to search; see condsim index.")] = None,
     api_key_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with API keys, one a line; callers must give one.", show_default="no key"
-        ),
+        Path | None, typer.Option(help="File of API keys, one a line.", show_default="no key")
     ] = None,
     max_bytes: Annotated[int, typer.Option(help="Longest body of a request, in bytes.")] = 8
     * 2**20,
-    max_rows: Annotated[
-        int, typer.Option(help="Maximum texts, documents or pairs times conditions of a request.")
-    ] = 2048,
+    max_rows: Annotated[int, typer.Option(help="Most texts or pairs times conditions.")] = 2048,
     max_characters: Annotated[int, typer.Option(help="Longest text, in characters.")] = 50_000,
-    queue_rows: Annotated[
-        int, typer.Option(help="Maximum rows that wait, of 512 characters; beyond that: 429.")
-    ] = 8192,
-    batch_rows: Annotated[
-        int, typer.Option(help="Maximum rows in a batch, from all callers.")
-    ] = 64,
-    time_limit: Annotated[
-        float, typer.Option(help="Seconds for a request to arrive, and to be answered.")
-    ] = 30,
+    queue_rows: Annotated[int, typer.Option(help="Most waiting rows of 512 characters.")] = 8192,
+    batch_rows: Annotated[int, typer.Option(help="Most rows in a batch.")] = 64,
+    time_limit: Annotated[float, typer.Option(help="Seconds for a request.")] = 30,
 ) -> None:
     """Serve a model over HTTP: scores, embeddings and reranking under a condition, and a page.
 
@@ -61,14 +48,7 @@ def serve(
     from condsim.serving.app import create_app, run_server
     from condsim.serving.settings import ServingSettings, check_address, read_keys
 
-    settings = ServingSettings(
-        max_bytes=max_bytes,
-        max_rows=max_rows,
-        max_characters=max_characters,
-        queue_rows=queue_rows,
-        batch_rows=batch_rows,
-        time_limit=time_limit,
-    )
+    settings = ServingSettings(**chosen_settings(ServingSettings, locals()))
     keys = () if api_key_file is None else read_keys(api_key_file)
     check_address(host, has_key=bool(keys))
     search_index = None

@@ -17,7 +17,7 @@ def sweep(
     sweep_file: Annotated[Path, typer.Argument(metavar="SWEEP", help="Sweep file (YAML).")],
     output: Annotated[Path, typer.Option(help="Folder for the study, the runs and the result.")],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the trials; run nothing and write nothing.")
+        bool, typer.Option("--dry-run", help="Print the trials; run nothing.")
     ] = False,
 ) -> None:
     """Search for the best recipe by Spearman on the dev file.

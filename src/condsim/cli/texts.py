@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from condsim.cli.options import check_column
-from condsim.cli.process import print_note
 from condsim.data.dialect import FileFormat
-from condsim.data.files import Batch, check_file, read_batches
+from condsim.data.files import Batch, BlankRows, check_file, read_batches
 from condsim.errors import InputError
 from condsim.types import BoolArray
-
-_MAX_LISTED_ROWS = 3
-
-
-class BlankRows:
-    """Rows that lack a text; they are skipped and counted, or rejected."""
-
-    def __init__(self, *, strict: bool) -> None:
-        self.strict = strict
-        self.count = 0
-        self._first: list[int] = []
-
-    def present(self, batch: Batch, columns: Sequence[str]) -> BoolArray:
-        """Return which rows of a batch have a text in each column, ``(n,)``."""
-        present = np.ones(len(batch), np.bool_)
-        if self.strict:
-            return present
-        for index, row in enumerate(batch.rows):
-            cells = [row.cells[name] for name in columns]
-            if any(cell is None or (isinstance(cell, str) and not cell.strip()) for cell in cells):
-                present[index] = False
-                self.count += 1
-                if len(self._first) < _MAX_LISTED_ROWS:
-                    self._first.append(row.number)
-        return present
-
-    def report(self, consequence: str) -> None:
-        """Print a line on the skipped rows, if there are any."""
-        if not self.count:
-            return
-        numbers = ", ".join(map(str, self._first))
-        more = ", ..." if self.count > len(self._first) else ""
-        rows = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
-        print_note(
-            f"{rows} no text and thus {consequence} (row {numbers}{more}); --strict stops there."
-        )
 
 
 class TextFile:
@@ -71,8 +34,8 @@ class TextFile:
         for batch in self._read():
             if tables:
                 batch.check_flat()
-            masks.append(self.blank.present(batch, [self.column]))
-            batch.take(np.flatnonzero(masks[-1])).texts(self.column)
+            rows, _ = self.blank.texts(batch, [self.column])
+            masks.append(np.isin(np.arange(len(batch)), rows))
         self.present: BoolArray = np.concatenate(masks)
 
     def _read(self, *other_columns: str) -> Iterator[Batch]:

@@ -12,7 +12,7 @@ import typer
 from condsim.cli import options
 from condsim.cli.pairs import PairOptions, open_pairs
 from condsim.cli.process import print_note
-from condsim.data.labels import read_labels
+from condsim.data.files import BlankRows
 from condsim.errors import InputError
 from condsim.evaluation.threshold import find_threshold
 from condsim.loading import load_scorer
@@ -26,10 +26,10 @@ def threshold(
     condition: options.Condition = None,
     label: options.LabelColumn = "label",
     positive: options.Positive = None,
-    precision: Annotated[
-        float, typer.Option(help="Share of pairs above the threshold that must be alike.")
-    ] = 0.95,
+    scale: options.LabelScale = None,
+    precision: Annotated[float, typer.Option(help="Promised share of alike pairs.")] = 0.95,
     model: options.Model = None,
+    strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:
@@ -37,8 +37,7 @@ def threshold(
 
     The lower end of a 95 % interval of the precision must reach the promise; the interval allows
     for the threshold being chosen on the same rows. Prints the threshold to stdout, and its
-    precision and recall to stderr. Fails with a message if there are too few rows. Labels are
-    numbers from 1 to 5 or from 0 to 1, or words; rows with the label -1 are left out.
+    precision and recall to stderr. Rows with the label -1 are left out.
 
     **Examples**
 
@@ -51,8 +50,19 @@ def threshold(
     if not 0 < precision < 1:
         raise InputError(f"--precision must be above 0 and below 1; got {precision}.")
     conditions = () if condition is None else (condition,)
-    pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
-    labels = read_labels(labelled, label, positive=positive, file_format=pairs.file_format)
+    pairs = PairOptions(
+        text1,
+        text2,
+        condition_column,
+        conditions,
+        separator,
+        encoding,
+        strict,
+        label,
+        positive,
+        scale,
+    )
+    labels = pairs.labels(labelled)
     if not labels.alike.any():
         raise InputError(
             f"{labelled}: no row is labelled alike. Give --positive the lowest label that counts "
@@ -60,15 +70,20 @@ def threshold(
         )
     columns, batches = open_pairs(labelled, pairs)
     scorer = load_scorer(model)
-    scores = array("f")
-    row = 0
+    blank = BlankRows(strict=strict)
+    scores, alike = array("f"), list[bool]()
+    start = 0
     for batch in batches:
-        valid = batch.take(np.flatnonzero(labels.present[row : row + len(batch)]))
-        row += len(batch)
-        if len(valid):
-            scores.extend(scorer.score(*columns.texts(valid)))
-    alike = labels.alike[labels.present]
-    best = find_threshold(np.array(scores, np.float32), alike, precision=precision)
+        rows = slice(start, start + len(batch))
+        start = rows.stop
+        labelled_rows = np.flatnonzero(labels.present[rows])
+        texts = columns.read(batch.take(labelled_rows), blank)
+        if len(texts.rows):
+            scores.extend(scorer.score(texts.sentences1, texts.sentences2, texts.conditions))
+            alike.extend(labels.alike[rows][labelled_rows[texts.rows]].tolist())
+    best = find_threshold(
+        np.array(scores, np.float32), np.array(alike, np.bool_), precision=precision
+    )
     # The text of a float32 is the shortest one that reads back as the same number.
     typer.echo(str(np.float32(best.value)))
     print_note(
@@ -76,3 +91,4 @@ def threshold(
         f"{best.recall:.3f}: {best.reached:,} of {best.rows:,} rows reach it, and "
         f"{best.positives:,} are labelled alike"
     )
+    print_note(blank.note("no score"))

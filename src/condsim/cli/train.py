@@ -28,16 +28,8 @@ def train(
 
     **Examples**
 
-    In a clone, with the texts that are in it:
-
     `condsim train recipes/minilm/bi.yaml --set train=data/written/train.txt --set
     dev=data/written/dev.txt --set epochs=1 --output runs/written`
-
-    With your own files:
-
-    `condsim train recipes/minilm/bi.yaml --output runs/bi`
-
-    `condsim train recipes/minilm/bi.yaml --set epochs=5 --set objective.quad=0.5 --output runs/q`
 
     `condsim train recipes/minilm/bi.yaml --output runs/bi --resume`
 

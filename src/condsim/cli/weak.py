@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from traceback import extract_tb
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,8 @@ from condsim.cli.options import (
     Functions,
     JsonFile,
     RowFile,
+    Seed,
+    chosen_settings,
     show_table,
     write_report,
 )
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the draws.")]
-
-
 @app.command()
 def weak(
     captions: Annotated[
@@ -40,45 +39,39 @@ def weak(
     ] = None,
     output: Annotated[Path | None, typer.Option(help="CSV or Parquet file to write.")] = None,
     check: Annotated[
-        Path | None,
-        typer.Option(help="A labelled C-STS file: print the agreement with it instead."),
+        Path | None, typer.Option(help="Labelled C-STS file: print the agreement with it.")
     ] = None,
     rows: Annotated[int, typer.Option(min=2, help="Rows with a label from 1 to 5.")] = 60_000,
-    absent: Annotated[
-        int, typer.Option(min=0, help="Rows with the label -1: the condition does not apply.")
-    ] = 0,
+    absent: Annotated[int, typer.Option(min=0, help="Rows with the label -1.")] = 0,
     absent_output: Annotated[
-        Path | None,
-        typer.Option(help="File for the rows with the label -1.", show_default="the same file"),
+        Path | None, typer.Option(help="File for rows labelled -1.", show_default="the same file")
     ] = None,
     exclude: Exclude = None,
     like: Annotated[
         Path | None,
         typer.Option(
-            help="C-STS file whose conditions say how often each function is drawn.",
+            help="C-STS file whose conditions weight the functions.",
             show_default="the functions' own weights",
         ),
     ] = None,
     functions: Functions = None,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Keep the columns answer1 and answer2.")
-    ] = False,
+    answers: Annotated[bool, typer.Option("--answers", help="Keep the answers' columns.")] = False,
     item_column: Annotated[
         str | None,
         typer.Option(
-            help="Column that names what several sentences describe; these are not paired.",
+            help="Column that names what sentences describe; these are not paired.",
             show_default="all sentences may be paired",
         ),
     ] = None,
     caption_column: Annotated[str, typer.Option(help="Column of the sentence.")] = "caption",
     sample: Annotated[
-        int | None, typer.Option(min=2, help="Sentences to draw pairs from.", show_default="all")
+        int | None, typer.Option(min=2, help="Sentences to use.", show_default="all")
     ] = None,
     k: Annotated[int, typer.Option(min=1, help="Neighbours of a sentence.")] = 32,
     text_encoder: Annotated[
         str | None,
         typer.Option(
-            help="Model that finds near sentences, or 'words', which needs no model.",
+            help="Model that finds near sentences, or 'words' for none.",
             show_default="all-MiniLM-L6-v2",
         ),
     ] = None,
@@ -117,15 +110,7 @@ def weak(
     from condsim.rows.records import plain_values
     from condsim.rows.weak.build import WeakSettings, build_weak
 
-    settings = WeakSettings(
-        rows=rows,
-        absent=absent,
-        seed=seed,
-        k=k,
-        sample=sample,
-        text_encoder=text_encoder,
-        answers=answers,
-    )
+    settings = WeakSettings(**chosen_settings(WeakSettings, locals()))
     with long_work(log=None) as progress:
         report = build_weak(
             captions,
@@ -284,8 +269,7 @@ def teach(
         ),
     ],
     given: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Share of a row's own label, below 1, in the new one."),
+        float, typer.Option(min=0, max=1, help="Share of a row's own label in the new one.")
     ] = 0.0,
     device: Device = None,
 ) -> None:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from condsim.types import BoolArray, IntArray
+    from condsim.types import IntArray
 
 Item = TypeVar("Item")
 
@@ -185,13 +185,6 @@ class BlankRows:
             for name, column in zip(columns, texts, strict=True):
                 column.append(row.text(name, is_condition=name == condition))
         return np.array(rows, np.int64), texts
-
-    def present(self, batch: Batch, columns: Sequence[str]) -> BoolArray:
-        """Mark the rows of a batch that have a text in each column, ``(n,)``."""
-        if self.strict:
-            return np.ones(len(batch), np.bool_)
-        skipped = [self._skips(row, [row.cells[name] for name in columns]) for row in batch.rows]
-        return ~np.array(skipped, np.bool_)
 
     def note(self, consequence: str) -> str:
         """Return a line on the skipped rows; empty if there are none."""

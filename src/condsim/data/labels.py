@@ -54,9 +54,9 @@ def read_labels(
 ) -> Labels:
     """Read the labels of a data file.
 
-    Labels are numbers from 0 to 1, from 1 to 5 or from 0 to 5, or two words. -1 and an empty cell
-    mean that the row has no label. The scale is logged, and whether the labels fit another one, as
-    those of a file of only 1s do.
+    Labels are numbers from 0 to 1, from 1 to 5 or from 0 to 5, or two words. -1, NaN and an empty
+    cell mean that the row has no label. The scale is logged, and whether the labels fit another
+    one, as those of a file of only 1s do.
 
     Args:
         path: The file.
@@ -79,7 +79,8 @@ def read_labels(
     cells = [row.cells[column] for row in rows]
     texts = ["" if cell is None else str(cell).strip().casefold() for cell in cells]
     numbers = np.array([number_of(cell) for cell in cells], np.float64)
-    labelled = np.array([bool(text) for text in texts]) & (numbers != _NO_LABEL)
+    # NaN is how pandas writes an empty cell to Parquet.
+    labelled = np.array([text not in ("", "nan") for text in texts]) & (numbers != _NO_LABEL)
     if not labelled.any():
         raise InputError(f"{path}: no row has a label in the column {column!r}.")
     if np.isnan(numbers[labelled]).all():
@@ -101,7 +102,11 @@ def _detect_scale(path: Path, numbers: Float64Array) -> tuple[float, float]:
         return _SCALES[-1]
     names = [f"from {first:g} to {last:g}" for first, last in fitting]
     # Numbers from 1 to 5 fit the scale from 0 to 5 as well, which is rare.
-    doubt = f", although {names[1]} is possible" if fitting[:2] == [(0, 1), (1, 5)] else ""
+    doubt = (
+        f", although {names[1]} is possible (--scale 1-5)"
+        if fitting[:2] == [(0, 1), (1, 5)]
+        else ""
+    )
     log_form(path, f"labels are read as numbers {names[0]}{doubt}")
     return fitting[0]
 
@@ -119,8 +124,8 @@ def _on_scale(
     low, high = scale
     for index in np.flatnonzero(labelled & ~((numbers >= low) & (numbers <= high)))[:1]:
         raise InputError(
-            f"{locate(int(index))}: labels must be from 1 to 5, from 0 to 1, or two words; got "
-            f"{short_repr(cells[index])}."
+            f"{locate(int(index))}: labels must be numbers from {low:g} to {high:g} and -1 for "
+            f"none, or two words; got {short_repr(cells[index])}."
         )
     minimum = low + _ALIKE_SHARE * (high - low) if positive is None else number_of(positive)
     if minimum is None:

@@ -99,11 +99,14 @@ def score_of(value: Cell, where: str, *, label_range: tuple[float, float], fix: 
 
 
 def label_hint(value: Cell, *, high: float) -> str:
-    """Name the number to write for a label that only ``condsim adapt`` accepts."""
+    """Name the number to write for a label that only some commands accept."""
     if str(value).casefold() not in ("alike", "different"):
         return ""
     low = 1 if high > 1 else 0
-    return f" Only 'condsim adapt' reads words: write {high:g} for alike and {low} for different."
+    return (
+        " Only condsim adapt, evaluate and threshold read words: write "
+        f"{high:g} for alike and {low} for different."
+    )
 
 
 def check_header(

@@ -39,8 +39,6 @@ def resample_weights(
     clusters: NDArray[np.int64], *, resamples: int = 1000, seed: int = 0
 ) -> Iterator[Float64Array]:
     """Draw resamples of clusters ``(n,)`` as row weights, in blocks of ``(b, n)``."""
-    if clusters.ndim != 1 or clusters.size == 0:
-        raise InputError(f"A bootstrap needs at least one row; got the shape {clusters.shape}.")
     if resamples < 1:
         raise InputError(f"The number of resamples must be at least 1; got {resamples}.")
     generator = np.random.default_rng(seed)
@@ -58,15 +56,9 @@ def resample_weights(
 def bootstrap(
     statistic: Statistic, clusters: NDArray[np.int64], *, resamples: int = 1000, seed: int = 0
 ) -> Float64Array:
-    """Evaluate a statistic on resamples of whole clusters.
+    """Evaluate a statistic on resamples of whole clusters, ``(n,)``; ``(..., resamples)``.
 
-    Args:
-        statistic: Maps row weights ``(b, n)`` to values ``(..., b)``, one for each resample.
-        clusters: The sentence pair each row belongs to, ``(n,)``.
-        resamples: Number of resamples, at least 1.
-
-    Returns:
-        The values, ``(..., resamples)``; NaN where the statistic does not exist.
+    The values are NaN where the statistic does not exist.
     """
     blocks = resample_weights(clusters, resamples=resamples, seed=seed)
     return np.concatenate([statistic(weights) for weights in blocks], axis=-1)
@@ -90,17 +82,8 @@ def p_value(differences: Float64Array) -> float:
 
     This inverts the percentile interval: p < 0.05 when 0 lies outside the 95 % interval of the
     difference, up to the rounding of 1 / (B + 1). The added 1 counts the sample itself as a
-    resample and keeps p above 0: with 1000 resamples the smallest p is 0.002.
-
-    Args:
-        differences: The difference on each resample, ``(resamples,)``; NaN is ignored.
-
-    Returns:
-        The p-value in (0, 1]; NaN if every difference is NaN.
-
-    Example:
-        >>> round(p_value(np.full(1000, 0.3)), 4)
-        0.002
+    resample and keeps p above 0: with 1000 resamples the smallest p is 0.002. NaN is ignored, and
+    the result NaN if every difference is.
     """
     finite = differences[~np.isnan(differences)]
     if finite.size == 0:
@@ -111,13 +94,7 @@ def p_value(differences: Float64Array) -> float:
 
 @dataclass(frozen=True)
 class Metric:
-    """A value with its bootstrap interval.
-
-    Attributes:
-        value: The value on the valid rows; NaN if it does not exist (constant scores).
-        low: Lower end of the 95 % interval; NaN if there is none.
-        high: Upper end of the interval.
-    """
+    """A value with its 95 % bootstrap interval; NaN where there is none (constant scores)."""
 
     value: Number
     low: Number
@@ -139,13 +116,9 @@ class Metric:
 
 @dataclass(frozen=True)
 class Difference:
-    """A metric of one model minus that of another.
+    """A metric of one model minus that of another, with its 95 % paired bootstrap interval.
 
-    Attributes:
-        value: The difference; NaN if it does not exist.
-        low: Lower end of the 95 % paired bootstrap interval.
-        high: Upper end of the interval.
-        p_value: Two-sided paired bootstrap p-value of no difference, in (0, 1].
+    The p-value of no difference is two-sided; see `p_value`. NaN where there is no difference.
     """
 
     value: Number
@@ -188,7 +161,9 @@ def weighted_correlation(x: Float64Array, y: Float64Array, weights: Float64Array
     covariance = np.einsum("bn,bn->b", weighted_x, deviations_y)
     variance_x = np.einsum("bn,bn->b", weighted_x, deviations_x)
     variance_y = np.einsum("bn,bn,bn->b", weights, deviations_y, deviations_y)
-    defined = _varies(x, variance_x, weights) & _varies(y, variance_y, weights)
+    # Resamples with at least two different values, (b,).
+    defined = variance_x > NEGLIGIBLE * np.einsum("bn,bn,bn->b", weights, x, x)
+    defined &= variance_y > NEGLIGIBLE * np.einsum("bn,bn,bn->b", weights, y, y)
     denominator = np.sqrt(np.where(defined, variance_x * variance_y, 1.0))
     return np.where(defined, np.clip(covariance / denominator, -1.0, 1.0), np.nan)
 
@@ -198,11 +173,3 @@ def weighted_mean(values: Float64Array, weights: Float64Array) -> Float64Array:
     total = weights.sum(axis=1)
     summed = np.einsum("bn,bn->b", weights, np.broadcast_to(values, weights.shape))
     return np.where(total > 0, summed / np.where(total > 0, total, 1.0), np.nan)
-
-
-def _varies(
-    values: Float64Array, variance: Float64Array, weights: Float64Array
-) -> NDArray[np.bool_]:
-    """Detect the resamples with at least two different values, ``(b,)``."""
-    size = np.einsum("bn,bn,bn->b", weights, values, values)
-    return np.asarray(variance > NEGLIGIBLE * size)

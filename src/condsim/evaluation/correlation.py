@@ -13,14 +13,9 @@ NEGLIGIBLE = 1e-12
 
 
 def pearson(x: ArrayLike, y: ArrayLike) -> float:
-    """Compute Pearson's product-moment correlation.
+    """Compute Pearson's correlation of finite numbers, ``(n,)`` each, in [-1, 1].
 
-    Args:
-        x: Finite numbers, ``(n,)``.
-        y: Finite numbers, ``(n,)``.
-
-    Returns:
-        The correlation in [-1, 1]; NaN if x or y is constant or n < 2.
+    It is NaN if x or y is constant or n < 2.
 
     Example:
         >>> round(pearson([1, 2, 3], [1, 2, 4]), 4)
@@ -37,14 +32,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Compute Spearman's rank correlation, in [-1, 1]: Pearson's on average ranks.
-
-    See `pearson` for the arguments, NaN and errors.
-
-    Example:
-        >>> spearman([0.1, 0.2, 0.9], [1, 2, 3])
-        1.0
-    """
+    """Compute Spearman's rank correlation: Pearson's on average ranks, and NaN like it."""
     first, second = _checked_vectors(x, y)
     return pearson(average_ranks(first), average_ranks(second))
 

@@ -13,22 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.data.statistics import Pairing, pair_rows
+from condsim.data.statistics import pair_rows
 from condsim.data.triplets import Triplets
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.bootstrap import Difference, Metric, bootstrap, weighted_mean
 from condsim.evaluation.metrics import (
     METRICS,
     Metrics,
-    OverEstimation,
-    check_pairs,
-    count_over_estimation,
+    over_estimation as count_over_estimation,
     triplet_wins,
 )
 from condsim.evaluation.report import ModelResult, Report, loaded_versions
 from condsim.model.base import rescaled
 from condsim.model.baselines import FittedBaseline, baseline, out_of_fold
-from condsim.types import Float64Array, FloatArray, Scorer, Task
+from condsim.types import FloatArray, Scorer, Task
 
 CONDITION_ONLY = "condition-only"
 FOLDS = 10
@@ -43,10 +41,7 @@ class Scores:
 
     Attributes:
         values: Scores of the rows, ``(n,)``; calibrated if the scorer has a calibration.
-        raw: Raw similarities, ``(n,)``, on which over-estimation is counted; None if they are the
-            same.
-        fitted_on: For a fitted baseline, the rows it was fitted on.
-        scored_by: Further settings that decide the scores, if the scorer reports any.
+        raw: Raw similarities, ``(n,)``, on which over-estimation is counted; None for ``values``.
     """
 
     name: str
@@ -123,7 +118,10 @@ def evaluate(
         # An unknown name is reported before anything is scored.
         if isinstance(entry, str):
             baseline(entry)
-    pairing = _pairing(labelled)
+    pairing = pair_rows(labelled)
+    if labelled.conditions is None:
+        # Rows of one sentence pair are the same input.
+        pairing = replace(pairing, high=pairing.high[:0], low=pairing.low[:0])
     models = [scorer] if against is None else [scorer, against]
     model_scores = [
         model if isinstance(model, Scores) else score_rows(model, labelled) for model in models
@@ -149,8 +147,18 @@ def evaluate(
         counts = None
         if over_estimation:
             raw = scores.values if scores.raw is None else scores.raw
-            counts = count_over_estimation(raw, gold, high=pairing.high, low=pairing.low)
-        results.append(_model_result(scores, scorer_values, scorer_draws, counts))
+            counts = count_over_estimation(raw, labelled)
+        named = zip(METRICS, scorer_values, scorer_draws, strict=True)
+        results.append(
+            ModelResult(
+                scores.name,
+                {name: Metric.of(value, drawn) for name, value, drawn in named},
+                revision=scores.revision,
+                fitted_on=scores.fitted_on,
+                scored_by=scores.scored_by,
+                over_estimation=counts,
+            )
+        )
     model = len(baseline_entries)
     comparison = {}
     if against is not None:
@@ -179,23 +187,6 @@ def evaluate(
     )
 
 
-def _model_result(
-    scores: Scores, values: Float64Array, draws: Float64Array, counts: OverEstimation | None
-) -> ModelResult:
-    """Join the metrics of a scorer, ``(metrics,)``, and their draws, ``(metrics, b)``."""
-    metrics = {}
-    for name, value, drawn in zip(METRICS, values, draws, strict=True):
-        metrics[name] = Metric.of(value, drawn)
-    return ModelResult(
-        scores.name,
-        metrics,
-        revision=scores.revision,
-        fitted_on=scores.fitted_on,
-        scored_by=scores.scored_by,
-        over_estimation=counts,
-    )
-
-
 def triplet_accuracy(
     scorer: Scorer, triplets: Triplets, *, resamples: int = 1000, seed: int = 0
 ) -> Metric:
@@ -203,10 +194,6 @@ def triplet_accuracy(
 
     Raw similarities are compared, since calibration maps all very low ones to one score, and all
     very high ones. Equal similarities count as wrong: a constant scorer must not be right.
-
-    Args:
-        triplets: The triplets, at least one.
-        resamples: Number of bootstrap resamples of the triplets, at least 1.
 
     Returns:
         The accuracy in percent with its 95 % interval.
@@ -226,12 +213,7 @@ def triplet_accuracy(
 
 
 def labelled_rows(task: Task, *, over_estimation: bool = False) -> Task:
-    """Return the rows that are scored and measured: those with a label.
-
-    Args:
-        task: The rows, at least 3 of them with a label.
-        over_estimation: Whether pairs of rows with two labels are needed, too.
-    """
+    """Return the rows with a label: at least 3, and for over-estimation pairs with two labels."""
     labelled = task.labelled()
     if len(labelled) < FEWEST_ROWS:
         raise InputError(
@@ -239,16 +221,9 @@ def labelled_rows(task: Task, *, over_estimation: bool = False) -> Task:
             f"{len(labelled)} of {len(task)} rows have one."
         )
     if over_estimation:
-        check_pairs(_pairing(labelled).pairs, labelled)
+        # The labels as scores show whether there are pairs.
+        count_over_estimation(labelled.gold, labelled)
     return labelled
-
-
-def _pairing(labelled: Task) -> Pairing:
-    """Pair rows; without conditions, rows of one sentence pair are the same input."""
-    pairing = pair_rows(labelled)
-    if labelled.conditions is not None:
-        return pairing
-    return replace(pairing, high=pairing.high[:0], low=pairing.low[:0])
 
 
 def _baseline_scores(entry: Scorer | str, task: Task, *, seed: int) -> Scores:

@@ -30,19 +30,9 @@ def pair_wins(
 
 
 def pair_accuracy(scores: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np.int64]) -> float:
-    """Compute how often the higher-labelled row of a pair scores higher.
+    """Compute the share of pairs, in [0, 1], whose higher-labelled row scores higher.
 
-    Args:
-        scores: Similarities, ``(n,)``.
-        high: Row of the higher label of each pair, ``(p,)``.
-        low: Row of the lower label of each pair, ``(p,)``.
-
-    Returns:
-        Share of the pairs, in [0, 1]; a tie counts one half. NaN without pairs.
-
-    Example:
-        >>> pair_accuracy([0.9, 0.2, 0.5, 0.5], high=np.array([0, 2]), low=np.array([1, 3]))
-        0.75
+    A tie counts one half; NaN without pairs. ``high`` and ``low`` are rows of ``scores``, ``(p,)``.
     """
     wins = pair_wins(scores, high=high, low=low)
     return float(wins.mean()) if wins.size else float("nan")
@@ -76,10 +66,6 @@ def auroc(
         scores: Finite numbers, ``(n,)``.
         positive: Marks of the positive rows, ``(n,)``; both kinds must be present.
         clusters: The sentence pair each row belongs to, ``(n,)``.
-        resamples: Number of resamples, at least 1.
-
-    Returns:
-        The area, 0 to 1 (0.5 is chance), and its 95 % interval.
     """
     if positive.all() or not positive.any():
         raise InputError(
@@ -140,9 +126,7 @@ class Metrics:
             scores: Finite scores of each scorer, ``(n,)``.
             gold: Gold similarity in [0, 1], ``(n,)``.
             control: The condition-only prediction, ``(n,)``; without it partial Spearman is NaN.
-            high: Row of the higher label of each of p pairs, ``(p,)``.
-            low: Row of the lower label of each pair, ``(p,)``.
-            names: The metrics to compute.
+            high: Row of the higher label of each of p pairs, ``(p,)``; ``low`` that of the lower.
         """
         self._names = names
         self._scores = [values - values.mean() for values in scores]
@@ -202,7 +186,7 @@ class OverEstimation:
     sentence pair has more than two rows, counts once for each in the mean errors.
 
     Attributes:
-        pairs: Pairs of rows with the same two sentences and different labels, at least 1.
+        pairs: Pairs of rows with the same two sentences and different labels.
         equation_16: Pairs whose high row is above gold by more than the margin while the low row is
             below gold.
         equation_17: Pairs whose low row is below gold by more than the margin while the high row is
@@ -210,7 +194,6 @@ class OverEstimation:
         either: Pairs that fulfil at least one of the two: the over-estimated ones.
         high_error: Mean error of the high rows; above 0 is too similar.
         low_error: Mean error of the low rows; below 0 is too dissimilar.
-        margin: The margin, on the scale of gold.
     """
 
     pairs: int
@@ -259,17 +242,14 @@ low_error=-0.25, margin=0.25)
             f"shape {values.shape}."
         )
     pairing = pair_rows(task)
-    check_pairs(pairing.pairs if task.conditions else 0, task)
-    return count_over_estimation(values, task.gold, high=pairing.high, low=pairing.low)
-
-
-def count_over_estimation(
-    scores: ArrayLike, gold: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np.int64]
-) -> OverEstimation:
-    """Count over-estimated pairs, given the rows of each, ``(p,)``; see `over_estimation`."""
-    errors = np.asarray(scores, np.float64) - np.asarray(gold, np.float64)  # (n,)
+    if not pairing.pairs or task.conditions is None:
+        raise InputError(
+            f"{task.name}: over-estimation is counted on pairs of rows with the same two sentences "
+            f"and different labels; there are none among {int(task.valid.sum())} labelled rows."
+        )
+    errors = values - task.gold.astype(np.float64)  # (n,)
     # Values above 0 are too far apart.
-    above, below = errors[high], -errors[low]  # (p,)
+    above, below = errors[pairing.high], -errors[pairing.low]  # (p,)
     if not (np.isfinite(above).all() and np.isfinite(below).all()):
         raise InputError(
             "Over-estimation needs finite scores and labels; the model is damaged or its training "
@@ -278,19 +258,10 @@ def count_over_estimation(
     equation_16 = (above > MARGIN) & (below > 0)
     equation_17 = (below > MARGIN) & (above > 0)
     return OverEstimation(
-        pairs=len(high),
+        pairs=pairing.pairs,
         equation_16=int(equation_16.sum()),
         equation_17=int(equation_17.sum()),
         either=int((equation_16 | equation_17).sum()),
         high_error=float(above.mean()),
         low_error=-float(below.mean()),
     )
-
-
-def check_pairs(pairs: int, task: Task) -> None:
-    """Reject data without pairs of rows to compare."""
-    if not pairs:
-        raise InputError(
-            f"{task.name}: over-estimation is counted on pairs of rows with the same two sentences "
-            f"and different labels; there are none among {int(task.valid.sum())} labelled rows."
-        )

@@ -30,11 +30,7 @@ _LIKERT_STEPS = 4
 
 
 def score_histogram(scores: Mapping[str, FloatArray], path: Path) -> None:
-    """Draw the distribution of scores in [0, 1], one panel for each model, on one scale.
-
-    Args:
-        scores: Scores in [0, 1] by the name of their model, ``(n,)`` each.
-    """
+    """Draw the distribution of scores in [0, 1], ``(n,)`` by model, in a panel for each model."""
     figure = _new_figure(scores, width=6.4, height=1.9 * len(scores) + 0.5)
     panels = figure.subplots(len(scores), 1, sharex=True, squeeze=False)[:, 0]
     edges = np.linspace(0, 1, 41)
@@ -54,17 +50,17 @@ def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: P
 
     Each panel shows the rows of the pairs whose labels differ, as points; the mean at each gold
     level, as a line; the diagonal of a perfect model, and the margin of over-estimation on both
-    sides of it. The titles give the number of over-estimated pairs.
-
-    Args:
-        scores: Raw similarities of all rows by the name of their model, ``(n,)`` each, from left to
-            right.
+    sides of it. ``scores`` are of all rows, ``(n,)``, by the name of their model.
     """
     figure = _new_figure(scores, width=4.6 * len(scores) + 0.4, height=4.8)
     pairing = pair_rows(task)
     panels = figure.subplots(1, len(scores), sharex=True, sharey=True, squeeze=False)[0]
     for panel, (name, values) in zip(panels, scores.items(), strict=True):
-        _draw_gold(panel)
+        ends = np.array([0.0, 1.0])
+        panel.plot(ends, ends, color="black", linewidth=1, linestyle="--", label="gold")
+        for margin, margin_label in ((MARGIN, f"gold ± {MARGIN:g}"), (-MARGIN, None)):
+            style = {"color": "grey", "linewidth": 0.8, "linestyle": ":", "label": margin_label}
+            panel.plot(ends, ends + margin, **style)
         for label, pair_side, colour, shift in (
             ("high row", pairing.high, _HIGH_COLOUR, _SHIFT),
             ("low row", pairing.low, _LOW_COLOUR, -_SHIFT),
@@ -74,9 +70,8 @@ def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: P
             _draw_rows(panel, gold, values[rows], label=label, colour=colour, shift=shift)
         count = over_estimation(values, task)
         counts = f"{count.either} of {count.pairs} pairs over-estimated ({count.rate:.1%})"
-        title = name
-        if len(name) > MAX_TITLE_CHARACTERS:
-            title = f"…{name[1 - MAX_TITLE_CHARACTERS :]}"
+        too_long = len(name) > MAX_TITLE_CHARACTERS
+        title = f"…{name[1 - MAX_TITLE_CHARACTERS :]}" if too_long else name
         panel.set_title(f"{title}\n{counts}", fontsize=10, loc="left", parse_math=False)
         panel.set_xlabel("gold similarity")
         panel.set_xticks(np.linspace(0, 1, _LIKERT_STEPS + 1))
@@ -101,15 +96,6 @@ def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure as PNG, in one step."""
     with replacing(path) as partial:
         figure.savefig(partial, format="png", dpi=_DOTS_PER_INCH)
-
-
-def _draw_gold(panel: Axes) -> None:
-    """Draw the diagonal and the margin of over-estimation on both sides of it."""
-    ends = np.array([0.0, 1.0])
-    panel.plot(ends, ends, color="black", linewidth=1, linestyle="--", label="gold")
-    for side in (MARGIN, -MARGIN):
-        label = f"gold ± {MARGIN:g}" if side == MARGIN else None
-        panel.plot(ends, ends + side, color="grey", linewidth=0.8, linestyle=":", label=label)
 
 
 def _draw_rows(

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
-from condsim.config import Settings
+from condsim.config import Settings, validated_json
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import Difference, Metric
 from condsim.evaluation.metrics import OverEstimation
@@ -25,49 +25,25 @@ _OPTIONAL_KEYS = ("over_estimation", "scored_by")
 class ResultFile(Settings):
     """A result stored as JSON; NaN is null in the file."""
 
-    _kind: ClassVar[str] = "report"
-    _format_key: ClassVar[str] = "format"
-    _again: ClassVar[str] = "Evaluate again, or use the condsim that wrote it."
+    what = "report"
 
     def to_json(self, path: str | Path) -> None:
         """Write the report; an earlier file of that name is replaced in one step."""
         write_json(self.to_dict(), Path(path))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values, NaN as None; `from_dict` reads them back."""
+        """Return the report as plain values, NaN as None."""
         values: dict[str, Any] = json.loads(self.model_dump_json())
         return values
 
     @classmethod
     def from_json(cls, path: str | Path) -> Self:
         """Read a report that `to_json` wrote."""
-        path = Path(path)
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = Path(path).read_bytes()
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not a {cls._kind}: it is not JSON ({error}).") from error
-        return cls.from_dict(content, source=str(path))
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any], *, source: str) -> Self:
-        """Build a report from the result of `to_dict`; ``source`` names it in messages."""
-        key = cls._format_key
-        if not isinstance(content, dict) or content.get(key) != 1:
-            value = content.get(key) if isinstance(content, dict) else None
-            raise InputError(
-                f"{source} is not a {cls._kind} that this condsim reads: '{key}' must be 1, got "
-                f"{value!r}. {cls._again}"
-            )
-        try:
-            return cls.model_validate_json(json.dumps(content))
-        except ValidationError as error:
-            fault = error.errors(include_url=False)[0]
-            where = ".".join(map(str, fault["loc"]))
-            raise InputError(
-                f"{source} is not a complete {cls._kind}: {where}: {fault['msg']}. {cls._again}"
-            ) from error
+        return validated_json(cls, content, what=cls.what, source=str(path))
 
 
 @dataclass(frozen=True)
@@ -78,9 +54,7 @@ class ModelResult:
         metrics: By name: ``spearman``, ``pearson`` and ``partial_spearman`` (x 100), ``mse`` (of
             gold in [0, 1]; lower is better), ``pair_accuracy`` (in %).
         fitted_on: For a fitted baseline, the rows it was fitted on.
-        over_estimation: Pairs driven too far apart, if they were counted.
-        scored_by: Further settings that decide its scores, such as λ of an origin model (SSBC), if
-            it reports any.
+        scored_by: Further settings that decide its scores, such as λ of an origin model (SSBC).
     """
 
     name: str

@@ -24,7 +24,6 @@ class WordingShift:
 
     Attributes:
         condition_group: The condition it is a wording of.
-        pairs: Number of sentence pairs that were scored under it.
         shift: Mean of its score minus the mean over all wordings, -1 to 1.
         distance: Mean of the absolute value of that, 0 to 1.
     """
@@ -44,11 +43,8 @@ class Robustness:
     under the wordings of one condition. Intervals are 95 % bootstrap intervals over the pairs.
 
     Attributes:
-        data: Name of the rewordings.
-        data_revision: First 12 hex digits of the SHA-256 of their file.
         groups: Number of deviations: of sentence pairs under a condition.
-        mean: Mean of the deviations.
-        p95: Their 95th percentile.
+        p95: 95th percentile of the deviations.
         kinds: By condition group, the mean of its deviations.
         wordings: Each wording, the one that changes scores most first.
     """
@@ -83,10 +79,6 @@ def robustness(
     Args:
         scorer: The model; its scores must be in [0, 1].
         rewordings: Pairs under several wordings of a condition.
-        resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
-
-    Returns:
-        The deviations, per condition and overall, and the effect of each wording.
 
     Raises:
         InputError: If ``resamples`` is below 1.
@@ -102,7 +94,10 @@ def robustness(
     deviations = np.sqrt(np.bincount(ids, shifts**2) / (np.bincount(ids) - 1))  # (groups,)
     first_rows = np.unique(ids, return_index=True)[1]  # (groups,)
     kinds = np.array([rewordings.condition_groups[row] for row in first_rows])
-    pairs = _number_pairs(rewordings, first_rows)
+    # A sentence pair may have several conditions.
+    numbers: dict[tuple[str, str], int] = {}
+    texts = [(rewordings.sentences1[row], rewordings.sentences2[row]) for row in first_rows]
+    pairs = np.array([numbers.setdefault(pair, len(numbers)) for pair in texts], np.int64)
 
     def measure(statistic: Statistic, groups: IntArray) -> Metric:
         return Metric.bootstrapped(statistic, pairs[groups], resamples=resamples, seed=seed)
@@ -125,13 +120,6 @@ def robustness(
         seed=seed,
         resamples=resamples,
     )
-
-
-def _number_pairs(rewordings: Rewordings, rows: IntArray) -> IntArray:
-    """Number the sentence pairs of some rows from 0: a pair may have several conditions."""
-    numbers: dict[tuple[str, str], int] = {}
-    pairs = [(rewordings.sentences1[row], rewordings.sentences2[row]) for row in rows]
-    return np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], np.int64)
 
 
 def _p95(values: Float64Array, weights: Float64Array) -> Float64Array:

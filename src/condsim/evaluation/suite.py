@@ -167,8 +167,6 @@ class SuiteReport(ResultFile):
         created: Time of the evaluation, in UTC, ISO 8601.
     """
 
-    _kind: ClassVar[str] = "report of a suite"
-
     format: Literal[1] = 1
     columns: tuple[SuiteColumn, ...]
     rows: tuple[SuiteRow, ...]

@@ -20,13 +20,7 @@ OVER_ESTIMATION_HEADS = ("Eq. 16", "Eq. 17", "Either", "% of pairs", "High error
 
 
 class Cell(NamedTuple):
-    """A figure of a table, and details such as its interval.
-
-    Attributes:
-        text: The figure.
-        interval: Lower and upper end.
-        p_value: P-value of a difference.
-    """
+    """A figure of a table, with its interval and the p-value of a difference."""
 
     text: str
     interval: tuple[str, str] | None = None
@@ -111,12 +105,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) ->
 
 
 def to_table(report: Report) -> Table:
-    """Lay a report out for the terminal, 80 columns wide or less for short names.
-
-    Returns:
-        A rich table: the model, the model it is compared with, the baselines, and the comparison;
-        each value with its 95 % interval below it.
-    """
+    """Lay a report out for the terminal, 80 columns wide or less for short names."""
     return rich_table(
         ["", *METRICS.values()],
         _report_rows(report),
@@ -131,10 +120,9 @@ def over_estimation_table(report: Report) -> Table | None:
     """Lay the over-estimation of a report out for the terminal; None if it was not counted."""
     if report.model.over_estimation is None:
         return None
-    rows = [[result.name, *_over_estimation_cells(result)] for result in _report_results(report)]
     return rich_table(
         ["", *OVER_ESTIMATION_HEADS],
-        rows,
+        _over_estimation_rows(report),
         title="Over-estimation",
         notes=_over_estimation_notes(report),
         bold=0,
@@ -142,22 +130,15 @@ def over_estimation_table(report: Report) -> Table | None:
 
 
 def to_markdown(report: Report) -> str:
-    """Lay a report out as Markdown.
-
-    Returns:
-        A pipe table and the notes below it, then the same for over-estimation if it was counted,
-        ending in a newline.
-    """
+    """Lay a report out in Markdown: a table, notes, and the same for over-estimation if counted."""
     (name, *cells), *rows = _report_rows(report)
     lines = markdown_table(["", *METRICS.values()], [[f"**{name}**", *cells], *rows])
     lines += ["", f"{_escape(report.task)} ({report.task_revision}).", ""]
     lines += [f"- {_escape(note)}" for note in _report_notes(report)]
     if report.model.over_estimation is not None:
-        rows = [
-            [result.name, *_over_estimation_cells(result)] for result in _report_results(report)
-        ]
-        rows[0][0] = f"**{rows[0][0]}**"
-        lines += ["", *markdown_table(["Over-estimation", *OVER_ESTIMATION_HEADS], rows)]
+        counted = _over_estimation_rows(report)
+        counted[0][0] = f"**{counted[0][0]}**"
+        lines += ["", *markdown_table(["Over-estimation", *OVER_ESTIMATION_HEADS], counted)]
         lines += ["", *(f"- {_escape(note)}" for note in _over_estimation_notes(report))]
     return "\n".join(lines) + "\n"
 
@@ -208,27 +189,28 @@ def _report_notes(report: Report) -> Iterator[str]:
     )
 
 
-def _over_estimation_cells(result: ModelResult) -> list[str]:
-    counts = result.over_estimation
-    if counts is None:
-        return ["-"] * len(OVER_ESTIMATION_HEADS)
-    return [
-        *(str(count) for count in (counts.equation_16, counts.equation_17, counts.either)),
-        f"{100 * counts.rate:.1f}",
-        *(f"{error:+.3f}" for error in (counts.high_error, counts.low_error)),
-    ]
+def _over_estimation_rows(report: Report) -> list[list[str]]:
+    rows = []
+    for result in _report_results(report):
+        cells = ["-"] * len(OVER_ESTIMATION_HEADS)
+        if (counts := result.over_estimation) is not None:
+            cells = [
+                *(str(count) for count in (counts.equation_16, counts.equation_17, counts.either)),
+                f"{100 * counts.rate:.1f}",
+                *(f"{error:+.3f}" for error in (counts.high_error, counts.low_error)),
+            ]
+        rows.append([result.name, *cells])
+    return rows
 
 
 def _over_estimation_notes(report: Report) -> Iterator[str]:
-    counts = report.model.over_estimation
-    if counts is None:
-        return
-    yield f"{counts.pairs} pairs of rows with the same two sentences and different labels"
-    yield (
-        f"Eq. 16: the high row more than {counts.margin:g} above gold, the low row below gold; "
-        "Eq. 17: the mirror"
-    )
-    yield "Of raw similarities, not calibrated ones; error: mean of raw similarity minus gold"
+    if (counts := report.model.over_estimation) is not None:
+        yield f"{counts.pairs} pairs of rows with the same two sentences and different labels"
+        yield (
+            f"Eq. 16: the high row more than {counts.margin:g} above gold, the low row below gold; "
+            "Eq. 17: the mirror"
+        )
+        yield "Of raw similarities, not calibrated ones; error: mean of raw similarity minus gold"
 
 
 def _escape(text: str) -> str:

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from condsim.errors import InputError
 from condsim.types import Float64Array
@@ -28,8 +28,7 @@ class Threshold:
     Attributes:
         value: Pairs with this score or a higher one count as alike.
         precision: Share of positive rows among those that reach it, in [0, 1].
-        low: Lower end of the 95 % interval of the precision; at least the promise.
-        high: Its upper end.
+        low: Lower end of its 95 % interval, at least the promise; ``high`` is the upper end.
         recall: Share of the positive rows that reach it, in [0, 1].
         reached: Number of rows that reach it.
     """
@@ -69,7 +68,15 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
         (True, 1.0)
     """
     values, labels = np.asarray(scores, np.float64), np.asarray(positive)
-    _check_rows(values, labels, precision)
+    if not 0 < precision < 1:
+        raise InputError(f"The precision must be above 0 and below 1; got {precision}.")
+    if values.ndim != 1 or values.shape != labels.shape or labels.dtype != np.bool_:
+        raise InputError(
+            "A threshold needs a score and a bool for each row; got the shapes "
+            f"{values.shape} and {labels.shape} of {labels.dtype}."
+        )
+    if not (np.isfinite(values).all() and labels.any()):
+        raise InputError("A threshold needs finite scores and at least one positive row.")
     order = np.argsort(-values, kind="stable")
     values = values[order]
     hits = np.cumsum(labels[order], dtype=np.float64)  # (n,)
@@ -78,10 +85,22 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
     values, hits = values[is_last], hits[is_last]
     misses = np.flatnonzero(is_last) + 1 - hits
     evidence = _evidence(hits, misses, precision)
+
+    def measure(index: int) -> Threshold:
+        return Threshold(
+            value=float(values[index]),
+            precision=float(hits[index] / (hits[index] + misses[index])),
+            low=_lower_end(hits[index], misses[index]),
+            high=1 - _lower_end(misses[index], hits[index]),
+            recall=float(hits[index] / hits[-1]),
+            reached=int(hits[index] + misses[index]),
+            rows=labels.size,
+            positives=int(hits[-1]),
+        )
+
     proven = np.flatnonzero(evidence >= _MIN_EVIDENCE)
     if proven.size:
-        index = int(proven[-1])
-        return _measure(float(values[index]), hits[index], misses[index], labels)
+        return measure(int(proven[-1]))
     needed = bisect_left(
         range(_MAX_NEEDED_ROWS),
         _MIN_EVIDENCE,
@@ -93,25 +112,23 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
             f"positive ones, and {hits[-1]:,.0f} of {labels.size:,} rows are positive."
         )
     index = int(np.where(hits + misses < needed, -np.inf, evidence).argmax())
-    best = _measure(float(values[index]), hits[index], misses[index], labels)
-    raise _no_threshold(best, precision)
+    best = measure(index)
+    raise InputError(
+        f"No threshold keeps a precision of {precision:g}: the nearest, {best.value:.4f}, has "
+        f"{best.precision:.3f} [{best.low:.3f}, {best.high:.3f}] on {best.reached:,} rows. "
+        f"{_advice(hits[index], misses[index], precision)}"
+    )
 
 
-def _check_rows(values: Float64Array, labels: NDArray[np.generic], precision: float) -> None:
-    if not 0 < precision < 1:
-        raise InputError(f"The precision must be above 0 and below 1; got {precision}.")
-    if values.ndim != 1 or values.shape != labels.shape or labels.dtype != np.bool_:
-        raise InputError(
-            "A threshold needs a score and a bool for each row; got the shapes "
-            f"{values.shape} and {labels.shape} of {labels.dtype}."
-        )
-    if not np.isfinite(values).all():
-        raise InputError("A threshold needs finite scores; got NaN or infinity.")
-    if not labels.any():
-        raise InputError(
-            f"A threshold needs positive rows; none of {labels.size} is positive. Lower the label "
-            "that counts as positive, or label more rows."
-        )
+def _advice(hits: float, misses: float, precision: float) -> str:
+    """Say whether more rows or better scores are needed."""
+    for factor in _ROW_MULTIPLES:
+        if _evidence(factor * hits, factor * misses, precision) >= _MIN_EVIDENCE:
+            return (
+                f"Too few labelled rows: {factor} times as many like these may be enough. Or "
+                "promise less."
+            )
+    return "The scores do not separate the rows well enough: adapt the model, or promise less."
 
 
 def _evidence(hits: ArrayLike, misses: ArrayLike, precision: ArrayLike) -> Float64Array:
@@ -134,36 +151,3 @@ def _lower_end(hits: float, misses: float) -> float:
         ruled_out = int((_evidence(hits, misses, grid) >= _MIN_EVIDENCE).sum())
         low, high = low + (high - low) * ruled_out / 1000, float(grid[min(ruled_out, 999)])
     return low
-
-
-def _measure(value: float, hits: float, misses: float, labels: NDArray[np.generic]) -> Threshold:
-    positives = int(np.count_nonzero(labels))
-    return Threshold(
-        value=value,
-        precision=float(hits / (hits + misses)),
-        low=_lower_end(hits, misses),
-        high=1 - _lower_end(misses, hits),
-        recall=float(hits / positives),
-        reached=int(hits + misses),
-        rows=labels.size,
-        positives=positives,
-    )
-
-
-def _no_threshold(best: Threshold, precision: float) -> InputError:
-    """Report whether more rows or better scores are needed."""
-    hits = round(best.precision * best.reached)
-    misses = best.reached - hits
-    advice = "The scores do not separate the rows well enough: adapt the model, or promise less"
-    for factor in _ROW_MULTIPLES:
-        if _evidence(factor * hits, factor * misses, precision) >= _MIN_EVIDENCE:
-            advice = (
-                f"Too few labelled rows: {factor} times as many like these may be enough. Or "
-                "promise less"
-            )
-            break
-    return InputError(
-        f"No threshold keeps a precision of {precision:g}: the nearest, {best.value:.4f}, has "
-        f"{best.precision:.3f} [{best.low:.3f}, {best.high:.3f}] on {best.reached:,} rows. "
-        f"{advice}."
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,33 +15,18 @@ from condsim.prompting.store import AnswerStore, answer_key
 PromptOf = Callable[[int], str]
 """Returns the prompt of a row; called again when it is needed, so that only keys are held."""
 
+Progress = Callable[[int, int], None]
+"""Called with the number of rows answered and of all rows."""
+
 RowsOfKey = dict[bytes, list[int]]
 """Rows by the key of their prompt: equal prompts are asked once."""
 
 
-@dataclass(frozen=True)
-class Budget:
-    """Limits of a run; None means unlimited.
-
-    Attributes:
-        requests: Maximum number of prompts; a server's retries do not count.
-        tokens: Maximum tokens of prompts and answers together. A prompt under way counts with its
-            estimate and the longest answer.
-    """
-
-    requests: int | None = None
-    tokens: int | None = None
-
-
 @dataclass
 class Usage:
-    """Requests and tokens so far.
+    """Prompts sent, their tokens and those of the answers, and rows answered without a request.
 
-    Attributes:
-        stored: Rows answered from the store, or by the answer to an equal row.
-        requests: Prompts sent.
-        prompt_tokens: Tokens of those prompts; estimated where the model does not report them.
-        new_tokens: Tokens of the answers.
+    Tokens that the model does not report are estimated.
     """
 
     stored: int = 0
@@ -69,29 +53,28 @@ class Asker:
         backend: Backend,
         stored: Path | str,
         *,
-        budget: Budget | None = None,
+        max_requests: int | None = None,
+        max_tokens: int | None = None,
         probabilities: bool = False,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress = lambda done, rows: None,
     ) -> None:
         """Prepare without sending anything.
 
         Args:
-            backend: The language model.
             stored: File of an `AnswerStore`.
-            budget: Limit over all calls; none by default.
+            max_requests: Maximum number of prompts over all calls; a server's retries do not count.
+            max_tokens: Maximum tokens of prompts and answers. A prompt under way counts with its
+                estimate and the longest answer.
             probabilities: Whether answers need the probabilities of the numbers. A stored answer
                 without them is requested again.
-            progress: Called with the number of rows answered and of all rows.
         """
         self.backend = backend
         self.usage = Usage()
         self._path = Path(stored)
-        self._budget = budget or Budget()
+        self._max_requests, self._max_tokens = max_requests, max_tokens
         self._probabilities = probabilities
-        self._progress = progress or (lambda done, rows: None)
+        self._progress = progress
         self._identity = backend.identity
-        self._reserved_tokens: dict[int, int] = {}
-        self._checked = False
 
     def missing(self, prompt_of: PromptOf, rows: int) -> list[int]:
         """Return the first row of each prompt that has no stored answer, in order."""
@@ -100,14 +83,6 @@ class Asker:
             pass
         return [group[0] for group in waiting.values()]
 
-    def count_tokens(self, prompt_of: PromptOf, rows: Iterable[int]) -> int:
-        """Count the tokens of prompts; exact for a local model, an estimate for a server."""
-        return sum(self.backend.count_tokens(prompt_of(row)) for row in rows)
-
-    def stored(self, prompt_of: PromptOf, rows: int) -> Iterator[tuple[int, Answer]]:
-        """Yield the rows that have a stored answer, and the answers, in any order."""
-        return self._take_stored(self._rows_of_key(prompt_of, rows))
-
     def answers(self, prompt_of: PromptOf, rows: int) -> Iterator[tuple[int, Answer]]:
         """Yield each row once with its answer: stored ones first, then others as they arrive.
 
@@ -115,15 +90,12 @@ class Asker:
         BackendError; the answers so far are stored.
         """
         waiting = self._rows_of_key(prompt_of, rows)
-        for row, answer in self._take_stored(waiting):
-            self.usage.stored += 1
-            yield row, answer
+        yield from self._count_stored(waiting)
         done = rows - sum(map(len, waiting.values()))
         self._progress(done, rows)
         if not waiting:
             return
         self.check_lengths(prompt_of, (group[0] for group in waiting.values()))
-        self._check_ready()
         # A link to the file must lead to the same lock.
         path = self._path.resolve()
         lock = Path(f"{path}.{answer_key('', self._identity).hex()[:8]}.lock")
@@ -133,10 +105,10 @@ class Asker:
         )
         with locked(lock, busy=busy), AnswerStore(self._path) as store:
             # Another process may have answered rows before this one had the lock.
-            for row, answer in self._take_stored(waiting):
-                self.usage.stored += 1
-                done += 1
-                yield row, answer
+            yield from self._count_stored(waiting)
+            done = rows - sum(map(len, waiting.values()))
+            if waiting:
+                self.backend.check()
             while waiting:
                 rows_before = done
                 for row, answer in self._ask(store, waiting, prompt_of):
@@ -178,33 +150,35 @@ class Asker:
                     for row in waiting.pop(key):
                         yield row, answer
 
-    def _check_ready(self) -> None:
-        """Check the file of answers and the model before the first request."""
-        path = self._path
-        existing = next(part for part in (path, *path.absolute().parents) if part.exists())
-        if not os.access(existing, os.W_OK) or (existing != path and not existing.is_dir()):
-            raise InputError(f"{path} cannot be used to store answers: {existing} is not writable.")
-        if not self._checked:
-            self.backend.check()
-            self._checked = True
+    def _count_stored(self, waiting: RowsOfKey) -> Iterator[tuple[int, Answer]]:
+        for row, answer in self._take_stored(waiting):
+            self.usage.stored += 1
+            yield row, answer
 
     def _ask(
         self, store: AnswerStore, waiting: RowsOfKey, prompt_of: PromptOf
     ) -> Iterator[tuple[int, Answer]]:
         """Send prompts until the budget is reserved; store each answer as it arrives."""
-        groups = list(waiting.items())
-        self._reserved_tokens.clear()
-        prompts = self._within_budget(prompt_of(group[0]) for _, group in groups)
+        groups, usage = list(waiting.items()), self.usage
+        reserved: dict[int, int] = {}
+        prompts = self._within_budget((prompt_of(group[0]) for _, group in groups), reserved)
         answers = self.backend.answers(prompts, probabilities=self._probabilities)
         with closing(answers):
             try:
                 for index, answer in answers:
                     key, group = groups[index]
                     prompt = prompt_of(group[0])
-                    self._count(index, prompt, answer)
+                    del reserved[index]
+                    sent, received = answer.prompt_tokens, answer.new_tokens
+                    usage.prompt_tokens += (
+                        self.backend.count_tokens(prompt) if sent is None else sent
+                    )
+                    usage.new_tokens += (
+                        self.backend.max_new_tokens if received is None else received
+                    )
                     store.write(key, answer, prompt=prompt, identity=self._identity)
                     del waiting[key]
-                    self.usage.stored += len(group) - 1
+                    usage.stored += len(group) - 1
                     for row in group:
                         yield row, answer
             except BackendError as error:
@@ -213,17 +187,18 @@ class Asker:
                 row = groups[error.place][1][0]
                 raise BackendError(f"Row {row + 1}: {error}", place=row) from error
 
-    def _within_budget(self, prompts: Iterable[str]) -> Iterator[str]:
+    def _within_budget(self, prompts: Iterable[str], reserved: dict[int, int]) -> Iterator[str]:
         """Pass prompts on until the budget is used up; the model reads them one by one."""
-        budget, usage = self._budget, self.usage
+        usage = self.usage
         for index, prompt in enumerate(prompts):
-            if budget.requests is not None and usage.requests >= budget.requests:
+            if self._max_requests is not None and usage.requests >= self._max_requests:
                 return
-            if budget.tokens is not None:
+            tokens = 0
+            if self._max_tokens is not None:
                 tokens = self._longest_exchange(prompt)
-                if usage.tokens + sum(self._reserved_tokens.values()) + tokens > budget.tokens:
+                if usage.tokens + sum(reserved.values()) + tokens > self._max_tokens:
                     return
-                self._reserved_tokens[index] = tokens
+            reserved[index] = tokens
             usage.requests += 1
             yield prompt
 
@@ -231,24 +206,14 @@ class Asker:
         """Count the tokens of a prompt and its longest answer."""
         return self.backend.count_tokens(prompt) + self.backend.max_new_tokens
 
-    def _count(self, index: int, prompt: str, answer: Answer) -> None:
-        self._reserved_tokens.pop(index, None)
-        prompt_tokens, new_tokens = answer.prompt_tokens, answer.new_tokens
-        if prompt_tokens is None:
-            prompt_tokens = self.backend.count_tokens(prompt)
-        if new_tokens is None:
-            new_tokens = self.backend.max_new_tokens
-        self.usage.prompt_tokens += prompt_tokens
-        self.usage.new_tokens += new_tokens
-
     def _budget_error(self, next_prompt: str, done: int, rows: int) -> BudgetError:
-        budget, usage = self._budget, self.usage
-        if budget.requests is not None and usage.requests >= budget.requests:
-            spent = f"{usage.requests} of {budget.requests} requests are used up"
+        usage = self.usage
+        if self._max_requests is not None and usage.requests >= self._max_requests:
+            spent = f"{usage.requests} of {self._max_requests} requests are used up"
         else:
             spent = (
-                f"{usage.tokens} of {budget.tokens} tokens are used up, and the next prompt with "
-                f"its answer may need {self._longest_exchange(next_prompt)}"
+                f"{usage.tokens} of {self._max_tokens} tokens are used up, and the next prompt "
+                f"with its answer may need {self._longest_exchange(next_prompt)}"
             )
         return BudgetError(
             f"The budget is reached: {spent}. {done} of {rows} rows are answered and stored; allow "

@@ -13,6 +13,11 @@ from urllib.parse import quote, urlsplit
 
 from condsim.errors import InputError
 
+_OPENAI_URL = "https://api.openai.com/v1"
+_MAX_MESSAGE_CHARACTERS = 300
+SECRET_CHARACTERS = 8
+"""Length from which a key cannot be an ordinary word."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -37,7 +42,6 @@ class Backend(Protocol):
     """A language model that answers each prompt on its own, greedily.
 
     Attributes:
-        name: Short name of the model for tables.
         max_new_tokens: Longest answer in tokens.
         longest_prompt: Maximum tokens of a prompt; None if unknown or unlimited.
         answer_gap: Text between ``Output:`` and the answer of an example: a space or nothing.
@@ -71,21 +75,9 @@ class Backend(Protocol):
         """Count the tokens of a prompt: exactly for a local model, roughly for a server."""
 
 
-_OPENAI_URL = "https://api.openai.com/v1"
-_MAX_MESSAGE_CHARACTERS = 300
-SECRET_CHARACTERS = 8
-"""Length from which a key cannot be an ordinary word."""
-
-
 @dataclass(frozen=True)
 class Address:
-    """A server and its key.
-
-    Attributes:
-        url: Base URL, without a slash at its end.
-        local: Whether the server runs on this machine.
-        key: Key of the server, or a placeholder.
-    """
+    """A server and its key; ``local`` if it runs on this machine."""
 
     url: str
     local: bool
@@ -121,18 +113,27 @@ def base_address(base_url: str | None) -> Address:
         host, _ = parts.hostname, parts.port
     except ValueError:
         host = None
-    if not host or not url.isprintable() or parts.scheme not in ("http", "https"):
-        # A URL with a user name may contain a password.
-        got = "" if "@" in url else f"; got {url!r}"
+    # A URL with a user name or query may contain a password, so the message does not show it.
+    if (
+        not host
+        or not url.isprintable()
+        or parts.scheme not in ("http", "https")
+        or parts.username is not None
+        or parts.query
+        or parts.fragment
+    ):
         raise InputError(
-            f"The {source} must be an http:// or https:// URL such as 'http://localhost:8000/v1'"
-            f"{got}."
+            f"The {source} must be an http:// or https:// URL such as 'http://localhost:8000/v1', "
+            "without a user name, password or query; a key is read from OPENAI_API_KEY."
         )
-    if parts.username is not None or parts.query or parts.fragment:
-        raise InputError(
-            f"The {source} must not contain a user name, password or query; set OPENAI_API_KEY."
-        )
-    return Address(url=url, local=_is_local(host))
+    local = host == "localhost" or host.endswith(".localhost")
+    try:
+        ip = ip_address(host)
+        local = ip.is_loopback or ip.is_unspecified
+    except ValueError:
+        # A name, not a number.
+        pass
+    return Address(url=url, local=local)
 
 
 def environment_key(address: Address) -> Address:
@@ -145,13 +146,3 @@ def environment_key(address: Address) -> Address:
     if not all("!" <= letter <= "~" for letter in key):
         raise InputError("OPENAI_API_KEY must be ASCII letters, digits and signs without spaces.")
     return replace(address, key=key or "none")
-
-
-def _is_local(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        ip = ip_address(host)
-    except ValueError:
-        return False
-    return ip.is_loopback or ip.is_unspecified

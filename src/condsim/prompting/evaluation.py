@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,9 +29,7 @@ class PromptReport(ResultFile):
         valid_only: The rows with a valid answer alone; None if they are too few.
     """
 
-    _kind: ClassVar[str] = "report of a prompted model"
-    _format_key: ClassVar[str] = "prompt_format"
-    _again: ClassVar[str] = "Run the same 'condsim prompt' again; stored answers are reused."
+    what = "prompt report"
 
     prompt_format: Literal[1] = 1
     settings: Mapping[str, Any]

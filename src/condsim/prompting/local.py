@@ -58,13 +58,6 @@ class LocalBackend:
     Prompts are sorted by length and run in batches of about equal size, the longest first, so that
     too little memory shows at once. The batch of a prompt changes its answer only by rounding. The
     weights must be safetensors or GGUF, and code that comes with a model is not run.
-
-    Attributes:
-        name: Name of the model's folder or GGUF file, or its name on the Hub.
-        max_new_tokens: Longest answer in tokens.
-        longest_prompt: Maximum tokens of a prompt with its chat template; None for no limit.
-        answer_gap: Nothing for an encoder-decoder, a space for a causal model.
-        notes: Empty: the model is asked greedily.
     """
 
     def __init__(self, settings: PromptSettings) -> None:
@@ -77,39 +70,59 @@ class LocalBackend:
                 f"device must be one of torch's, such as 'cpu' or 'cuda'; got {device!r}."
             ) from error
         self._source, self._gguf = _locate(settings.model)
-        self._is_folder = Path(self._source).is_dir()
-        folder_name = Path(self._source).resolve().name if self._is_folder else self._source
-        self.name = self._gguf or folder_name
-        with quiet():
-            self._config, self._tokenizer = self._open()
-        self._seq2seq = bool(self._config.is_encoder_decoder)
-        self._chat = bool(self._tokenizer.chat_template)
+        folder = Path(self._source)
+        self._folder = folder if folder.is_dir() else None
+        self.name = self._gguf or (folder.resolve().name if self._folder else self._source)
         self.max_new_tokens = settings.max_new_tokens
+        self.notes: tuple[str, ...] = ()
+        try:
+            with quiet():
+                self._config, self._tokenizer = self._open()
+                self._seq2seq = bool(self._config.is_encoder_decoder)
+                self._chat = bool(self._tokenizer.chat_template)
+                # A damaged chat template shows here.
+                self.count_tokens("Output:")
+        # Errors of the Hub, the network, files, configs and templates have no base class in common.
+        except Exception as error:
+            raise ModelError(
+                f"Could not open the model {self.name!r}: {_first_line(error)}"
+            ) from error
+        if len(self._tokenizer) - len(set(self._tokenizer.all_special_ids)) < _MIN_ORDINARY_TOKENS:
+            raise ModelError(
+                f"{self.name!r} has no tokenizer: tokenizer.json or the like is missing."
+            )
         self.longest_prompt = longest_prompt(
             self._config, self._tokenizer.model_max_length, max_new_tokens=self.max_new_tokens
         )
         self.answer_gap = "" if self._seq2seq else " "
-        self.notes: tuple[str, ...] = ()
         on_cpu = self._device.type == "cpu"
         self._tokens_per_batch = _CPU_TOKENS_PER_BATCH if on_cpu else _GPU_TOKENS_PER_BATCH
-        try:
-            with quiet():
-                self.count_tokens("Output:")
-        # Templates raise errors of any kind.
-        except Exception as error:
-            raise ModelError(
-                f"The chat template of {self.name!r} must take one message of a user: "
-                f"{_first_line(error)}"
-            ) from error
+
+    def _open(self) -> tuple[PretrainedConfig, Any]:
+        """Open config and tokenizer."""
+        source, gguf = self._source, self._gguf
+        if self._folder is None and not try_to_load_from_cache(source, "config.json"):
+            # One question with a time limit: from_pretrained would retry each file for long.
+            HfApi().model_info(source, timeout=10)
+        config = AutoConfig.from_pretrained(source, gguf_file=gguf, trust_remote_code=False)
+        # Commit on the Hub.
+        self._revision = getattr(config, "_commit_hash", None) or "main"
+        tokenizer: Any = AutoTokenizer.from_pretrained(
+            source, revision=self._revision, gguf_file=gguf, trust_remote_code=False
+        )
+        if tokenizer.pad_token_id is None:
+            # Padding is masked, so any token can stand for it.
+            tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
+        return config, tokenizer
 
     @cached_property
     def identity(self) -> Mapping[str, str]:
         """Everything except the prompt that decides an answer; reads a folder's weights once."""
-        revision = self._commit
-        if revision is None:
+        revision = self._revision
+        if self._folder is not None:
             digest = hashlib.sha256()
             patterns = [self._gguf] if self._gguf else _REVISION_FILES
-            for path in _matching_files(Path(self._source), *patterns):
+            for path in _matching_files(self._folder, *patterns):
                 line = f"{path.name} {path.stat().st_size} {sha256_of(path)}\n"
                 digest.update(line.encode())
             revision = digest.hexdigest()[:12]
@@ -141,11 +154,6 @@ class LocalBackend:
                 yield start + index, answer
             start += len(window)
 
-    @property
-    def _commit(self) -> str | None:
-        """Commit on the Hub; None for a folder."""
-        return None if self._is_folder else getattr(self._config, "_commit_hash", None) or "main"
-
     @cached_property
     def _dtype(self) -> torch.dtype:
         """Number format to compute in; GGUF weights have fewer bits than any."""
@@ -158,34 +166,6 @@ class LocalBackend:
             return dtype
         return torch.float32
 
-    def _open(self) -> tuple[PretrainedConfig, Any]:
-        """Open config and tokenizer."""
-        source, gguf = self._source, self._gguf
-        try:
-            if not self._is_folder and not try_to_load_from_cache(source, "config.json"):
-                # One question with a time limit: from_pretrained would retry each file for long.
-                HfApi().model_info(source, timeout=10)
-            config = AutoConfig.from_pretrained(source, gguf_file=gguf, trust_remote_code=False)
-            tokenizer: Any = AutoTokenizer.from_pretrained(
-                source,
-                revision=getattr(config, "_commit_hash", None) or "main",
-                gguf_file=gguf,
-                trust_remote_code=False,
-            )
-        # Errors of the Hub, the network, files and configs have no base class in common.
-        except Exception as error:
-            raise ModelError(
-                f"Could not open the model {self.name!r}: {_first_line(error)}"
-            ) from error
-        if len(tokenizer) - len(set(tokenizer.all_special_ids)) < _MIN_ORDINARY_TOKENS:
-            raise ModelError(
-                f"{self.name!r} has no tokenizer: tokenizer.json or the like is missing."
-            )
-        if tokenizer.pad_token_id is None:
-            # Padding is masked, so any token can stand for it.
-            tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
-        return config, tokenizer
-
     @cached_property
     def _model(self) -> Any:  # noqa: ANN401
         """The weights, prepared for greedy generation whatever generation_config.json says."""
@@ -195,7 +175,7 @@ class LocalBackend:
             try:
                 model, info = loader.from_pretrained(
                     self._source,
-                    revision=self._commit or "main",
+                    revision=self._revision,
                     dtype=self._dtype,
                     use_safetensors=True,
                     gguf_file=self._gguf,
@@ -264,35 +244,31 @@ class LocalBackend:
         while done < len(order):
             row_tokens = len(rows[order[done]]) + self.max_new_tokens
             batch = order[done : done + max(1, self._tokens_per_batch // row_tokens)]
-            answers = self._answer_batch([rows[index] for index in batch], probabilities)
-            if answers is not None:
+            try:
+                answers = self._answer_batch([rows[index] for index in batch], probabilities)
+            except torch.OutOfMemoryError:
+                answers = []
+            except (RuntimeError, ValueError, IndexError) as error:
+                raise BackendError(
+                    f"{self.name!r} failed on {self._device}: {_first_line(error)}"
+                ) from error
+            if answers:
                 yield from zip(batch, answers, strict=True)
                 done += len(batch)
-            elif len(batch) == 1:
+                continue
+            # No frame of the failed run holds tensors here, so their memory can be freed.
+            torch.cuda.empty_cache()
+            if len(batch) == 1:
                 raise BackendError(
                     f"{self.name!r} has too little memory on {self._device} for one prompt of "
                     f"{len(rows[batch[0]]):,} tokens. Give fewer shots, a smaller model or the "
                     "processor (cpu)."
                 )
-            else:
-                self._tokens_per_batch = max(1, len(batch) * row_tokens // 2)
+            self._tokens_per_batch = max(1, len(batch) * row_tokens // 2)
 
-    def _answer_batch(
-        self, rows: Sequence[Sequence[int]], probabilities: bool
-    ) -> list[Answer] | None:
-        """Answer one batch; None if the device's memory is too small for it."""
+    def _answer_batch(self, rows: Sequence[Sequence[int]], probabilities: bool) -> list[Answer]:
         recorder = NumberRecorder(self._value_of_token, self._device) if probabilities else None
-        try:
-            generated: Tensor | None = self._generate(rows, recorder)  # (n, steps)
-        except torch.OutOfMemoryError:
-            generated = None
-        except (RuntimeError, ValueError, IndexError) as error:
-            reason = _first_line(error)
-            raise BackendError(f"{self.name!r} failed on {self._device}: {reason}") from error
-        if generated is None:
-            # No frame of the failed run holds tensors here, so their memory can be freed.
-            torch.cuda.empty_cache()
-            return None
+        generated = self._generate(rows, recorder)  # (n, steps)
         ends = set(self._model.generation_config.eos_token_id or ())
         answers = []
         for index, (row, tokens) in enumerate(zip(rows, generated.tolist(), strict=True)):
@@ -400,21 +376,22 @@ def _locate(model: str) -> tuple[str, str | None]:
     path = expanded(model)
     gguf_files = [path] if path.is_file() and path.suffix == ".gguf" else []
     folder = path.parent if gguf_files else path
-    if model.strip() and folder.is_dir():
-        if not gguf_files and not _matching_files(folder, "*.safetensors"):
-            gguf_files = _matching_files(folder, "*.gguf")
-        if len(gguf_files) > 1:
-            names = ", ".join(file.name for file in gguf_files)
-            raise ModelError(f"{model!r} has several GGUF files; name one of them: {names}.")
-        if gguf_files:
-            require("gguf", extra="llm")
-        return str(folder), gguf_files[0].name if gguf_files else None
-    if not model.strip() or model.startswith((".", "/", "~")) or model.count("/") > 1:
-        raise ModelError(
-            f"There is no model folder {model!r}. Give a folder with a transformers model, a GGUF "
-            "file, or a name on the Hub (owner/name)."
-        )
-    return model, None
+    if not folder.is_dir():
+        if model.startswith((".", "/", "~")) or model.count("/") > 1:
+            raise ModelError(
+                f"There is no model folder {model!r}. Give a folder with a transformers model, a "
+                "GGUF file, or a name on the Hub (owner/name)."
+            )
+        return model, None
+    if not gguf_files and not _matching_files(folder, "*.safetensors"):
+        gguf_files = _matching_files(folder, "*.gguf")
+    if len(gguf_files) > 1:
+        names = ", ".join(file.name for file in gguf_files)
+        raise ModelError(f"{model!r} has several GGUF files; name one of them: {names}.")
+    if not gguf_files:
+        return str(folder), None
+    require("gguf", extra="llm")
+    return str(folder), gguf_files[0].name
 
 
 def _matching_files(folder: Path, *patterns: str) -> list[Path]:

@@ -58,14 +58,10 @@ INSTRUCTIONS: dict[bool, dict[Instruction, str]] = {
 
 
 def instruction_text(name: Instruction, *, conditional: bool) -> str:
-    """Return the text of an instruction.
+    """Return the text of an instruction, without a line break at its end; empty for ``none``.
 
     Args:
-        name: ``none``, ``short`` or ``long``.
         conditional: Whether the rows have conditions (scale 1 to 5) or not (scale 0 to 5).
-
-    Returns:
-        The text, without a line break at its end; empty for ``none``.
 
     Raises:
         InputError: If the name is unknown.
@@ -77,14 +73,7 @@ def instruction_text(name: Instruction, *, conditional: bool) -> str:
 
 @dataclass(frozen=True)
 class Example:
-    """A row whose answer is part of the prompt.
-
-    Attributes:
-        sentence1: First sentence.
-        sentence2: Second sentence.
-        condition: Condition, or None.
-        label: Gold similarity on the task's own scale.
-    """
+    """A row whose answer is part of the prompt; the label is on the task's own scale."""
 
     sentence1: str
     sentence2: str
@@ -108,7 +97,6 @@ def render(
 
     Args:
         sentence1: First sentence; white space around this and the other fields is dropped.
-        sentence2: Second sentence.
         condition: Condition, or None for a prompt without one.
         instruction: Text of the instruction; left out if empty.
         examples: Rows with their answers, in the order of the prompt.
@@ -221,14 +209,16 @@ class Shots:
             key, group = self._groups[index]
             if key != own_key:
                 rows.extend(group)
-        return [self._example(row) for row in rows[: self.count]]
-
-    def _example(self, row: int) -> Example:
         task = self._task
-        condition = None if task.conditions is None else task.conditions[row]
-        return Example(
-            task.sentences1[row], task.sentences2[row], condition, float(task.labels[row])
-        )
+        return [
+            Example(
+                task.sentences1[row],
+                task.sentences2[row],
+                None if task.conditions is None else task.conditions[row],
+                float(task.labels[row]),
+            )
+            for row in rows[: self.count]
+        ]
 
 
 def seeded(seed: int, *texts: str | None) -> np.random.Generator:

@@ -11,14 +11,11 @@ import numpy as np
 from condsim.data.load import load_task
 from condsim.errors import InputError, requires_extra
 from condsim.model.base import PairScorer, Rows, Scale, Texts, check_rows, rescaled
-from condsim.prompting.ask import Asker, Budget
+from condsim.prompting.ask import Asker, Progress
 from condsim.prompting.backend import Answer, Backend
 from condsim.prompting.prompt import Shots, instruction_text, parse_score, render, seeded
 from condsim.prompting.settings import PromptSettings, load_settings
 from condsim.types import BoolArray, FloatArray
-
-Progress = Callable[[int, int], None]
-"""Called with the number of rows answered and of all rows."""
 
 
 def likert_range(*, conditional: bool) -> tuple[float, float]:
@@ -36,6 +33,7 @@ class Predictions:
         in_range: Whether that number is on the scale.
         expected: Whether the score is an expected value.
         label_range: Lowest and highest score of the scale.
+        answers: Texts of the answers.
     """
 
     values: FloatArray
@@ -43,6 +41,7 @@ class Predictions:
     in_range: BoolArray
     expected: BoolArray
     label_range: tuple[float, float]
+    answers: tuple[str, ...]
 
     @property
     def unit(self) -> FloatArray:
@@ -68,17 +67,11 @@ class PromptScorer(PairScorer):
         backend: Backend,
         *,
         shots: Shots | None = None,
-        progress: Progress | None = None,
+        progress: Progress = lambda done, rows: None,
     ) -> None:
         count = 0 if shots is None else shots.count
         self.name = f"{backend.name}, {settings.instruction} instruction, {count}-shot"
-        self.asker = Asker(
-            backend,
-            settings.answers,
-            budget=Budget(settings.max_requests, settings.max_tokens),
-            probabilities=settings.scoring == "expected",
-            progress=progress,
-        )
+        self.asker = _asker(settings, backend, progress)
         self._settings = settings
         self._shots = shots
 
@@ -113,12 +106,14 @@ class PromptScorer(PairScorer):
         If the model fails or the budget is used up, the answers so far are stored, and the same
         call continues from there.
         """
-        rows = check_rows(conditions, sentences1=sentences1, sentences2=sentences2)
+        rows = len(check_rows(conditions, sentences1=sentences1, sentences2=sentences2))
         prompt = self.prompts(sentences1, sentences2, conditions)
-        low, high = likert_range(conditional=rows.conditions is not None)
-        values = np.full(len(rows), np.nan, np.float32)
-        expected = np.zeros(len(rows), np.bool_)
-        for row, answer in self.asker.answers(prompt, len(rows)):
+        low, high = likert_range(conditional=conditions is not None)
+        values = np.full(rows, np.nan, np.float32)
+        expected = np.zeros(rows, np.bool_)
+        answers = [""] * rows
+        for row, answer in self.asker.answers(prompt, rows):
+            answers[row] = answer.text
             value = parse_score(answer.text, parsing=self._settings.parsing)
             if value is None:
                 continue
@@ -132,7 +127,7 @@ class PromptScorer(PairScorer):
         in_range = valid & (values >= low) & (values <= high)
         for row in np.flatnonzero(~valid).tolist():
             values[row] = seeded(self._settings.seed, prompt(row)).uniform(low, high)
-        return Predictions(values, valid, in_range, expected, (low, high))
+        return Predictions(values, valid, in_range, expected, (low, high), tuple(answers))
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         sentences1, sentences2 = rows.sentences
@@ -162,15 +157,25 @@ def open_backend(settings: PromptSettings) -> Backend:
     return LocalBackend(settings)
 
 
+def _asker(settings: PromptSettings, backend: Backend, progress: Progress) -> Asker:
+    return Asker(
+        backend,
+        settings.answers,
+        max_requests=settings.max_requests,
+        max_tokens=settings.max_tokens,
+        probabilities=settings.scoring == "expected",
+        progress=progress,
+    )
+
+
 def open_asker(
-    file: Path, *, new_tokens: int, progress: Progress | None = None
+    file: Path, *, new_tokens: int, progress: Progress = lambda done, rows: None
 ) -> tuple[Asker, str]:
     """Open a language model for other questions than similarity, and return its name too.
 
     Args:
         file: Settings of a prompted model; those about scoring have no effect.
         new_tokens: Tokens that an answer may need; the settings may allow more.
-        progress: Called with the number of questions answered and of all questions.
     """
     if file.suffix not in (".yaml", ".yml"):
         raise InputError(
@@ -178,14 +183,14 @@ def open_asker(
             f"--save' writes; got {str(file)!r}."
         )
     settings = load_settings(file)
-    settings = settings.replaced(max_new_tokens=max(settings.max_new_tokens, new_tokens))
+    max_new_tokens = max(settings.max_new_tokens, new_tokens)
+    settings = settings.replaced(max_new_tokens=max_new_tokens, scoring="text")
     backend = open_backend(settings)
-    budget = Budget(settings.max_requests, settings.max_tokens)
-    return Asker(backend, settings.answers, budget=budget, progress=progress), backend.name
+    return _asker(settings, backend, progress), backend.name
 
 
 def open_prompt_scorer(
-    settings: PromptSettings, *, progress: Progress | None = None
+    settings: PromptSettings, *, progress: Progress = lambda done, rows: None
 ) -> PromptScorer:
     """Open a scorer from settings; nothing is asked."""
     shots = None

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
 import logging
 import math
 import re
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterable, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from queue import SimpleQueue
-from threading import Thread
 from typing import Any
 
 from tokenizers import Tokenizer
 
-from condsim.errors import BackendError, InputError, requires_extra, unknown_name
+from condsim.errors import BackendError, requires_extra
 from condsim.model.onnx import TOKENIZER_FILE
 from condsim.model.settings import DEFAULT_FOLDER
 from condsim.prompting.backend import (
@@ -35,16 +32,16 @@ from condsim.prompting.settings import PromptSettings
 with requires_extra("llm"):
     import httpx2
     import openai
+    from anyio.from_thread import start_blocking_portal
 
 _LOGGER = logging.getLogger(__name__)
 _CONNECT_S = 10.0
-_CLOSE_S = 10.0
-_LISTED_MODELS = 8
 # Alternatives to each token: the most that OpenAI gives, and the most that some servers give.
 _TOP_LOGPROBS = 20
 _FEWER_TOP_LOGPROBS = 5
 # Key of ``Response.extensions`` under which the answer is.
 _ANSWER = "condsim.answer"
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 _URL_HINT = "Is the base URL right, and does the server run?"
 _KEY_HINT = "Set OPENAI_API_KEY to a key that this server and model accept."
@@ -59,14 +56,29 @@ _HINTS = {
 
 
 class _HttpClient(openai.DefaultAsyncHttpxClient):
-    """Limit the time for a whole answer, since servers may send blanks while a request waits."""
+    """Limit the time for a whole answer and read it, so that the `openai` client repeats both."""
+
+    def __init__(self, address: Address) -> None:
+        # Without proxies to this machine.
+        super().__init__(trust_env=not address.local)
+        self._address = address
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:  # noqa: ANN401
         try:
+            # Servers may send blanks while a request waits, so a limit for each read is not enough.
             async with asyncio.timeout(request.extensions["timeout"]["read"]):
-                return await super().send(request, **options)
+                response = await super().send(request, **options)
         except TimeoutError as error:
             raise httpx2.ReadTimeout("the answer is incomplete", request=request) from error
+        if response.is_success:
+            try:
+                response.extensions[_ANSWER] = parse_completion(json.loads(response.content))
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+                # Clean the whole text first: the key could be cut in two.
+                start = self._address.clean(response.text)[:200]
+                message = f"the body is not a chat completion: {start!r}"
+                raise httpx2.DecodingError(message, request=request) from error
+        return response
 
 
 class ServerBackend:
@@ -76,19 +88,10 @@ class ServerBackend:
     client retries a rate limit (429), a server error, a lost connection or a broken answer, later
     each time and as ``Retry-After`` says. An answer that the server withholds because of its
     content is an empty text.
-
-    Attributes:
-        name: Name of the model.
-        max_new_tokens: Longest answer in tokens.
-        longest_prompt: None, since a server does not report it.
-        answer_gap: A space.
-        notes: Fields of a request that the server refused, and their replacement.
     """
 
     def __init__(self, settings: PromptSettings) -> None:
-        self.name = settings.model.strip()
-        if not self.name:
-            raise InputError("The model must have a name.")
+        self.name = settings.model
         self.max_new_tokens = settings.max_new_tokens
         self.longest_prompt: int | None = None
         self.answer_gap = " "
@@ -117,57 +120,50 @@ class ServerBackend:
         }
 
     def check(self) -> None:
-        """Look for the model in the server's list of models, if it has a list."""
+        """Ask for the list of models, with few retries; servers without a list pass, too."""
         address = environment_key(self._address)
-
-        async def models() -> bytes:
-            async with self._client(address, timeout=_CONNECT_S, retries=1) as client:
-                response = await client.get("/models", cast_to=httpx2.Response)
-            return response.content
-
-        try:
-            # A separate thread is needed, since the caller may be in an event loop.
-            with ThreadPoolExecutor(1) as pool:
-                content = pool.submit(lambda: asyncio.run(models())).result()
-        except openai.OpenAIError as error:
-            if isinstance(error, openai.APIStatusError) and error.status_code not in (401, 403):
+        with openai.OpenAI(
+            api_key=address.key,
+            base_url=address.url,
+            timeout=_CONNECT_S,
+            max_retries=1,
+            http_client=openai.DefaultHttpxClient(trust_env=not address.local),
+        ) as client:
+            try:
+                client.get("/models", cast_to=httpx2.Response)
                 return
-            problem = error
-        else:
-            self._check_listed(content)
-            return
-        # Raised here, without the client's error as its context, since that may contain the key.
-        raise self._failure(problem, address, timeout=_CONNECT_S)
+            except openai.OpenAIError as error:
+                problem = error
+        if not isinstance(problem, openai.APIStatusError) or problem.status_code in (401, 403):
+            # Raised here, without the client's error as its context: that may contain the key.
+            raise self._failure(problem, address, timeout=_CONNECT_S)
 
     def answers(
         self, prompts: Iterable[str], *, probabilities: bool = False
     ) -> Generator[tuple[int, Answer], None, None]:
         """Yield indices and answers, as `Backend.answers`; also inside a running event loop.
 
-        At most ``2 * concurrency`` prompts are read ahead. After a failure, answers under way are
+        At most ``concurrency`` prompts are read ahead. After a failure, answers under way are
         awaited for at most ``timeout`` seconds.
         """
-        return self._answers(environment_key(self._address), prompts, probabilities)
-
-    def count_tokens(self, prompt: str) -> int:
-        """Estimate the tokens of a prompt with the tokenizer of condsim's default model.
-
-        The server's own tokenizer is unknown; most need about as many tokens for English.
-        """
-        return len(_tokenizer().encode(prompt, add_special_tokens=False).ids)
-
-    def _answers(
-        self, address: Address, prompts: Iterable[str], probabilities: bool
-    ) -> Generator[tuple[int, Answer], None, None]:
+        address, settings = environment_key(self._address), self._settings
         numbered = enumerate(prompts)
-        # As many again wait for a free slot, since a hand-over to the loop's thread takes a while.
-        prompts_ahead = 2 * self._settings.concurrency
         pending: dict[Future[Answer], int] = {}
         arrived: SimpleQueue[Future[Answer]] = SimpleQueue()
-        with self._sender(address, probabilities) as send:
+        client = openai.AsyncOpenAI(
+            api_key=address.key,
+            base_url=address.url,
+            timeout=httpx2.Timeout(settings.timeout, connect=min(settings.timeout, _CONNECT_S)),
+            max_retries=settings.retries,
+            http_client=_HttpClient(address),
+        )
+        # A separate thread is needed, since the caller may be in an event loop.
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
             while True:
-                for index, prompt in islice(numbered, prompts_ahead - len(pending)):
-                    future = send(prompt)
+                for index, prompt in islice(numbered, settings.concurrency - len(pending)):
+                    future = portal.start_task_soon(
+                        self._answer, client, address, prompt, probabilities
+                    )
                     pending[future] = index
                     future.add_done_callback(arrived.put)
                 if not pending:
@@ -178,65 +174,30 @@ class ServerBackend:
                     answer = future.result()
                 except BackendError as error:
                     error.place = index
-                    for late in wait(pending, timeout=self._settings.timeout).done:
-                        if not late.cancelled() and late.exception() is None:
+                    for late in wait(pending, timeout=settings.timeout).done:
+                        if late.exception() is None:
                             yield pending[late], late.result()
                     raise
                 yield index, answer
 
-    @contextmanager
-    def _sender(
-        self, address: Address, probabilities: bool
-    ) -> Iterator[Callable[[str], Future[Answer]]]:
-        """Open a client on an event loop in a separate thread, and close both."""
-        client = self._client(
-            address,
-            partial(_read, address=address),
-            timeout=self._settings.timeout,
-            retries=self._settings.retries,
-        )
-        slots = asyncio.Semaphore(self._settings.concurrency)
-        failures: list[BaseException] = []
+    def count_tokens(self, prompt: str) -> int:
+        """Estimate the tokens of a prompt with the tokenizer of condsim's default model.
 
-        async def answer(prompt: str) -> Answer:
-            async with slots:
-                if failures:
-                    raise asyncio.CancelledError
-                try:
-                    return await self._answer(client, address, prompt, probabilities)
-                except BaseException as error:
-                    # Noted here, since another prompt takes the slot at once.
-                    failures.append(error)
-                    raise
-
-        loop = asyncio.new_event_loop()
-        thread = Thread(target=loop.run_forever, name="condsim-server", daemon=True)
-        thread.start()
-
-        def send(prompt: str) -> Future[Answer]:
-            return asyncio.run_coroutine_threadsafe(answer(prompt), loop)
-
-        try:
-            yield send
-        finally:
-            with suppress(TimeoutError):
-                asyncio.run_coroutine_threadsafe(_close(client), loop).result(_CLOSE_S)
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join(_CLOSE_S)
-            if not thread.is_alive():
-                loop.close()
+        The server's own tokenizer is unknown; most need about as many tokens for English.
+        """
+        return len(_tokenizer().encode(prompt, add_special_tokens=False).ids)
 
     async def _answer(
         self, client: openai.AsyncOpenAI, address: Address, prompt: str, probabilities: bool
     ) -> Answer:
         """Answer a prompt, with the fields that the server turns out to accept."""
+        messages = [{"role": "user", "content": prompt}]
         while True:
             fields = {
                 name: value
                 for name, value in self._fields.items()
                 if probabilities or "logprobs" not in name
             }
-            messages = [{"role": "user", "content": prompt}]
             try:
                 # The plain response: building the library's typed one takes half as long again.
                 response = await client.post(
@@ -248,22 +209,24 @@ class ServerBackend:
                 problem = error
             else:
                 answer: Answer = response.extensions[_ANSWER]
-                text = answer.text
-                if len(address.key) >= SECRET_CHARACTERS:
-                    text = address.masked(text)
+                secret = len(address.key) >= SECRET_CHARACTERS
+                text = address.masked(answer.text) if secret else answer.text
                 shares = answer.probabilities if probabilities else None
                 return replace(answer, text=text, probabilities=shares)
             body = getattr(problem, "body", None)
-            if _is_content_refusal(body):
-                return Answer("", probabilities={} if probabilities else None)
+            match body:
+                # The content of the prompt is refused, which counts as an empty answer.
+                case {"code": "content_filter"} | {
+                    "innererror": {"code": "content_filter" | "ResponsibleAIPolicyViolation"}
+                }:
+                    return Answer("", probabilities={} if probabilities else None)
             if isinstance(problem, openai.BadRequestError | openai.UnprocessableEntityError):
-                if self._adapt(fields, f"{problem.param or ''} {_message(body)}"):
+                if self._adapt(fields, f"{problem.param or ''} {_message(body)}".lower()):
                     continue
             raise self._failure(problem, address, timeout=self._settings.timeout)
 
     def _adapt(self, sent: Mapping[str, object], refusal: str) -> bool:
         """Change the fields of a request after a refusal that names one of them."""
-        refusal = refusal.lower()
         fields = dict(self._fields)
         if not sent.items() <= fields.items():
             # An answer to another request has changed the fields in the meantime.
@@ -288,42 +251,6 @@ class ServerBackend:
         self.notes += (f"asked with {change}",)
         return True
 
-    def _client(
-        self,
-        address: Address,
-        *on_response: Callable[[httpx2.Response], Awaitable[None]],
-        timeout: float,
-        retries: int,
-    ) -> openai.AsyncOpenAI:
-        return openai.AsyncOpenAI(
-            api_key=address.key,
-            base_url=address.url,
-            timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_S)),
-            max_retries=retries,
-            # Without proxies to this machine.
-            http_client=_HttpClient(
-                trust_env=not address.local, event_hooks={"response": list(on_response)}
-            ),
-        )
-
-    def _check_listed(self, content: bytes) -> None:
-        try:
-            models = json.loads(content)
-            names = [] if models.get("has_more") else [entry["id"] for entry in models["data"]]
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            # Not every server has a list.
-            return
-        # Some servers list more than the name that they answer to.
-        aliases = {self.name, f"models/{self.name}", f"{self.name}:latest"}
-        if not names or self._settings.unlisted or not aliases.isdisjoint(names):
-            return
-        near_names = difflib.get_close_matches(self.name, names, n=3)
-        error = unknown_name("model", self.name, near_names or sorted(names)[:_LISTED_MODELS])
-        raise InputError(
-            f"{error} {self._address.url} lists {len(names)} models. If it has the model and does "
-            "not list it, give --unlisted (unlisted=True)."
-        )
-
     def _failure(
         self, error: openai.OpenAIError, address: Address, *, timeout: float
     ) -> BackendError:
@@ -331,8 +258,6 @@ class ServerBackend:
         request = getattr(error, "request", None)
         retries = request.headers.get("x-stainless-retry-count", "0") if request else "0"
         tries = "1 try" if retries == "0" else f"{int(retries) + 1} tries"
-        cause = error.__cause__
-        hint = _URL_HINT
         if isinstance(error, openai.APIStatusError):
             reason = f"HTTP {error.status_code} after {tries}: {_message(error.body)}"
             hint = _HINTS.get(error.status_code, _SERVER_HINT if error.status_code >= 500 else "")
@@ -340,35 +265,12 @@ class ServerBackend:
             reason = f"no answer within {timeout:g} s after {tries}"
             hint = "Is the server overloaded? Give it more time or ask less at once."
         else:
-            reason = f"{str(cause or error) or type(cause or error).__name__} after {tries}"
-            if isinstance(cause, httpx2.DecodingError | httpx2.RemoteProtocolError):
-                hint = _SERVER_HINT
+            cause = error.__cause__ or error
+            reason = f"{str(cause) or type(cause).__name__} after {tries}"
+            broken = isinstance(cause, httpx2.DecodingError | httpx2.RemoteProtocolError)
+            hint = _SERVER_HINT if broken else _URL_HINT
         text = address.clean(reason).rstrip(".")
         return BackendError(f"{self.name} at {address.url}: {text}. {hint}".rstrip())
-
-
-async def _close(client: openai.AsyncOpenAI) -> None:
-    """Cancel the requests under way and close the connections."""
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    await client.close()
-    await asyncio.get_running_loop().shutdown_asyncgens()
-
-
-async def _read(response: httpx2.Response, address: Address) -> None:
-    """Read an answer while the client still retries if that is not possible."""
-    if not response.is_success:
-        return
-    await response.aread()
-    try:
-        response.extensions[_ANSWER] = parse_completion(json.loads(response.content))
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        # Clean the whole text first: the key could be cut in two.
-        start = address.clean(response.text)[:200]
-        message = f"the body is not a chat completion: {start!r}"
-        raise httpx2.DecodingError(message) from error
 
 
 def parse_completion(completion: Mapping[str, Any]) -> Answer:
@@ -389,9 +291,6 @@ def parse_completion(completion: Mapping[str, Any]) -> Answer:
     )
 
 
-_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
-
-
 def _probabilities(logprobs: Mapping[str, Any]) -> dict[float, float]:
     """Read the probabilities of numbers at the first token of an answer that is a number."""
     for token in logprobs.get("content") or ():
@@ -408,16 +307,6 @@ def _probabilities(logprobs: Mapping[str, Any]) -> dict[float, float]:
                     shares[value] = min(1.0, shares.get(value, 0.0) + probability)
             return shares
     return {}
-
-
-def _is_content_refusal(error: object) -> bool:
-    """Check for a refusal because of the prompt's content, which counts as an empty answer."""
-    match error:
-        case {"code": "content_filter"} | {"innererror": {"code": "content_filter"}}:
-            return True
-        case {"innererror": {"code": "ResponsibleAIPolicyViolation"}}:
-            return True
-    return False
 
 
 def _message(body: object) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    StringConstraints,
+    model_validator,
+)
 
-from condsim.config import Settings, read_mapping, validated, write_mapping
+from condsim.config import Settings, read_mapping, validated
 from condsim.errors import InputError
 from condsim.prompting.prompt import Instruction, Parsing
 
@@ -42,13 +48,12 @@ class PromptSettings(Settings):
         retries: Number of repetitions of a failed request.
         max_requests: Maximum number of prompts in one run.
         max_tokens: Maximum tokens of prompts and answers in one run.
-        unlisted: Whether to use a model that the server does not list.
         device: Device of a local model (``cpu``, ``cuda``); None for a GPU if there is one.
     """
 
     what = "prompt"
 
-    model: str
+    model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
     backend: Literal["local", "server"] = "local"
     base_url: str | None = None
     instruction: Instruction = "long"
@@ -64,7 +69,6 @@ class PromptSettings(Settings):
     retries: NonNegativeInt = 5
     max_requests: NonNegativeInt | None = None
     max_tokens: NonNegativeInt | None = None
-    unlisted: bool = False
     device: str | None = None
 
     @model_validator(mode="after")
@@ -76,16 +80,7 @@ class PromptSettings(Settings):
         return self
 
 
-def prompt_settings(values: Mapping[str, Any], *, source: str = "the options") -> PromptSettings:
-    """Validate plain values, which errors say come from ``source``."""
-    return validated(PromptSettings, values, what=PromptSettings.what, source=source)
-
-
 def load_settings(path: Path) -> PromptSettings:
-    """Read the YAML file that `save_settings` or ``condsim prompt --save`` writes."""
-    return prompt_settings(read_mapping(path, what=PromptSettings.what), source=str(path))
-
-
-def save_settings(settings: PromptSettings, path: Path) -> None:
-    """Write a YAML file of the settings that differ from their defaults."""
-    write_mapping(settings.model_dump(exclude_defaults=True), path)
+    """Read the YAML file that ``condsim prompt --save`` writes."""
+    values = read_mapping(path, what=PromptSettings.what)
+    return validated(PromptSettings, values, what=PromptSettings.what, source=str(path))

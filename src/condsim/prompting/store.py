@@ -47,7 +47,10 @@ class AnswerStore(Closing):
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=60)
-            self._check_version()
+            (version,) = self._connection.execute("pragma user_version").fetchone()
+            (tables,) = self._connection.execute("select count(*) from sqlite_schema").fetchone()
+            if version != _SCHEMA_VERSION and (version or tables):
+                raise sqlite3.DatabaseError("it is another kind of database")
             # One sync for many answers; a crash of the machine may lose the last few.
             self._connection.execute("pragma journal_mode = wal")
             self._connection.execute("pragma synchronous = normal")
@@ -55,10 +58,6 @@ class AnswerStore(Closing):
             self._connection.execute(f"pragma user_version = {_SCHEMA_VERSION}")
         except (sqlite3.Error, OSError) as error:
             raise InputError(f"{path} cannot be used to store answers: {error}.") from error
-
-    def __len__(self) -> int:
-        (count,) = self._connection.execute("select count(*) from answers").fetchone()
-        return int(count)
 
     def close(self) -> None:
         """Close the file."""
@@ -68,13 +67,13 @@ class AnswerStore(Closing):
         self, key: bytes, answer: Answer, *, prompt: str, identity: Mapping[str, str]
     ) -> None:
         """Write an answer, or replace the one with the same `answer_key`."""
-        probabilities = answer.probabilities
+        shares = answer.probabilities
         row = (
             key,
             json.dumps(dict(identity), ensure_ascii=False),
             prompt,
             answer.text,
-            None if probabilities is None else json.dumps(dict(probabilities)),
+            None if shares is None else json.dumps(dict(shares)),
             answer.prompt_tokens,
             answer.new_tokens,
         )
@@ -100,30 +99,12 @@ class AnswerStore(Closing):
             )
             try:
                 rows = self._connection.execute(query, batch).fetchall()
-                answers = [(key, _answer(*columns)) for key, *columns in rows]
-            except (sqlite3.Error, ValueError, AttributeError) as error:
+            except sqlite3.Error as error:
                 raise InputError(
                     f"{self._path} is a damaged store of answers: {error}. Name another file, or "
                     "remove it to send its requests again."
                 ) from error
-            yield from answers
-
-    def _check_version(self) -> None:
-        (version,) = self._connection.execute("pragma user_version").fetchone()
-        (tables,) = self._connection.execute("select count(*) from sqlite_schema").fetchone()
-        if version not in (0, _SCHEMA_VERSION) or (version == 0 and tables):
-            raise InputError(
-                f"{self._path} is not a store of answers of this version of condsim. Name another "
-                "file; it is created if it does not exist."
-            )
-
-
-def _answer(
-    text: str, probabilities: str | None, prompt_tokens: int | None, new_tokens: int | None
-) -> Answer:
-    if not isinstance(text, str):
-        raise ValueError("an answer is not a text")
-    if probabilities is None:
-        return Answer(text, None, prompt_tokens, new_tokens)
-    by_number = {float(number): share for number, share in json.loads(probabilities).items()}
-    return Answer(text, by_number, prompt_tokens, new_tokens)
+            for key, text, shares, prompt_tokens, new_tokens in rows:
+                if shares is not None:
+                    shares = {float(number): share for number, share in json.loads(shares).items()}
+                yield key, Answer(text, shares, prompt_tokens, new_tokens)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -56,8 +56,7 @@ class SeedResults(ResultFile):
     That is ``condition-only``, or word overlap for data without conditions.
     """
 
-    _kind: ClassVar[str] = "result of a sweep"
-    _again: ClassVar[str] = "Delete it and run the sweep again, or use the condsim that wrote it."
+    what = "sweep result"
 
     format: Literal[1] = 1
     seeds: tuple[SeedResult, ...]

