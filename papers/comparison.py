@@ -21,6 +21,7 @@ import numpy as np
 import typer
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, f1_score
+from threadpoolctl import threadpool_limits
 
 from condsim.cli.process import run_app
 from condsim.evaluation.bootstrap import Metric
@@ -124,7 +125,9 @@ def precision_by_chance(facet: Facet) -> Metric:
 
 def agreement(facet: Facet, *, encoder: EmbeddingScorer, conditional: bool, topics: bool) -> Metric:
     """Adjusted Rand index of as many groups as the facet has values, by k-means or by BERTopic."""
-    vectors = encoder.encode(facet.texts, facet.condition if conditional else None)
+    # UMAP raises the number of threads, which slows encoders down on busy processors.
+    with threadpool_limits(1):
+        vectors = encoder.encode(facet.texts, facet.condition if conditional else None)
     k = len(set(facet.values))
     if topics:
         # UMAP is set as in BERTopic, plus a seed. K-means assigns all texts.
@@ -219,6 +222,13 @@ def main(
         rows["duplicates"].append(duplicate_row(name, samples, detecting))
     rows["search"].append(facet_row("random order", facets, precision_by_chance))
     encoders = {name: value for name, value in opened.items() if isinstance(value, EmbeddingScorer)}
+    for label, source in (("condsim dedupe", "default"), ("semhash", MINILM[0])):
+        if source == "default" or find_spec("semhash") is not None:
+            in_semhash = label == "semhash"
+            detecting = partial(collection_detector, encoder=encoders[source], semhash=in_semhash)
+            rows["duplicates"].append(
+                duplicate_row(f"{label}, all texts at once", samples, detecting)
+            )
     ways = [(name, name, False) for name in APPROACHES if APPROACHES[name].scorer in encoders]
     if find_spec("bertopic") is not None:
         ways += [("BERTopic", PLAIN_MINILM, True), ("BERTopic on condsim", CONDSIM, True)]
@@ -231,13 +241,6 @@ def main(
             # The first call compiles UMAP.
             grouping(facets[0])
         rows["groups"].append(facet_row(label, facets, grouping))
-    for label, source in (("condsim dedupe", "default"), ("semhash", MINILM[0])):
-        if source == "default" or find_spec("semhash") is not None:
-            in_semhash = label == "semhash"
-            detecting = partial(collection_detector, encoder=encoders[source], semhash=in_semhash)
-            rows["duplicates"].append(
-                duplicate_row(f"{label}, all texts at once", samples, detecting)
-            )
     write_text(page, fill(page.read_text(encoding="utf-8"), rows))
     typer.echo(f"{page}: {sum(map(len, rows.values()))} rows")
 
