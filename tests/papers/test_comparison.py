@@ -1,0 +1,129 @@
+"""The comparison: samples, figures on tiny data and the tables of the page."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+from papers.comparison import (
+    PAGE,
+    Approach,
+    agreement,
+    collection_detector,
+    duplicate_row,
+    measure_scores,
+    precision,
+    precision_by_chance,
+    score_detector,
+)
+from papers.comparison_samples import PRODUCT, ROOT, Facet, draw_pairs, draw_products
+from papers.comparison_tables import fill
+
+from condsim.errors import InputError
+from condsim.model.baselines import WordOverlapScorer
+from condsim.model.embedding import EmbeddingScorer
+
+COLOURS = ("red", "blue")
+TEXTS = [f"a {colour} {thing}" for colour in COLOURS for thing in [f"thing{n}" for n in range(12)]]
+FACET = Facet(TEXTS, "the colour", np.array([text.split()[1] for text in TEXTS]))
+
+
+class ColourEncoder(EmbeddingScorer):
+    """Embeds the colour under a condition, and the last word without one."""
+
+    def __init__(self):
+        super().__init__(name="colours", order="condition-first", dimension=2, calibration=None)
+
+    def _embed(self, texts):
+        if not isinstance(texts[0], str):
+            return np.array([[float(colour in text) for colour in COLOURS] for _, text in texts])
+        angles = [len(text) + int(text[-1]) for text in texts]
+        return np.array([[np.cos(angle), np.sin(angle)] for angle in angles], np.float32)
+
+
+@pytest.fixture
+def products(tmp_path):
+    path = tmp_path / "dev.jsonl"
+    rows = [
+        {"text1": f"blue cup {n}", "text2": f"{second} {n}", "labels": {PRODUCT: label}}
+        for n in range(10)
+        for second, label in (("large blue cup", 1), ("red bed", 0))
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_draw_pairs_each_pair_once_alike_and_once_different():
+    task = draw_pairs(ROOT / "data" / "written" / "dev.txt", pairs=5)
+    assert task.sentences1[::2] == task.sentences1[1::2]
+    assert len(set(task.sentences1)) == 5
+    assert min(task.labels[::2]) >= 4
+    assert max(task.labels[1::2]) <= 2
+
+
+def test_precision_right_condition_all_hits_and_without_it_fewer():
+    right = precision(FACET, scorer=ColourEncoder(), conditional=True)
+    assert (right.value, right.low, right.high) == (100, 100, 100)
+    blind = precision(FACET, scorer=ColourEncoder(), conditional=False)
+    assert blind.low <= blind.value < 100
+    # 11 of the 23 other texts have the same colour.
+    assert precision_by_chance(FACET).value == pytest.approx(100 * 11 / 23)
+    # The words of a text are shared by 11 texts of its colour and one of the other.
+    assert precision(FACET, scorer=WordOverlapScorer(), conditional=False).value >= 90
+
+
+def test_agreement_right_condition_finds_the_colours():
+    figure = agreement(FACET, encoder=ColourEncoder(), conditional=True, topics=False)
+    assert figure.value == pytest.approx(100)
+
+
+def test_duplicate_row_threshold_of_the_first_sample(products):
+    samples = draw_products(products, pairs=10)
+    assert [sum(task.labels) for task in samples] == [5, 5]
+    scorer = WordOverlapScorer()
+    row = duplicate_row(
+        "word overlap",
+        samples,
+        lambda task: score_detector(task, scorer=scorer, conditional=False),
+    )
+    assert row.startswith("| word overlap | 100.0 [100.0, 100.0] | ")
+
+
+def test_draw_products_too_few_pairs_error(products):
+    with pytest.raises(InputError, match="must have 11 pairs"):
+        draw_products(products, pairs=11)
+
+
+def test_collection_detector_semhash_pairs_with_one_kept_text(products):
+    pytest.importorskip("semhash")
+
+    class Encoder:
+        def encode(self, texts, **_):
+            return np.array([[1.0, 0.0] if "cup" in text else [0.0, 1.0] for text in texts])
+
+    task = draw_products(products, pairs=10)[0]
+    detected = collection_detector(task, encoder=Encoder(), semhash=True)(0.9)
+    assert detected.tolist() == (task.labels == 1).tolist()
+
+
+def test_measure_scores_costs_are_positive():
+    task = draw_pairs(ROOT / "data" / "written" / "dev.txt", pairs=2)
+    scores, costs = measure_scores(Approach("word-overlap", conditional=False), task)
+    assert scores.shape == (4,)
+    assert min(costs) > 0
+
+
+def test_fill_replaces_the_rows_and_nothing_else():
+    text = "a\n<!-- pairs -->\n| x |\n|---|\n| old |\n<!-- /pairs -->\nb\n"
+    filled = fill(text, {"pairs": ["| new |"]})
+    assert filled == text.replace("old", "new")
+    with pytest.raises(InputError, match="<!-- search -->"):
+        fill(text, {"search": []})
+
+
+def test_fill_page_has_all_tables():
+    rows = {name: ["| new |"] for name in ("pairs", "search", "groups", "duplicates")}
+    assert fill(PAGE.read_text(encoding="utf-8"), rows).count("| new |") == 4
