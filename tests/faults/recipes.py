@@ -204,7 +204,7 @@ def places() -> Iterator[Case]:
     yield Case(
         "prompt/answers under a file",
         ask + " --answers p.csv/a --base-url http://127.0.0.1:9/v1",
-        says="store answers",
+        says="Cannot write",
         files={"p.csv": PAIRS},
     )
 

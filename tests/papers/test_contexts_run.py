@@ -149,7 +149,7 @@ def test_reproduce_contexts_models_are_judged_by_themselves_below_the_table(run,
     kept = report.read_text()
     report.write_text('{"head": "mlp"}')
     try:
-        with pytest.raises(InputError, match="'steps' is missing"):
+        with pytest.raises(InputError, match="'accuracy' is missing"):
             run(experiment, report_only=True)
     finally:
         report.write_text(kept)

@@ -147,7 +147,7 @@ def test_make_default_model_scores_goes_on_and_refuses_other_inputs(
 ):
     def short(path: Path) -> Recipe:  # the tiny backbone has 64 positions
         recipe = load_recipe(path)
-        steps = {"steps": 3, "batch_size": 16, "precision": "float32", "attention": "eager"}
+        steps = {"steps": 3, "batch_size": 16, "precision": "float32"}
         return recipe.replaced(max_seq_length=64, checkpoint_steps=0, **steps)
 
     monkeypatch.setattr(default_model, "load_recipe", short)

@@ -62,9 +62,8 @@ def test_read_labelled_brings_every_kind_of_label_to_1_to_5(tmp_path, labels, ex
     [
         ([1, 5] * 9, None, "at least 20 labelled pairs; got 18"),
         ([4] * 30, None, "the labels must differ, and all 30 rows have the same"),
-        ([1, 5] * 10 + ["nan"], None, r"row 21 .*'label'.*got 'nan'"),
         ([1, 5] * 10 + ["same"], None, "row 21 .*got 'same'"),
-        ([1, 2, 3, 9] * 10, None, "got 9"),
+        ([1, 2, 3, 9] * 10, None, "got '9'"),
     ],
 )
 def test_read_labelled_of_rows_that_teach_nothing_is_one_line(

@@ -19,6 +19,8 @@ DIFFERENT_WORDS = frozenset("different not_alike dissimilar no n false distinct"
 
 _NO_LABEL = -1
 _SCALES = ((0.0, 1.0), (1.0, 5.0), (0.0, 5.0))
+# Nothing is said of the scale of C-STS.
+_USUAL_SCALE = (1.0, 5.0)
 # Labels from this point of a scale on count as alike: 4 of 1 to 5, 0.75 of 0 to 1.
 _ALIKE_SHARE = 0.75
 
@@ -107,7 +109,8 @@ def _detect_scale(path: Path, numbers: Float64Array) -> tuple[float, float]:
         if fitting[:2] == [(0, 1), (1, 5)]
         else ""
     )
-    log_form(path, f"labels are read as numbers {names[0]}{doubt}")
+    if doubt or fitting[0] != _USUAL_SCALE:
+        log_form(path, f"labels are read as numbers {names[0]}{doubt}")
     return fitting[0]
 
 

@@ -130,7 +130,13 @@ class ServerBackend:
             http_client=openai.DefaultHttpxClient(trust_env=not address.local),
         ) as client:
             try:
-                client.get("/models", cast_to=httpx2.Response)
+                # The status is the answer; the body, which may never end, is not read.
+                client.get(
+                    "/models",
+                    cast_to=httpx2.Response,
+                    stream=True,
+                    stream_cls=openai.Stream[httpx2.Response],
+                ).close()
                 return
             except openai.OpenAIError as error:
                 problem = error

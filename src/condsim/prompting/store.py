@@ -99,12 +99,21 @@ class AnswerStore(Closing):
             )
             try:
                 rows = self._connection.execute(query, batch).fetchall()
-            except sqlite3.Error as error:
+                answers = [(key, _answer(*columns)) for key, *columns in rows]
+            except (sqlite3.Error, ValueError, AttributeError) as error:
                 raise InputError(
                     f"{self._path} is a damaged store of answers: {error}. Name another file, or "
                     "remove it to send its requests again."
                 ) from error
-            for key, text, shares, prompt_tokens, new_tokens in rows:
-                if shares is not None:
-                    shares = {float(number): share for number, share in json.loads(shares).items()}
-                yield key, Answer(text, shares, prompt_tokens, new_tokens)
+            yield from answers
+
+
+def _answer(
+    text: str, probabilities: str | None, prompt_tokens: int | None, new_tokens: int | None
+) -> Answer:
+    if not isinstance(text, str):
+        raise ValueError("an answer is not a text")
+    if probabilities is None:
+        return Answer(text, None, prompt_tokens, new_tokens)
+    by_number = {float(number): share for number, share in json.loads(probabilities).items()}
+    return Answer(text, by_number, prompt_tokens, new_tokens)

@@ -24,8 +24,8 @@ SMOOTHING_ALPHA = 0.75
 # Floor of magnitudes, so that a dead channel does not divide by zero.
 MIN_MAGNITUDE = 1e-4
 
-# A gathered table with more rows is an embedding that is worth quantising.
-MAX_PLAIN_TABLE_ROWS = 64
+# A gathered table with more numbers is an embedding that is worth quantising.
+MAX_PLAIN_NUMBERS = 512
 
 # Numbers of a 4-bit table that share a scale.
 TABLE_BLOCK = 64
@@ -183,7 +183,7 @@ def _is_embedding_table(tensor: TensorProto) -> bool:
     return (
         tensor.data_type == TensorProto.FLOAT
         and len(tensor.dims) == 2
-        and tensor.dims[0] > MAX_PLAIN_TABLE_ROWS
+        and tensor.dims[0] * tensor.dims[1] > MAX_PLAIN_NUMBERS
     )
 
 
