@@ -159,10 +159,9 @@ class EmbeddingScorer(PairScorer):
             InputError: If a text is empty or not a str, or lengths differ.
             ModelError: If the model has no head, or that of another model.
         """
-        if condition is None:
-            raise InputError("'condition' must be one text or a sequence of texts; got None.")
-        rows = check_rows(condition, sentences1=sentences1, sentences2=sentences2)
-        first, second = self._mentions(rows)
+        rows, (first, second) = self._mentions(
+            condition, sentences1=sentences1, sentences2=sentences2
+        )
         return float(first[0] * second[0]) if rows.single else first * second
 
     @overload
@@ -186,14 +185,14 @@ class EmbeddingScorer(PairScorer):
             InputError: If a text is empty or not a str, or lengths differ.
             ModelError: If the model has no head, or that of another model.
         """
-        if condition is None:
-            raise InputError("'condition' must be one text or a sequence of texts; got None.")
-        rows = check_rows(condition, sentences=sentences)
-        (chances,) = self._mentions(rows)
+        rows, (chances,) = self._mentions(condition, sentences=sentences)
         return float(chances[0]) if rows.single else chances
 
-    def _mentions(self, rows: Rows) -> list[FloatArray]:
-        """Return the probabilities of each column of texts, ``(n,)``."""
+    def _mentions(self, condition: Texts, **sentences: Texts) -> tuple[Rows, list[FloatArray]]:
+        """Return the checked rows, and the probabilities of each column of texts, ``(n,)``."""
+        if condition is None:
+            raise InputError("'condition' must be one text or a sequence of texts; got None.")
+        rows = check_rows(condition, **sentences)
         if self.head is None:
             raise ModelError(
                 f"{self.name!r} has no applicability head. Fit one with 'condsim applicability "
@@ -209,7 +208,7 @@ class EmbeddingScorer(PairScorer):
                 embedded = self._embedded(rows, block)
                 for column, column_rows in zip(chances, embedded, strict=True):
                     column[block] = self.head.probability(column_rows)
-        return chances
+        return rows, chances
 
     def embedded(self, sentences: Texts, conditions: Texts) -> Embedded:
         """Embed rows in the three ways that an applicability head needs; see `mentions`."""
