@@ -45,7 +45,6 @@ Row = tuple[str, str, str]
 Embed = Callable[[Sequence[Input]], Scores]
 """Unit vectors of inputs, ``(inputs, hidden)``."""
 
-NEAREST = 10
 PATENT_ROWS = 2000
 FEWEST_TEXTS, MOST_TEXTS, MOST_OF_ONE_VALUE = 60, 250, 0.7
 FACETS_PER_TABLE = 5

@@ -88,19 +88,7 @@ def adapt(
     from condsim.training.adaptation import AdaptSettings, adapt as adapt_model
 
     settings = AdaptSettings.model_validate(options.chosen_settings(AdaptSettings, locals()))
-    conditions = () if condition is None else (condition,)
-    pairs = PairOptions(
-        text1,
-        text2,
-        condition_column,
-        conditions,
-        separator,
-        encoding,
-        strict,
-        label,
-        positive,
-        scale,
-    )
+    pairs = PairOptions.labelled(locals())
     names = {*column_names(labelled, pairs.file_format)}
     is_table = not names & {text1, text2} and (column in names or bool(criteria))
     with TemporaryDirectory(prefix="condsim-") as folder, long_work() as progress:

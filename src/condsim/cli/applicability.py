@@ -59,7 +59,7 @@ def fit(
 
     check_outputs(output=output)
     rows, more, scorer = _load(data, extra, model, sample=sample, seed=seed)
-    head = fit_head(scorer, rows, extra=more, strength=strength, seed=seed)
+    head = fit_head(scorer, rows, extra=more, strength=strength)
     head.save(output)
     typer.echo(
         f"{output}: {output.stat().st_size / 1e3:.0f} kB, trained on {head.facts['applies']:,} "

@@ -123,19 +123,7 @@ def evaluate(
         raise InputError("--csv is for several models or files; give --json.")
     if plot is not None:
         _check_plot(plot, over_estimation=over_estimation)
-    conditions = () if condition is None else (condition,)
-    pairs = PairOptions(
-        text1,
-        text2,
-        condition_column,
-        conditions,
-        separator,
-        encoding,
-        strict,
-        label,
-        positive,
-        scale,
-    )
+    pairs = PairOptions.labelled(locals())
     load = partial(_load, pairs=pairs)
     if several:
         suite_report = _measure_suite(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 from condsim.data.decoding import PeekedStream
 from condsim.data.dialect import FileFormat
@@ -31,6 +31,16 @@ class PairOptions(NamedTuple):
     label: str = "label"
     positive: str | None = None
     label_scale: str | None = None
+
+    @classmethod
+    def labelled(cls, options: Mapping[str, Any]) -> Self:
+        """Take the options of a command on labelled pairs, by the names of its parameters."""
+        condition = options["condition"]
+        return cls(
+            **{name: options[name] for name in cls._fields if name in options},
+            conditions=() if condition is None else (condition,),
+            label_scale=options["scale"],
+        )
 
     @property
     def file_format(self) -> FileFormat:

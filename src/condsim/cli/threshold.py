@@ -49,19 +49,7 @@ def threshold(
     # Checked here too, as scoring all rows may take minutes.
     if not 0 < precision < 1:
         raise InputError(f"--precision must be above 0 and below 1; got {precision}.")
-    conditions = () if condition is None else (condition,)
-    pairs = PairOptions(
-        text1,
-        text2,
-        condition_column,
-        conditions,
-        separator,
-        encoding,
-        strict,
-        label,
-        positive,
-        scale,
-    )
+    pairs = PairOptions.labelled(locals())
     labels = pairs.labels(labelled)
     if not labels.alike.any():
         raise InputError(

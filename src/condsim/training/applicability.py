@@ -141,11 +141,11 @@ class _HeadFit:
     """Fits on the features of rows, with and without extra rows."""
 
     def __init__(
-        self, scorer: EmbeddingScorer, rows: Task, extra: Task | None, *, strength: float, seed: int
+        self, scorer: EmbeddingScorer, rows: Task, extra: Task | None, *, strength: float
     ) -> None:
         if not 0 < strength < np.inf:
             raise InputError(f"The 'strength' must be a number above 0; got {strength}.")
-        self.rows, self.strength, self.seed = rows, strength, seed
+        self.rows, self.strength = rows, strength
         self.own = _Pairs.of(scorer, rows)
         self.extra = None if extra is None else _Pairs.of(scorer, extra)
 
@@ -161,12 +161,12 @@ class _HeadFit:
             applies = np.append(applies, more.applies)
         return fit_weights(first, second, applies, weights, strength=self.strength)
 
-    def chances(self, *, extra: bool) -> Float64Array:
+    def chances(self, *, extra: bool, seed: int) -> Float64Array:
         """Compute the probability of each row by a fit without its sentence pair, ``(n,)``."""
         rows, applies = self.rows, self.own.applies
         pairs = list(zip(rows.sentences1, rows.sentences2, strict=True))
         enough = len(set(map(frozenset, pairs))) >= FOLDS
-        fold = draw_folds(pairs, folds=FOLDS, seed=self.seed)
+        fold = draw_folds(pairs, folds=FOLDS, seed=seed)
         chances = np.empty(len(rows))
         for number in range(FOLDS):
             rest = fold != number
@@ -189,7 +189,6 @@ def fit_head(
     *,
     extra: Task | None = None,
     strength: float = STRENGTH,
-    seed: int = 0,
 ) -> ApplicabilityHead:
     """Train a head for a model; see `fit_weights`.
 
@@ -199,12 +198,11 @@ def fit_head(
             `condsim.data.csts.load_applicability` reads them.
         extra: More such rows of another origin; a third of the weight of ``rows``, each.
         strength: Inverse weight of the squared coefficients, above 0.
-        seed: Seed of the folds of `measure_applicability`; fitting draws nothing.
 
     Raises:
         InputError: If all rows are of one kind, or ``strength`` is not above 0.
     """
-    fit = _HeadFit(scorer, rows, extra, strength=strength, seed=seed)
+    fit = _HeadFit(scorer, rows, extra, strength=strength)
     applies = fit.own.applies
     if applies.all() or not applies.any():
         raise InputError(
@@ -265,7 +263,7 @@ def measure_applicability(
     Arguments and errors are those of `fit_head`; the bootstrap draws ``resamples`` samples. The
     sentences of ``extra`` must not be in ``rows``.
     """
-    fit = _HeadFit(scorer, rows, extra, strength=strength, seed=seed)
+    fit = _HeadFit(scorer, rows, extra, strength=strength)
     applies = fit.own.applies
     # Pairs are the same in either order.
     numbers: dict[frozenset[str], int] = {}
@@ -275,8 +273,8 @@ def measure_applicability(
     def area(scores: NDArray[np.floating]) -> Metric:
         return auroc(scores, applies, pairs, resamples=resamples, seed=seed)
 
-    alone = fit.chances(extra=False)
-    chances = alone if extra is None else fit.chances(extra=True)
+    alone = fit.chances(extra=False, seed=seed)
+    chances = alone if extra is None else fit.chances(extra=True, seed=seed)
     return ApplicabilityReport(
         model=scorer.name,
         data=rows.name,
