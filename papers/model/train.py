@@ -2,8 +2,9 @@
 
 ``python -m papers.model.train --settings large.yaml --packed FOLDER --start CHECKPOINT --out
 FOLDER``. It needs torch, numpy, safetensors and PyYAML, and resumes where it was killed. The
-learning rate stays the same after its warm-up, so that a run may end at any step; the running
-average of the weights stands in for its decay, and is what is measured and shipped.
+learning rate stays the same between its warm-up and its cool-down, so that a run may be extended
+until what it is measured by stops rising; the running average of the weights is what is measured
+and shipped.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Settings:
         frozen_layers: Lower layers whose weights stay, with the embeddings.
         learning_rate: After the warm-up.
         warmup_steps: Steps over which it rises.
+        cooldown_steps: Last steps, over which it falls to zero; 0 keeps it to the end.
         weight_decay: That of AdamW.
         average: Decay of the running average of the weights.
         mse, correlation, ranking, vectors: Weights of the objectives.
@@ -67,6 +69,7 @@ class Settings:
     frozen_layers: int = 0
     learning_rate: float = 1e-4
     warmup_steps: int = 50
+    cooldown_steps: int = 0
     weight_decay: float = 0.01
     average: float = 0.99
     mse: float = 2.0
@@ -82,6 +85,12 @@ class Settings:
     def load(cls, path: Path) -> Settings:
         """Read the settings of a run."""
         return cls(**yaml.safe_load(path.read_text(encoding="utf-8")))
+
+    def rate_share(self, step: int) -> float:
+        """Return the share of the learning rate that applies at a step, from 0 to 1."""
+        warmup = (step + 1) / self.warmup_steps
+        cooldown = (self.steps - step) / self.cooldown_steps if self.cooldown_steps else 1.0
+        return min(1.0, warmup, cooldown)
 
 
 @dataclass
@@ -386,7 +395,7 @@ class Run:
 
     def _one_step(self) -> dict[str, float]:
         settings = self.settings
-        rate = settings.learning_rate * min(1.0, (self.step + 1) / settings.warmup_steps)
+        rate = settings.learning_rate * settings.rate_share(self.step)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         batch = self.mixture.batch()
@@ -436,7 +445,7 @@ class Run:
         partial.replace(self.out / WEIGHTS_FILE)
 
     def _restore(self) -> None:
-        state = torch.load(self.out / STATE_FILE, map_location=self.device, weights_only=False)
+        state = torch.load(self.out / STATE_FILE, map_location=self.device, weights_only=True)
         with torch.no_grad():
             for name, value in self.trained.items():
                 value.copy_(state["weights"][name])
