@@ -12,8 +12,8 @@ from pathlib import Path
 from condsim.data.csts import iter_csts
 from condsim.data.files import iter_rows
 from condsim.data.held_out import HeldOutTexts
-from condsim.data.statistics import draw_folds
 from condsim.data.tables import CriteriaText, iter_criteria
+from condsim.data.tasks import draw_folds
 from condsim.errors import InputError
 from condsim.rows.records import TableRow, TrainingRow, write_rows
 from papers.relabelled import caption_rows, read_labels, row_key

@@ -36,7 +36,7 @@ from condsim.data.csts import load_applicability, load_csts
 from condsim.data.files import iter_rows
 from condsim.data.held_out import held_out_texts
 from condsim.data.load import load_task
-from condsim.data.pairs import join_tasks
+from condsim.data.tasks import join_tasks
 from condsim.errors import InputError
 from condsim.evaluation.evaluate import Scores, evaluate
 from condsim.evaluation.report import Report

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from condsim.data.load import load_task
-from condsim.data.statistics import describe
+from condsim.data.tasks import describe
 from condsim.io import replacing
 from papers.catalogue import Experiment
 from papers.options import Options, data_files

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from condsim.data.load import load_task
-from condsim.data.pairs import join_tasks
+from condsim.data.tasks import join_tasks
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.prompting.settings import Scoring

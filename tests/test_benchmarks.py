@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from condsim.data.csts import load_csts
-from condsim.data.statistics import pair_rows
+from condsim.data.tasks import pair_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer
 
-from condsim.data.statistics import pair_rows
+from condsim.data.tasks import pair_rows
 from condsim.types import Task
 
 __all__ = ["BiEncoder", "PlainTraining", "TriEncoder", "random_pair_batches"]

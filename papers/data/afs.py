@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condsim.data.decoding import open_bytes
 from condsim.data.files import check_file, never_empty
 from condsim.data.formats import ColumnSelection, csv_records, table_rows
-from condsim.data.pairs import PairColumns, compare_count, task_of_pairs
-from condsim.data.statistics import draw_folds
+from condsim.data.pairs import PairColumns, task_of_pairs
+from condsim.data.tasks import compare_count, draw_folds
+from condsim.data.text import open_bytes
 from condsim.errors import InputError
 from condsim.types import Task
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.data.files import stem_of, text_lines, write_records
-from condsim.data.pairs import compare_count
+from condsim.data.files import text_lines, write_records
+from condsim.data.tasks import compare_count
 from condsim.data.triplets import TRIPLET_COLUMNS, Triplets, load_triplets
 from condsim.errors import InputError
-from condsim.io import sha256_of
+from condsim.io import sha256_of, stem_of
 
 WIKI_SECTIONS_TEST_ROWS = 222957
 """Rows of ``test.csv`` of the released section triplets (Reimers and Gurevych, 2019, §4.4)."""

@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 
 from condsim.data.files import column_names, iter_rows
-from condsim.data.pairs import PairColumns, compare_count, compare_split, load_pairs
+from condsim.data.pairs import PairColumns, load_pairs
+from condsim.data.tasks import compare_count, compare_split
 from condsim.errors import InputError
 from condsim.types import Task
 

@@ -12,8 +12,9 @@ import re
 from pathlib import Path
 
 from condsim.data.files import column_names, text_lines
-from condsim.data.pairs import compare_count, compare_split, load_pairs, make_task
+from condsim.data.pairs import load_pairs
 from condsim.data.row import location, score_of
+from condsim.data.tasks import compare_count, compare_split, make_task
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.types import Task

@@ -18,7 +18,7 @@ import numpy as np
 from condsim import __version__
 from condsim.cache import digest
 from condsim.data.load import load_task
-from condsim.data.pairs import join_tasks
+from condsim.data.tasks import join_tasks
 from condsim.data.triplets import Triplets, load_triplets
 from condsim.errors import InputError, unknown_name
 from condsim.evaluation.bootstrap import bootstrap

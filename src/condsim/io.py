@@ -1,4 +1,4 @@
-"""Files: atomic writes, hashes, checks of output paths, and the packaged backbone."""
+"""Files: atomic writes, hashes, names, checks of output paths, and the packaged backbone."""
 
 from __future__ import annotations
 
@@ -143,6 +143,19 @@ def sha256_of(path: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from error
+
+
+def suffix_of(path: Path) -> str:
+    """Detect the format of a file from its name, such as ``.csv`` for ``pairs.CSV.gz``."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"] and suffixes[-2:-1] and suffixes[-2] != ".parquet":
+        return suffixes[-2]
+    return path.suffix.lower()
+
+
+def stem_of(path: Path) -> str:
+    """Name the data of a file: its name without the suffix, or without both of ``.csv.gz``."""
+    return path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
 
 
 def asset(name: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -18,11 +17,6 @@ FloatArray = NDArray[np.float32]
 Float64Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-
-
-def is_marks(text: str) -> bool:
-    """Check if a text is only punctuation and spaces, which names no condition."""
-    return all(unicodedata.category(character)[0] in "CPZ" for character in text)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from condsim.annotation.records import Condition, DatasetRow, Rating, row_id_of
 from condsim.cli.build import app
 from condsim.data.csts import load_csts
-from condsim.data.statistics import pair_rows
+from condsim.data.tasks import pair_rows
 from condsim.errors import InputError
 from condsim.rows.pairs import Candidate, pair_id_of
 from condsim.rows.records import write_rows

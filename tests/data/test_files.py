@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from condsim.data.dialect import FileFormat
 from condsim.data.files import column_names, iter_rows, read_batches
+from condsim.data.text import FileFormat
 from condsim.errors import InputError, MissingExtraError
 
 AB = ("a", "b")
@@ -240,13 +240,13 @@ def test_iter_rows_read_error_names_the_line(write, monkeypatch):
 
 
 def test_iter_rows_endless_line_refused(write, monkeypatch):
-    monkeypatch.setattr("condsim.data.decoding.MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr("condsim.data.text.MAX_LINE_BYTES", 1 << 20)
     with pytest.raises(InputError, match=r"line 2: is longer than 1 MiB"):
         rows_of(write("x.tsv", b"a\tb\n" + b"x" * (1 << 20) + b"x"))
 
 
 def test_iter_rows_utf_16_endless_line_refused(write, monkeypatch):
-    monkeypatch.setattr("condsim.data.decoding.MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr("condsim.data.text.MAX_LINE_BYTES", 1 << 20)
     path = write("x.tsv", ("a\tb\n" + "\u0a0a" * (1 << 19) + "x\n").encode("utf-16"))
     with pytest.raises(InputError, match=r"line 2: is longer than 1 MiB"):
         rows_of(path)

@@ -6,7 +6,7 @@ import random
 import numpy as np
 
 from condsim.data.csts import load_csts
-from condsim.data.statistics import pair_rows
+from condsim.data.tasks import pair_rows
 from condsim.types import Task
 
 ROWS = [  # sentence1, sentence2, condition, label

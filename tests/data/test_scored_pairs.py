@@ -9,7 +9,7 @@ import pytest
 
 from condsim.data.load import load_task
 from condsim.data.pairs import load_pairs
-from condsim.data.statistics import describe
+from condsim.data.tasks import describe
 from condsim.errors import InputError
 
 HEADER = "sentence1,sentence2,score\n"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from condsim.data.statistics import pair_rows
+from condsim.data.tasks import pair_rows
 from condsim.errors import InputError
 from condsim.evaluation.correlation import spearman
 from condsim.evaluation.metrics import pair_accuracy

@@ -4,8 +4,8 @@ from datasets import Dataset
 
 from condsim.data.load import load_task
 from condsim.model.backbone import load_backbone
-from condsim.training.batches import PairBatchSampler, group_rows
-from condsim.training.data import TrainingSet, warn_of_cuts
+from condsim.training.batches import PairBatchSampler, TrainingSet, group_rows
+from condsim.training.data import warn_of_cuts
 from condsim.training.trainer import build_run
 
 

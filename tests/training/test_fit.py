@@ -115,7 +115,7 @@ def test_fit_that_fails_gives_ctrl_c_back(tmp_path, tiny_recipe, monkeypatch):
     def diverged(*_, **__):
         raise ModelError("every score must be a finite number")
 
-    monkeypatch.setattr("condsim.training.trainer.DevEvaluator.__call__", diverged)
+    monkeypatch.setattr("condsim.training.callbacks.DevEvaluator.__call__", diverged)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(ModelError):
         fit(tiny_recipe, tmp_path / "run")

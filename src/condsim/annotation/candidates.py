@@ -23,9 +23,9 @@ from condsim.annotation.items import Collection, Embeddings
 from condsim.cache import sole_process
 from condsim.config import Settings
 from condsim.console import Progress
-from condsim.data.files import iter_rows, stem_of
+from condsim.data.files import iter_rows
 from condsim.errors import require
-from condsim.io import replacing, sha256_of
+from condsim.io import replacing, sha256_of, stem_of
 from condsim.rows.near_pairs import EXACT_UP_TO, ItemPairs, nearest_pairs
 from condsim.rows.pairs import (
     Candidate,

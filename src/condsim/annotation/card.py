@@ -19,7 +19,7 @@ from condsim.annotation.labels import LABELS, LabelRules, OrderCheck
 from condsim.annotation.records import DatasetRow
 from condsim.annotation.splits import LeakageReport, SplitRules, Splitting
 from condsim.annotation.stages import page
-from condsim.data.statistics import TaskStatistics
+from condsim.data.tasks import TaskStatistics
 from condsim.errors import require
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.tables import markdown_table

@@ -16,10 +16,10 @@ import numpy as np
 
 from condsim.cache import cached_rows, sole_process
 from condsim.console import Progress
-from condsim.data.files import iter_rows, stem_of
+from condsim.data.files import iter_rows
 from condsim.data.row import short_repr
 from condsim.errors import InputError, ModelError, require
-from condsim.io import sha256_of
+from condsim.io import sha256_of, stem_of
 from condsim.model.settings import revision_of
 from condsim.model.trained import loading_reason
 from condsim.rows.near_pairs import caption_vectors, load_text_encoder, unit_length

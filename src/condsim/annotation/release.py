@@ -25,11 +25,11 @@ from condsim.annotation.labels import LabelRules, collect_votes, decide_labels
 from condsim.annotation.records import HUMAN, Condition, DatasetRow, Dropped, Rating
 from condsim.annotation.splits import SPLITS, SplitRules, find_leakage, split_rows
 from condsim.data.csts import iter_csts, load_csts
-from condsim.data.files import iter_rows, stem_of
-from condsim.data.statistics import describe
+from condsim.data.files import iter_rows
+from condsim.data.tasks import describe
 from condsim.errors import InputError
 from condsim.evaluation.report import write_json
-from condsim.io import check_folder, sha256_of, write_text
+from condsim.io import check_folder, sha256_of, stem_of, write_text
 from condsim.rows.pairs import Candidate, pair_id_of
 from condsim.rows.records import plain_values, read_rows, revisions_of, write_rows
 

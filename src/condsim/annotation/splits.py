@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from condsim.config import Settings
-from condsim.data.statistics import TaskStatistics, describe
+from condsim.data.tasks import TaskStatistics, describe
 from condsim.errors import InputError, require
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.evaluate import FEWEST_ROWS, evaluate

@@ -14,9 +14,10 @@ import typer
 from condsim.cli import options
 from condsim.cli.pairs import PairOptions, labelled_rows
 from condsim.cli.process import long_work, print_note
-from condsim.data.dialect import DETECTED, FileFormat
-from condsim.data.files import Batch, BlankRows, column_names, iter_rows, stem_of, write_records
+from condsim.data.files import Batch, BlankRows, column_names, iter_rows, write_records
+from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, require
+from condsim.io import stem_of
 
 if TYPE_CHECKING:
     from condsim.console import Progress

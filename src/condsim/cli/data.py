@@ -10,7 +10,7 @@ import typer
 
 from condsim.cli.options import JsonFile, show_table, write_report
 from condsim.data.load import load_task
-from condsim.data.statistics import TaskStatistics, describe
+from condsim.data.tasks import TaskStatistics, describe
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 

@@ -17,9 +17,9 @@ import typer
 from condsim.cli.options import Encoding, Model, Separator, Strict, TextColumn
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.cli.texts import TextFile
-from condsim.data.dialect import FileFormat
 from condsim.data.files import column_names, is_table, open_writer, write_records
 from condsim.data.row import Row, unique_names
+from condsim.data.text import FileFormat
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
 from condsim.types import BoolArray

@@ -15,8 +15,8 @@ from numpy.lib import format as npy
 
 from condsim.cli import options
 from condsim.cli.process import print_note
-from condsim.data.dialect import FileFormat
 from condsim.data.files import ROWS_PER_BATCH, BlankRows, check_file, column_names, read_batches
+from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.io import replacing
 from condsim.loading import load_encoder

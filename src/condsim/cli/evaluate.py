@@ -176,7 +176,7 @@ def _load(file: Path, *, pairs: PairOptions) -> Task:
     """
     from condsim.data.csts import CSTS_COUNTS, LABEL_RANGE
     from condsim.data.load import load_task
-    from condsim.data.pairs import compare_split, make_task
+    from condsim.data.tasks import compare_split, make_task
 
     columns = {pairs.text1, pairs.text2, pairs.condition_column, pairs.label}
     if pairs._replace(strict=False) == PairOptions() and not columns <= {*column_names(file)}:

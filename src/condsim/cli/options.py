@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.files import column_names
 from condsim.data.row import join_names
+from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError
 
 if TYPE_CHECKING:

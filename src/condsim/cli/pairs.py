@@ -8,12 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from condsim.data.decoding import PeekedStream
-from condsim.data.dialect import FileFormat
 from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, column_names, read_batches
 from condsim.data.formats import STANDARD_INPUT
 from condsim.data.labels import Labels, read_labels
 from condsim.data.row import join_names
+from condsim.data.text import FileFormat, PeekedStream
 from condsim.errors import InputError
 from condsim.types import IntArray
 

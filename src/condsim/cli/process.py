@@ -94,7 +94,7 @@ def _prepare_streams() -> None:
 
 def _show_file_forms() -> None:
     """Show on stderr in which form a file is read, also where nothing else is logged."""
-    logger = logging.getLogger("condsim.data.dialect")
+    logger = logging.getLogger("condsim.data.text")
     logger.setLevel(logging.INFO)
     logger.addFilter(_name_stream)
     if logging.lastResort is not None:

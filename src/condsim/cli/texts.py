@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from condsim.cli.options import check_column
-from condsim.data.dialect import FileFormat
 from condsim.data.files import Batch, BlankRows, check_file, read_batches
+from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.types import BoolArray
 

@@ -4,10 +4,9 @@ from condsim.data.csts import load_csts
 from condsim.data.held_out import held_out_texts, text_digest
 from condsim.data.load import load_task
 from condsim.data.nli import load_nli
-from condsim.data.pairs import join_tasks
 from condsim.data.rewordings import load_rewordings
-from condsim.data.statistics import describe, pair_rows
 from condsim.data.tables import iter_criteria
+from condsim.data.tasks import describe, join_tasks, pair_rows
 from condsim.data.triplets import load_triplets
 from condsim.data.written import load_written
 

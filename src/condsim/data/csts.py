@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from condsim.data.files import iter_rows
-from condsim.data.pairs import compare_split, make_task
 from condsim.data.row import Row, label_hint, number_of, short_repr
+from condsim.data.tasks import compare_split, make_task
 from condsim.errors import InputError
 from condsim.types import Task
 

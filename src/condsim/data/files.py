@@ -29,8 +29,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 
 import numpy as np
 
-from condsim.data.decoding import PeekedStream, file_lines, open_bytes
-from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.formats import (
     EXCEL_SUFFIX,
     JSON_SUFFIXES,
@@ -44,8 +42,9 @@ from condsim.data.formats import (
     stream_suffix,
 )
 from condsim.data.row import Record, Row, unique_names
+from condsim.data.text import DETECTED, FileFormat, PeekedStream, file_lines, open_bytes
 from condsim.errors import InputError, require
-from condsim.io import replacing
+from condsim.io import replacing, suffix_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -342,19 +341,6 @@ def text_lines(path: Path) -> Iterator[str]:
     """Stream the lines of a text file, perhaps gzipped, with their ends (LF or CRLF)."""
     check_file(path)
     return file_lines(path)
-
-
-def suffix_of(path: Path) -> str:
-    """Detect the format of a file from its name, such as ``.csv`` for ``pairs.CSV.gz``."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"] and suffixes[-2:-1] and suffixes[-2] != ".parquet":
-        return suffixes[-2]
-    return path.suffix.lower()
-
-
-def stem_of(path: Path) -> str:
-    """Name the data of a file: its name without the suffix, or without both of ``.csv.gz``."""
-    return path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
 
 
 def check_file(path: Path) -> None:

@@ -14,17 +14,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
-from condsim.data.decoding import PeekedStream
-from condsim.data.dialect import (
-    CSV,
-    DEFAULT_DIALECTS,
-    TSV,
-    Dialect,
-    describe_dialect,
-    detect_dialect,
-    log_form,
-    separator_line,
-)
 from condsim.data.row import (
     Cell,
     Record,
@@ -34,6 +23,17 @@ from condsim.data.row import (
     match_columns,
     short_repr,
     unique_names,
+)
+from condsim.data.text import (
+    CSV,
+    DEFAULT_DIALECTS,
+    TSV,
+    Dialect,
+    PeekedStream,
+    describe_dialect,
+    detect_dialect,
+    log_form,
+    separator_line,
 )
 from condsim.errors import InputError, require
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.data.dialect import DETECTED, FileFormat, log_form
 from condsim.data.files import iter_rows
 from condsim.data.row import Cell, join_names, number_of, short_repr
+from condsim.data.text import DETECTED, FileFormat, log_form
 from condsim.errors import InputError
 from condsim.types import BoolArray, Float64Array, FloatArray
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.data.files import column_names, iter_rows, stem_of
+from condsim.data.files import column_names, iter_rows
 from condsim.data.row import Row, short_repr
 from condsim.errors import InputError
-from condsim.io import sha256_of
+from condsim.io import sha256_of, stem_of
 from condsim.types import IntArray
 
 NLI_CLASSES = ("entailment", "neutral", "contradiction")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.data.files import iter_rows, stem_of
+from condsim.data.files import iter_rows
 from condsim.data.row import Row, short_repr
 from condsim.errors import InputError
-from condsim.io import asset, sha256_of
+from condsim.io import asset, sha256_of, stem_of
 from condsim.types import IntArray
 
 REWORDING_COLUMNS = ("sentence1", "sentence2", "condition_group", "condition")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.data.files import column_names, iter_rows, stem_of
+from condsim.data.files import column_names, iter_rows
 from condsim.errors import InputError
-from condsim.io import sha256_of
+from condsim.io import sha256_of, stem_of
 from condsim.types import IntArray, Task
 
 TRIPLET_COLUMNS = (("anchor", "positive", "negative"), ("Sentence1", "Sentence2", "Sentence3"))

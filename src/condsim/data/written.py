@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from condsim.data.decoding import file_lines
-from condsim.data.files import never_empty, suffix_of, text_lines
-from condsim.data.pairs import make_task
+from condsim.data.files import never_empty, text_lines
 from condsim.data.row import location, score_of, short_repr
+from condsim.data.tasks import make_task
+from condsim.data.text import file_lines
 from condsim.errors import InputError
-from condsim.io import sha256_of, write_text
+from condsim.io import sha256_of, suffix_of, write_text
 from condsim.types import IntArray, Task
 
 _FIELD_SEPARATOR = "|||"

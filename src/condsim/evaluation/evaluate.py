@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.data.statistics import pair_rows
+from condsim.data.tasks import pair_rows
 from condsim.data.triplets import Triplets
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.bootstrap import Difference, Metric, bootstrap, weighted_mean

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condsim.data.statistics import pair_rows
+from condsim.data.tasks import pair_rows
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import (
     Metric,

@@ -31,7 +31,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from condsim.data.files import iter_rows
-from condsim.data.pairs import make_task
+from condsim.data.tasks import make_task
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import Statistic, bootstrap, weighted_mean
 from condsim.evaluation.metrics import Metrics, auroc_statistic, pair_wins

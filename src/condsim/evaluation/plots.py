@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.data.statistics import pair_rows
+from condsim.data.tasks import pair_rows
 from condsim.errors import InputError, require
 from condsim.evaluation.metrics import MARGIN, over_estimation
 from condsim.io import replacing

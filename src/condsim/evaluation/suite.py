@@ -18,7 +18,7 @@ import numpy as np
 
 from condsim import __version__
 from condsim.console import Progress, silent
-from condsim.data.statistics import Pairing, pair_rows
+from condsim.data.tasks import Pairing, pair_rows
 from condsim.errors import InputError, MissingExtraError, unknown_name
 from condsim.evaluation.bootstrap import Difference, Metric, bootstrap
 from condsim.evaluation.evaluate import check_scores, score_rows

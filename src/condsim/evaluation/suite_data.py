@@ -17,7 +17,7 @@ import numpy as np
 
 from condsim.data.files import iter_rows
 from condsim.data.load import load_task
-from condsim.data.pairs import make_task
+from condsim.data.tasks import make_task
 from condsim.data.written import is_written, load_written
 from condsim.errors import InputError, unknown_name
 from condsim.evaluation.natural import load_natural_sets

@@ -314,7 +314,7 @@ def out_of_fold(
         InputError: If ``folds`` is below 2 or no baseline has this name.
     """
     # Imported here, because condsim.load imports this module and must be fast.
-    from condsim.data.statistics import draw_folds
+    from condsim.data.tasks import draw_folds
 
     if folds < 2:
         raise InputError(f"The number of folds must be at least 2; got {folds}.")

@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from condsim.data.files import check_file, iter_rows, suffix_of
+from condsim.data.files import check_file, iter_rows
 from condsim.data.row import Row
 from condsim.errors import InputError, unknown_name
-from condsim.io import sha256_of
+from condsim.io import sha256_of, suffix_of
 from condsim.types import FloatArray, IntArray
 
 Kind = Literal["bool", "float", "int", "json", "text"]

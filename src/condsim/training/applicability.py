@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from condsim.config import Settings
 from condsim.data.csts import load_applicability
-from condsim.data.pairs import join_tasks
-from condsim.data.statistics import draw_folds
+from condsim.data.tasks import draw_folds, join_tasks
 from condsim.errors import InputError
 from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.metrics import auroc

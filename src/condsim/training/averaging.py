@@ -23,11 +23,12 @@ with requires_extra("train"):
     from condsim.model.backbone import without_progress_bars
     from condsim.model.torch import EncoderScorer
     from condsim.model.trained import load_trained
+    from condsim.training.callbacks import Model
     from condsim.training.card import write_model
     from condsim.training.data import load_data
     from condsim.training.folder import HISTORY, RECIPE, REPORT, check_new
     from condsim.training.recipe import Recipe, load_recipe, save_recipe
-    from condsim.training.trainer import Model, build_model
+    from condsim.training.trainer import build_model
 
 SHARED_KEYS = ("encoder", "backbone", "order", "pooling", "fusion", "rank", "dev")
 """Recipe keys in which the runs of an average must agree."""

@@ -1,18 +1,18 @@
-"""Batches: whole sentence pairs of one file, or whole units of several sources."""
+"""Batches: whole sentence pairs of one file, or whole units of a mixture of sources."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count, islice
 from typing import Any
 
 import numpy as np
 import torch
 from datasets import Dataset
+from numpy.typing import NDArray
 from sentence_transformers.base.sampler import DefaultBatchSampler
 
-from condsim.training.data import TrainingSet
-from condsim.training.mixture import Mixture, SourceUnits
 from condsim.types import IntArray
 
 # Batches sorted together: enough to find rows of similar length, few enough to stay random.
@@ -25,6 +25,57 @@ ITEM = "item"
 # rows of criteria and C-STS that computes 1.2 times the tokens, and one batch for all 3 times.
 CPU_TOKENS = 768
 ACCELERATOR_TOKENS = 8192
+
+Weights = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Rows as a sentence-transformers trainer and `PairBatchSampler` take them.
+
+    ``pair_ids`` has the sentence pair of each row, ``(n,)``, whose rows share a batch, and
+    ``lengths`` the characters of its longest text.
+    """
+
+    dataset: Dataset
+    pair_ids: IntArray
+    lengths: IntArray
+
+
+@dataclass(frozen=True)
+class SourceUnits:
+    """Units that are drawn of a source: groups, sentence pairs, or inputs with a vector.
+
+    ``costs`` has the number of distinct inputs of each, ``(units,)``.
+    """
+
+    share: float
+    items: tuple[IntArray, ...]
+    costs: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Items of a run.
+
+    Attributes:
+        inputs: Distinct inputs as the encoder takes them: a sentence, or one with its condition.
+        columns: Values of all items by the fields of ``MixtureItem``, ``(items,)`` each.
+        units: Units by source; ``train`` is the first.
+        parts: Weight of each objective, by part.
+        vectors: Embeddings of a teacher, by part, ``(inputs of the part, its dimension)``.
+        facts: File, revision and rows, by source.
+    """
+
+    inputs: tuple[str | list[str], ...]
+    columns: Mapping[str, NDArray[Any]]
+    units: Mapping[str, SourceUnits]
+    parts: Mapping[str, Weights]
+    vectors: Mapping[str, NDArray[np.floating[Any]]]
+    facts: Mapping[str, Mapping[str, object]]
+
+    def __len__(self) -> int:
+        return len(self.columns["first"])
 
 
 def group_rows(pair_ids: IntArray, *, batch_size: int) -> list[IntArray]:

@@ -1,4 +1,4 @@
-"""Callbacks of a training run: progress bar, Ctrl-C, and additions to the checkpoints."""
+"""Callbacks of a training run: dev figures, progress bar, Ctrl-C, additions to checkpoints."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+import numpy as np
 from safetensors.torch import load_file, save_file
+from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers.base.evaluation.evaluator import BaseEvaluator
 from torch import Tensor, nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from condsim.console import ProgressDisplay
+from condsim.data.tasks import pair_rows
+from condsim.data.triplets import Triplets
+from condsim.evaluation.correlation import spearman
+from condsim.evaluation.metrics import pair_accuracy, triplet_wins
 from condsim.io import replacing
+from condsim.model.torch import CrossEncoderScorer, EncoderScorer
+from condsim.training.data import DevData, dev_pairs
+from condsim.training.recipe import Recipe
 
 LOSS_STATE = "loss.safetensors"
 
@@ -32,6 +42,56 @@ def load_loss_state(loss: nn.Module, checkpoint: Path) -> None:
     """Restore the loss's own weights from a checkpoint."""
     if loss_state(loss):
         loss.load_state_dict(load_file(checkpoint / LOSS_STATE), strict=False)
+
+
+Model = SentenceTransformer | CrossEncoder
+
+
+def uncalibrated_scorer(
+    model: Model, recipe: Recipe, *, name: str
+) -> EncoderScorer | CrossEncoderScorer:
+    """Make a scorer of a model in memory; it has no calibration."""
+    if isinstance(model, SentenceTransformer):
+        return EncoderScorer(model, name=name, order=recipe.order)
+    return CrossEncoderScorer(
+        model, name=name, order=recipe.order, layout=recipe.layout, inputs=recipe.inputs
+    )
+
+
+class DevEvaluator(BaseEvaluator):
+    """Spearman on the labelled rows of the dev file, as a sentence-transformers evaluator.
+
+    Of triplets it is the Spearman of their pairs, and the epoch is chosen by their accuracy.
+    """
+
+    def __init__(self, dev: DevData, recipe: Recipe) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._has_triplets = isinstance(dev, Triplets)
+        # The figure that the best epoch is chosen by.
+        self.metric = self.primary_metric = "accuracy" if self._has_triplets else recipe.chosen_by
+        self._recipe = recipe
+        self._dev = dev_pairs(dev).labelled()
+        self._pairing = pair_rows(self._dev) if self.metric == "both" else None
+
+    def __call__(
+        self,
+        model: Model,  # type: ignore[override]
+        output_path: str | None = None,
+        epoch: int = -1,
+        steps: int = -1,
+    ) -> dict[str, float]:
+        """Score the rows."""
+        dev = self._dev
+        scorer = uncalibrated_scorer(model, self._recipe, name="dev")
+        scores = scorer.score(dev.sentences1, dev.sentences2, dev.conditions, scale="raw")
+        order = float(np.nan_to_num(spearman(scores, dev.gold)))
+        figures = {"spearman": order}
+        if self._pairing is not None:
+            accuracy = pair_accuracy(scores, high=self._pairing.high, low=self._pairing.low)
+            figures["both"] = order if np.isnan(accuracy) else (order + accuracy) / 2
+        if self._has_triplets:
+            figures["accuracy"] = float(triplet_wins(scores).mean())
+        return figures
 
 
 class ProgressCallback(TrainerCallback):

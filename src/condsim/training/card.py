@@ -21,9 +21,9 @@ from condsim.model.calibration import fit_calibration
 from condsim.model.conditions import card_texts, cross_encoder_inputs
 from condsim.model.settings import ModelSettings
 from condsim.model.trained import load_trained
+from condsim.training.callbacks import Model, uncalibrated_scorer
 from condsim.training.data import DevData, TrainingData, dev_pairs, sample_rows
 from condsim.training.recipe import Recipe
-from condsim.training.trainer import Model, uncalibrated_scorer
 from condsim.types import Scorer, Task
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,14 @@ from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 
 from condsim.data.files import check_file, column_names
-from condsim.data.load import load_task
+from condsim.data.load import load_task, parse_hub_name
 from condsim.data.nli import NliTask, load_nli
-from condsim.data.statistics import pair_rows
+from condsim.data.tasks import pair_rows
 from condsim.data.triplets import Triplets, is_triplets, load_triplets
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.model.conditions import conditional_sentences, cross_encoder_inputs
+from condsim.training.batches import TrainingSet
 from condsim.training.recipe import Recipe
 from condsim.types import IntArray, Task
 
@@ -56,9 +56,17 @@ def load_dev(file: str) -> DevData:
 
 def load_data(recipe: Recipe) -> tuple[TrainingData, DevData]:
     """Load the training and the dev file, once all files of the recipe exist."""
-    for path in recipe.files:
+    for path in local_files(recipe):
         check_file(path)
     return load_train(recipe), load_dev(recipe.dev)
+
+
+def local_files(recipe: Recipe) -> list[Path]:
+    """List the files of a recipe, without data from the Hub at a revision."""
+    names: list[str | None] = [recipe.train, recipe.dev]
+    for source in recipe.sources.values():
+        names += [*source.files, source.vectors]
+    return [Path(name) for name in names if name is not None and parse_hub_name(name) is None]
 
 
 def file_revisions(files: Iterable[Path]) -> dict[str, str]:
@@ -99,19 +107,6 @@ def sample_rows(train: TrainingData, most: int | None) -> TrainingData:
             f"Recipe key 'train_rows' is {most}, and the first pair of {rows.name} has more rows."
         )
     return rows.take(np.flatnonzero(np.isin(pair_ids, chosen)))
-
-
-@dataclass(frozen=True)
-class TrainingSet:
-    """Rows as a sentence-transformers trainer and `PairBatchSampler` take them.
-
-    ``pair_ids`` has the sentence pair of each row, ``(n,)``, whose rows share a batch, and
-    ``lengths`` the characters of its longest text.
-    """
-
-    dataset: Dataset
-    pair_ids: IntArray
-    lengths: IntArray
 
 
 def supervised_set(rows: NliTask | Triplets) -> TrainingSet:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,16 +15,15 @@ from condsim.data.files import column_names, iter_rows
 from condsim.data.load import load_task
 from condsim.errors import InputError
 from condsim.model.conditions import Order, conditional_sentences
+from condsim.training.batches import Mixture, SourceUnits, Weights
 from condsim.training.data import file_revisions, sample_units
 from condsim.training.recipe import Source
-from condsim.types import IntArray, Task
+from condsim.types import Task
 
 logger = logging.getLogger("condsim")
 
 # Id of an item without a list, or without a vector.
 NO_ID = -1
-
-Weights = Mapping[str, float]
 
 
 class MixtureItem(NamedTuple):
@@ -43,42 +41,6 @@ class MixtureItem(NamedTuple):
     pair_ids: int = NO_ID
     list_ids: int = NO_ID
     vectors: int = NO_ID
-
-
-@dataclass(frozen=True)
-class SourceUnits:
-    """Units that are drawn of a source: groups, sentence pairs, or inputs with a vector.
-
-    ``costs`` has the number of distinct inputs of each, ``(units,)``.
-    """
-
-    share: float
-    items: tuple[IntArray, ...]
-    costs: IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """Items of a run.
-
-    Attributes:
-        inputs: Distinct inputs as the encoder takes them: a sentence, or one with its condition.
-        columns: Values of all items by the fields of `MixtureItem`, ``(items,)`` each.
-        units: Units by source; ``train`` is the first.
-        parts: Weight of each objective, by part.
-        vectors: Embeddings of a teacher, by part, ``(inputs of the part, its dimension)``.
-        facts: File, revision and rows, by source.
-    """
-
-    inputs: tuple[str | list[str], ...]
-    columns: Mapping[str, NDArray[Any]]
-    units: Mapping[str, SourceUnits]
-    parts: Mapping[str, Weights]
-    vectors: Mapping[str, NDArray[np.floating[Any]]]
-    facts: Mapping[str, Mapping[str, object]]
-
-    def __len__(self) -> int:
-        return len(self.columns["first"])
 
 
 def read_mixture(

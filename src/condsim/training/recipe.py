@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from condsim.config import Settings, override, read_mapping, validated, write_mapping
-from condsim.data.load import parse_hub_name
 from condsim.errors import InputError
 from condsim.model.conditions import Inputs, Layout, Order
 from condsim.training.objectives import OBJECTIVES, LossOptions, check_weights
@@ -235,14 +234,6 @@ class Recipe(Settings):
             file=self.train, share=self.train_share, rows=self.train_rows, objective=self.terms
         )
         return {"train": train, **self.sources}
-
-    @property
-    def files(self) -> list[Path]:
-        """Local files of the recipe, without data from the Hub at a revision."""
-        names: list[str | None] = [self.train, self.dev]
-        for source in self.sources.values():
-            names += [*source.files, source.vectors]
-        return [Path(name) for name in names if name is not None and parse_hub_name(name) is None]
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:

@@ -20,7 +20,14 @@ with requires_extra("train"):
     from condsim.model.backbone import without_progress_bars
     from condsim.training.callbacks import LOSS_STATE, load_loss_state, loss_state
     from condsim.training.card import write_model
-    from condsim.training.data import DevData, TrainingData, file_revisions, load_data, sample_rows
+    from condsim.training.data import (
+        DevData,
+        TrainingData,
+        file_revisions,
+        load_data,
+        local_files,
+        sample_rows,
+    )
     from condsim.training.folder import (
         CHECKPOINTS,
         HISTORY,
@@ -68,7 +75,7 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | 
     started = time.monotonic()
     process = PartialState(cpu=not torch.accelerator.is_available())
     train, dev = load_data(recipe)
-    revisions = file_revisions(recipe.files)
+    revisions = file_revisions(local_files(recipe))
     if process.is_main_process and resume:
         check_resumable(output, recipe, revisions)
     elif process.is_main_process:

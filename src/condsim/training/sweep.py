@@ -25,7 +25,7 @@ with requires_extra("train"):
     from condsim.io import check_folder, replacing, write_text
     from condsim.model.trained import load_trained
     from condsim.training.card import baselines_for
-    from condsim.training.data import file_revisions, load_dev, load_train
+    from condsim.training.data import file_revisions, load_dev, load_train, local_files
     from condsim.training.folder import FinishedRun
     from condsim.training.recipe import save_recipe
     from condsim.training.run import run_or_resume
@@ -124,7 +124,7 @@ def _data_revisions(spec: SweepSpec) -> dict[str, str]:
     revisions = {base.dev: load_dev(base.dev).revision}
     for file in files:
         revisions[file] = load_train(base.replaced(train=file)).revision
-    revisions |= file_revisions(base.replaced(train=files[0]).files)
+    revisions |= file_revisions(local_files(base.replaced(train=files[0])))
     if spec.test is not None:
         held_out = load_task(Path(spec.test), require_labels=True).revision
         for file, revision in revisions.items():

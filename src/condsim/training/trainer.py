@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
@@ -24,7 +23,6 @@ from sentence_transformers import (
     SentenceTransformerTrainer,
     SentenceTransformerTrainingArguments,
 )
-from sentence_transformers.base.evaluation.evaluator import BaseEvaluator
 from sentence_transformers.base.model_card import BaseModelCardCallback
 from sentence_transformers.sentence_transformer.losses import SoftmaxLoss
 from torch import nn
@@ -37,20 +35,14 @@ from transformers import (
 )
 
 from condsim.data.nli import NLI_CLASSES
-from condsim.data.statistics import pair_rows
-from condsim.data.triplets import Triplets
 from condsim.errors import InputError
-from condsim.evaluation.correlation import spearman
-from condsim.evaluation.metrics import pair_accuracy, triplet_wins
 from condsim.model.builders import build_bi_encoder, build_cross_encoder, separator_of
-from condsim.model.torch import CrossEncoderScorer, EncoderScorer
 from condsim.model.tri_encoder import build_tri_encoder
 from condsim.training.batches import ITEM, PairBatchSampler, SourceBatchSampler, SourceCollator
-from condsim.training.callbacks import CheckpointCallback, ProgressCallback
+from condsim.training.callbacks import CheckpointCallback, DevEvaluator, Model, ProgressCallback
 from condsim.training.data import (
     DevData,
     TrainingData,
-    dev_pairs,
     sample_rows,
     similarity_set,
     supervised_set,
@@ -70,55 +62,6 @@ from condsim.training.precision import TrainingPrecision, backbone_of, choose_tr
 from condsim.training.recipe import Recipe
 from condsim.training.restore import open_backbone
 from condsim.types import Task
-
-Model = SentenceTransformer | CrossEncoder
-
-
-def uncalibrated_scorer(
-    model: Model, recipe: Recipe, *, name: str
-) -> EncoderScorer | CrossEncoderScorer:
-    """Make a scorer of a model in memory; it has no calibration."""
-    if isinstance(model, SentenceTransformer):
-        return EncoderScorer(model, name=name, order=recipe.order)
-    return CrossEncoderScorer(
-        model, name=name, order=recipe.order, layout=recipe.layout, inputs=recipe.inputs
-    )
-
-
-class DevEvaluator(BaseEvaluator):
-    """Spearman on the labelled rows of the dev file, as a sentence-transformers evaluator.
-
-    Of triplets it is the Spearman of their pairs, and the epoch is chosen by their accuracy.
-    """
-
-    def __init__(self, dev: DevData, recipe: Recipe) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._has_triplets = isinstance(dev, Triplets)
-        # The figure that the best epoch is chosen by.
-        self.metric = self.primary_metric = "accuracy" if self._has_triplets else recipe.chosen_by
-        self._recipe = recipe
-        self._dev = dev_pairs(dev).labelled()
-        self._pairing = pair_rows(self._dev) if self.metric == "both" else None
-
-    def __call__(
-        self,
-        model: Model,  # type: ignore[override]
-        output_path: str | None = None,
-        epoch: int = -1,
-        steps: int = -1,
-    ) -> dict[str, float]:
-        """Score the rows."""
-        dev = self._dev
-        scorer = uncalibrated_scorer(model, self._recipe, name="dev")
-        scores = scorer.score(dev.sentences1, dev.sentences2, dev.conditions, scale="raw")
-        order = float(np.nan_to_num(spearman(scores, dev.gold)))
-        figures = {"spearman": order}
-        if self._pairing is not None:
-            accuracy = pair_accuracy(scores, high=self._pairing.high, low=self._pairing.low)
-            figures["both"] = order if np.isnan(accuracy) else (order + accuracy) / 2
-        if self._has_triplets:
-            figures["accuracy"] = float(triplet_wins(scores).mean())
-        return figures
 
 
 @dataclass(frozen=True)

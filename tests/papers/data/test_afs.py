@@ -4,7 +4,7 @@ import pytest
 from papers.data.afs import load_afs, load_afs_topics
 
 from condsim.data.load import load_task
-from condsim.data.pairs import join_tasks
+from condsim.data.tasks import join_tasks
 from condsim.errors import InputError
 
 HEADER = (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from papers.data.afs import cross_validation
 
-from condsim.data.statistics import draw_folds
+from condsim.data.tasks import draw_folds
 from condsim.errors import InputError
 from condsim.types import Task
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from papers.data.sts import STS_COUNTS, STS_YEARS, load_sts_year
 
-from condsim.data.pairs import join_tasks
+from condsim.data.tasks import join_tasks
 from condsim.errors import InputError
 from condsim.types import Task
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import cast
 
 from condsim.console import Progress, silent
-from condsim.data.files import column_names, stem_of
+from condsim.data.files import column_names
 from condsim.data.held_out import HeldOutTexts, held_out_texts
 from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
 from condsim.errors import InputError, unknown_name
 from condsim.evaluation.correlation import spearman
-from condsim.io import check_not_input
+from condsim.io import check_not_input, stem_of
 from condsim.rows.criteria.balance import CriteriaRow, GroupRow, PairRow, choose_rows
 from condsim.rows.criteria.collection import Labelled, collect_pairs, collect_texts
 from condsim.rows.criteria.sampler import GroupSampler, TextGroup, groups_of_pairs

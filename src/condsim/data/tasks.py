@@ -1,4 +1,4 @@
-"""Pairs of rows in a task, and the statistics of the C-STS paper.
+"""Tasks: made of rows, joined, paired, and described as in the C-STS paper.
 
 Deshpande et al. (2023), section 3 and figure 4, report rows, mean lengths in words (sentences 12.6,
 conditions 5.3) and the distribution of the labels. The other figures show what a model can exploit
@@ -7,18 +7,107 @@ without reading the sentences.
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import re
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
+from itertools import chain, combinations
+from pathlib import Path
 
 import numpy as np
 
 from condsim.errors import InputError
+from condsim.io import sha256_of, stem_of
 from condsim.types import IntArray, Task
 
 _LOGGER = logging.getLogger(__name__)
+
+
+def make_task(
+    path: Path,
+    rows: Iterable[tuple[str, str, str | None, float]],
+    *,
+    label_range: tuple[float, float],
+    name: str | None,
+    revision: str | None = None,
+) -> Task:
+    """Make a task of the rows of a file: two sentences, a condition or None, and a label."""
+    # Equal texts share one object: a million pairs take some hundred megabytes.
+    texts: dict[str, str] = {}
+    columns: tuple[list[str], list[str], list[str]] = ([], [], [])
+    labels = array("f")
+    for *row_texts, label in rows:
+        for column, text in zip(columns, row_texts, strict=True):
+            if text is not None:
+                column.append(texts.setdefault(text, text))
+        labels.append(label)
+    sentences1, sentences2, conditions = columns
+    return Task(
+        name=stem_of(path) if name is None else name,
+        revision=sha256_of(path)[:12] if revision is None else revision,
+        sentences1=tuple(sentences1),
+        sentences2=tuple(sentences2),
+        conditions=tuple(conditions) if conditions else None,
+        labels=np.array(labels, np.float32),
+        label_range=label_range,
+    )
+
+
+def join_tasks(tasks: Sequence[Task], *, name: str) -> Task:
+    """Concatenate the rows of tasks.
+
+    Args:
+        tasks: One or more, all on one scale, all with conditions or all without.
+
+    Returns:
+        Their rows; the revision is made of their revisions.
+
+    Raises:
+        InputError: If there are none, or they differ in scale or in having conditions.
+    """
+    if not tasks:
+        raise InputError("There are no tasks to join; at least one is needed.")
+    first = tasks[0]
+    for task in tasks[1:]:
+        same_kind = (task.conditions is None) == (first.conditions is None)
+        if not same_kind or task.label_range != first.label_range:
+            raise InputError(
+                "Joined tasks must have one label range, and all have conditions or none; "
+                f"{first.name} and {task.name} differ."
+            )
+    conditions = tuple(chain.from_iterable(task.conditions or () for task in tasks))
+    revisions = " ".join(task.revision for task in tasks)
+    return Task(
+        name=name,
+        revision=hashlib.sha256(revisions.encode()).hexdigest()[:12],
+        sentences1=tuple(chain.from_iterable(task.sentences1 for task in tasks)),
+        sentences2=tuple(chain.from_iterable(task.sentences2 for task in tasks)),
+        conditions=None if first.conditions is None else conditions,
+        labels=np.concatenate([task.labels for task in tasks]),
+        label_range=first.label_range,
+    )
+
+
+def compare_count(subject: str, *, rows: int, published: int) -> None:
+    """Log a warning if a data set has another number of rows than published."""
+    if rows != published:
+        _LOGGER.warning(
+            "%s: has %d rows, and %d are published; results are not comparable with published ones",
+            subject,
+            rows,
+            published,
+        )
+
+
+def compare_split(path: Path, *, rows: int, published: Mapping[str, int]) -> None:
+    """Compare the count of the split that the name of a file contains; see `compare_count`."""
+    words = re.findall("[a-z]+", path.name.lower())
+    splits = [split for split in published if split in words]
+    if len(splits) == 1:
+        compare_count(str(path), rows=rows, published=published[splits[0]])
 
 
 @dataclass(frozen=True, eq=False)

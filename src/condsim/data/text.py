@@ -1,19 +1,165 @@
-"""Text files as lines: gzip, byte-order marks, UTF-8, UTF-16 and cp1252."""
+"""Text files: their encoding and lines, and the separator and quote of a table."""
 
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
+import io
+import logging
 import re
 import zlib
 from collections.abc import Generator, Iterator
-from itertools import chain
+from contextlib import suppress
+from functools import lru_cache
+from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
-from condsim.data.dialect import DETECTED, FileFormat, log_form
 from condsim.data.row import location
 from condsim.errors import InputError
+from condsim.io import printable
+
+_LOGGER = logging.getLogger(__name__)
+_RECORDS = 50
+_SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_SEPARATOR_LINE = re.compile(r'"?sep=([^\s"\w]|\t)"?[\r\n]*', re.IGNORECASE)
+
+
+class Dialect(NamedTuple):
+    """Separator of cells, and the quote around a cell that contains it; None if quotes are text."""
+
+    separator: str
+    quote: str | None
+
+
+class FileFormat(NamedTuple):
+    """Separator and encoding of a text table as the user states them; None is detected."""
+
+    separator: str | None = None
+    encoding: str | None = None
+
+    @classmethod
+    def checked(cls, separator: str | None, encoding: str | None) -> FileFormat:
+        """Check the options of a command; ``tab`` is a separator, too."""
+        separator = "\t" if separator in ("tab", "\\t") else separator
+        # The name in Python for UTF-8 with a byte-order mark, which is dropped anyway.
+        encoding = "utf-8" if encoding == "utf-8-sig" else encoding
+        if separator is not None and (
+            len(separator) != 1 or separator.isalnum() or separator in "\"'\r\n"
+        ):
+            raise InputError(f"--separator: must be one character or 'tab', got {separator!r}.")
+        if encoding is None:
+            return cls(separator)
+        with suppress(LookupError, ValueError):
+            name = codecs.lookup(encoding).name
+            if name.startswith("utf-16") or "\n".encode(name) == b"\n":
+                return cls(separator, name)
+        raise InputError(
+            "--encoding: must be a character set such as utf-8, utf-16 or cp1252, got "
+            f"{encoding!r}."
+        )
+
+
+DETECTED = FileFormat()
+CSV = Dialect(",", '"')
+TSV = Dialect("\t", None)
+DEFAULT_DIALECTS = {".csv": CSV, ".tsv": TSV}
+
+
+def separator_line(line: str) -> str | None:
+    """Return the separator that a first line such as ``sep=;`` names; None for another line."""
+    match = _SEPARATOR_LINE.fullmatch(line)
+    return match.group(1) if match else None
+
+
+def detect_dialect(head: str, default: Dialect, *, separator: str | None = None) -> Dialect:
+    """Detect the dialect of a table.
+
+    Args:
+        head: The first lines, of which the last record may be incomplete.
+        default: The dialect that the suffix stands for; it is kept unless another one gives
+            equal numbers of fields to more records.
+        separator: The separator, if it is known.
+    """
+    first, _, rest = head.partition("\n")
+    if (named := separator_line(first)) is not None:
+        head = rest
+        separator = separator or named
+    if separator is not None:
+        is_default = separator == default.separator
+        return _with_quote(head, default if is_default else Dialect(separator, '"'))
+    best = _with_quote(head, default)
+    best_fit = _fit(head, best)
+    if best_fit[0] == 1:
+        return best
+    for candidate in _SEPARATOR_NAMES:
+        dialect = _with_quote(head, Dialect(candidate, default.quote or '"'))
+        fit = _fit(head, dialect)
+        if fit[0] > 0.5 and fit > best_fit:
+            best, best_fit = dialect, fit
+    return best
+
+
+def _fit(head: str, dialect: Dialect) -> tuple[float, int]:
+    """Return the share of records with as many fields as the header, and their number."""
+    counts = [len(fields) for fields in _head_records(head, dialect)]
+    # A header of one field says nothing of the separator.
+    if not counts or counts[0] < 2:
+        return 0, 0
+    return counts.count(counts[0]) / len(counts), counts[0]
+
+
+def _with_quote(head: str, dialect: Dialect) -> Dialect:
+    """Detect the quote of a table with a known separator."""
+    unquoted = dialect._replace(quote=None)
+    header = next(iter(_head_records(head, unquoted)), [])
+    for quote in "\"'":
+        if header and all(_is_quoted(name.strip(), quote) for name in header):
+            return dialect._replace(quote=quote)
+    if dialect.quote is None:
+        # Cells with a tab or a line end in quotes make the numbers of fields unequal.
+        quoted = dialect._replace(quote='"')
+        if _fit(head, quoted)[0] == 1 > _fit(head, unquoted)[0] > 0:
+            return quoted
+    return dialect
+
+
+def _is_quoted(name: str, quote: str) -> bool:
+    return len(name) > 1 and name[0] == name[-1] == quote
+
+
+def _head_records(head: str, dialect: Dialect) -> list[list[str]]:
+    """Split the first records, up to a fault, without blank lines."""
+    lines = io.StringIO(head, newline="\n")
+    if dialect.quote is None:
+        texts = (line.rstrip("\r\n") for line in lines)
+        return list(islice((text.split(dialect.separator) for text in texts if text), _RECORDS))
+    reader = csv.reader(lines, delimiter=dialect.separator, quotechar=dialect.quote, strict=True)
+    records: list[list[str]] = []
+    # Reading the rows reports a fault.
+    with suppress(csv.Error):
+        records.extend(islice(filter(None, reader), _RECORDS))
+    return records
+
+
+def describe_dialect(dialect: Dialect, default: Dialect) -> list[str]:
+    """Name what differs from the default."""
+    parts = []
+    if dialect.separator != default.separator:
+        name = _SEPARATOR_NAMES.get(dialect.separator, repr(dialect.separator))
+        parts.append(f"{name} between cells")
+    is_expected = dialect.quote == '"' and dialect.separator != "\t"
+    if dialect.quote not in (default.quote, None) and not is_expected:
+        parts.append(f"quotes {dialect.quote} around cells")
+    return parts
+
+
+@lru_cache(maxsize=1024)
+def log_form(path: Path, message: str) -> None:
+    """Log once that a file is not in the form that its suffix stands for."""
+    _LOGGER.info("%s: %s", printable(str(path)), message)
+
 
 # A limit keeps a file without line ends out of memory.
 MAX_LINE_BYTES = 16 * 1024 * 1024

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.data.csts import load_csts
-from condsim.data.statistics import describe
+from condsim.data.tasks import describe
 from condsim.errors import InputError
 from condsim.types import Task
 
