@@ -16,7 +16,6 @@ from benchmarks.result import Result
 from condsim.contexts.corpus import Corpus, prepare_corpus
 from condsim.contexts.equations import ContextTerms, PairTerms
 from condsim.contexts.generator import ContextGenerator, Copies, new_generator
-from condsim.contexts.generator_items import EncoderUnits, ItemBuilder, Items
 from condsim.contexts.generator_scorer import GeneratorScorer
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.origin import OriginScorer
@@ -28,7 +27,7 @@ from condsim.contexts.recipe import (
     Selection,
     Weights,
 )
-from condsim.contexts.vocabulary import Vocabulary, learn_vocabulary
+from condsim.contexts.tokens import EncoderUnits, ItemBuilder, Items, Vocabulary, learn_vocabulary
 from condsim.model.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray
 

@@ -19,7 +19,7 @@ from benchmarks.result import Result
 from condsim.contexts.corpus import prepare_corpus
 from condsim.contexts.recipe import SurrogateSettings
 from condsim.contexts.surrogate import MAX_TOKENS, new_backbone
-from condsim.contexts.vocabulary import CorpusTokens, learn_vocabulary
+from condsim.contexts.tokens import CorpusTokens, learn_vocabulary
 from condsim.model.onnx import OnnxScorer
 from condsim.training.export import export_onnx
 

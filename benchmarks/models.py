@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from condsim.errors import ModelError
-from condsim.model.backbone import resolve_backbone
+from condsim.model.builders import resolve_backbone
 from condsim.model.settings import DEFAULT_FOLDER, revision_of
 from condsim.types import Task
 

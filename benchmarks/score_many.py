@@ -18,7 +18,7 @@ from benchmarks.machine import usable_cores, version_of
 from benchmarks.memory import memory_result
 from benchmarks.result import Result
 from benchmarks.rows import OTHER_DOMAINS, Source, source, take
-from condsim.model.conditions import Order, conditional_sentences
+from condsim.model.inputs import Order, conditional_sentences
 from condsim.types import FloatArray, Task
 
 __all__ = ["BAR", "MAX_TOLERANCE", "MEAN_TOLERANCE", "run"]

@@ -23,8 +23,8 @@ from benchmarks.result import Result
 from benchmarks.rows import generated_rows
 from condsim.errors import ModelError
 from condsim.evaluation.suite import SuiteSet
-from condsim.integrations.mteb.local_data import local_task
-from condsim.model.backbone import resolve_backbone
+from condsim.integrations.mteb import local_task
+from condsim.model.builders import resolve_backbone
 from condsim.model.torch import EncoderScorer, Precision
 from condsim.types import Task
 from papers.suite import measure_suite

@@ -27,8 +27,7 @@ from condsim.evaluation.evaluate import evaluate
 from condsim.io import write_text
 from condsim.loading import load_scorer
 from condsim.model.embedding import EmbeddingScorer
-from condsim.rows.criteria.balance import PairRow
-from condsim.rows.criteria.build import criteria_rows
+from condsim.rows.criteria.build import PairRow, criteria_rows
 from condsim.rows.criteria.settings import CriteriaSettings
 from condsim.rows.records import write_rows
 from condsim.training.adaptation import AdaptSettings, adapt

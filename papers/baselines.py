@@ -140,7 +140,7 @@ class BertScoreScorer:
             batch_size: Sentences encoded at once.
         """
         package = require("bert_score", extra="train,bertscore")
-        from condsim.model.backbone import resolve_backbone
+        from condsim.model.builders import resolve_backbone
 
         self.layer = _checked_layer(model, layer)
         self.name = f"bertscore:{Path(model).name}@{self.layer}"
@@ -195,7 +195,7 @@ def _checked_layer(model: str, layer: int | None) -> int:
 
 def _load_scorer(package: Any, model: str, layer: int, device: str | None) -> Any:  # noqa: ANN401
     """Load the package's scorer, which is not typed."""
-    from condsim.model.backbone import without_progress_bars
+    from condsim.model.builders import without_progress_bars
 
     try:
         with without_progress_bars():

@@ -24,8 +24,8 @@ from sklearn.metrics import adjusted_rand_score, f1_score
 from threadpoolctl import threadpool_limits
 
 from condsim.cli.process import run_app
-from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.evaluate import Scores, evaluate
+from condsim.evaluation.statistics import Metric
 from condsim.io import MINILM, write_text
 from condsim.loading import named_scorer, open_scorer
 from condsim.model.embedding import EmbeddingScorer

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from condsim.errors import InputError
-from condsim.evaluation.bootstrap import Metric
+from condsim.evaluation.statistics import Metric
 from condsim.types import IntArray
 
 _RESAMPLES = 500

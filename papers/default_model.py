@@ -42,8 +42,8 @@ from condsim.evaluation.evaluate import Scores, evaluate
 from condsim.evaluation.report import Report
 from condsim.io import replacing, sha256_of, write_text
 from condsim.loading import load_scorer
-from condsim.model.backbone import resolve_backbone
 from condsim.model.base import PairScorer
+from condsim.model.builders import resolve_backbone
 from condsim.model.calibration import Calibration, fit_calibration
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import revision_of

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from condsim.cli.process import run_app
 from condsim.data.csts import load_csts
-from condsim.evaluation.bootstrap import bootstrap, percentile_interval
+from condsim.evaluation.statistics import bootstrap, percentile_interval
 from condsim.io import write_text
 from condsim.model.base import SAMPLES
 from condsim.model.explanation import Occlusion

@@ -32,8 +32,7 @@ from condsim.cli.process import run_app
 from condsim.data.files import iter_rows
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
-from condsim.evaluation.bootstrap import percentile_interval
-from condsim.evaluation.correlation import spearman
+from condsim.evaluation.statistics import percentile_interval, spearman
 from condsim.io import write_text
 from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxScorer
 from condsim.model.settings import DEFAULT_FOLDER, ModelSettings

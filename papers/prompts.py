@@ -12,14 +12,13 @@ from typing import Literal
 from condsim.console import Progress
 from condsim.data.load import load_task
 from condsim.errors import BudgetError, InputError
-from condsim.evaluation.bootstrap import Metric
+from condsim.evaluation.statistics import Metric
 from condsim.model.baselines import ConditionOnlyScorer
 from condsim.prompting import scorer as open_prompt
 from condsim.prompting.ask import Usage
 from condsim.prompting.backend import Backend
-from condsim.prompting.evaluation import PromptReport, evaluate_prompt
 from condsim.prompting.prompt import Shots
-from condsim.prompting.scorer import PromptScorer
+from condsim.prompting.scorer import PromptReport, PromptScorer, evaluate_prompt
 from condsim.prompting.settings import PromptSettings, Scoring
 from condsim.types import Task
 from papers.catalogue import Experiment, Prompting, Row

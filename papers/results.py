@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from condsim.errors import require
-from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.report import Report
+from condsim.evaluation.statistics import Metric
 from papers.catalogue import Experiment, Published, Row
 from papers.columns import Column
 from papers.naming import digest

@@ -15,10 +15,10 @@ import numpy as np
 from condsim.cache import BusyError
 from condsim.data.load import load_task
 from condsim.errors import InputError, ModelError, require
-from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.metrics import over_estimation
 from condsim.evaluation.plots import predicted_against_gold
 from condsim.evaluation.report import Report
+from condsim.evaluation.statistics import Metric
 from condsim.io import replacing, write_text
 from condsim.training.folder import finished_run
 from condsim.training.recipe import Recipe, load_recipe
@@ -298,7 +298,7 @@ def _zero_shot(recipe: Recipe, options: Options, data: DataFiles) -> TrainedRun:
 
 def _has_weights(backbone: str) -> bool:
     """Check that a backbone can be loaded; log the reason otherwise."""
-    from condsim.model.backbone import load_backbone, without_progress_bars
+    from condsim.model.builders import load_backbone, without_progress_bars
 
     try:
         with without_progress_bars():
@@ -312,9 +312,8 @@ def _has_weights(backbone: str) -> bool:
 def _score_untrained(run: TrainedRun) -> None:
     """Measure a backbone as it is, on pairs with a condition or without (C-STS, Table 2)."""
     from condsim.evaluation.evaluate import evaluate
-    from condsim.model.backbone import without_progress_bars
     from condsim.model.baselines import ConditionOnlyScorer
-    from condsim.model.builders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder, without_progress_bars
     from condsim.model.torch import EncoderScorer
 
     recipe = run.recipe

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from condsim.cli.process import run_app
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
-from condsim.evaluation.correlation import spearman
+from condsim.evaluation.statistics import spearman
 from condsim.io import write_text
 from condsim.loading import load_scorer
 from condsim.model.embedding import EmbeddingScorer

@@ -21,7 +21,7 @@ from condsim.cli.process import run_app
 from condsim.data.held_out import text_digest
 from condsim.data.written import WrittenPair, iter_written, load_written, write_written
 from condsim.errors import InputError, require
-from condsim.evaluation.correlation import spearman
+from condsim.evaluation.statistics import spearman
 from condsim.io import write_text
 from condsim.model.baselines import baseline, out_of_fold
 from condsim.types import Task

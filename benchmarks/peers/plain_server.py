@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from sentence_transformers import SentenceTransformer
 
-from condsim.model.conditions import Order, conditional_sentences
+from condsim.model.inputs import Order, conditional_sentences
 
 
 class Request(BaseModel):

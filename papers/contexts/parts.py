@@ -37,7 +37,7 @@ from condsim.contexts.recipe import (
     save_contexts_recipe,
 )
 from condsim.contexts.sentences import find_inputs
-from condsim.contexts.vocabulary import CorpusTokens
+from condsim.contexts.tokens import CorpusTokens
 from condsim.errors import InputError
 from condsim.io import sha256_of, write_text
 from condsim.training.folder import HISTORY

@@ -14,7 +14,7 @@ from typing import get_args
 import numpy as np
 
 from condsim.console import Progress
-from condsim.contexts.coherence_training import CoherenceReport
+from condsim.contexts.coherence import CoherenceReport
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.equations import similarity
 from condsim.contexts.generator_training import GeneratorReport

@@ -26,8 +26,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from condsim.evaluation.natural import SUITE_FILE, TestSpec, load_natural_sets
 from condsim.evaluation.suite import SuiteSet
+from condsim.evaluation.suite_data import SUITE_FILE, TestSpec, load_natural_sets
 from papers.model.groups import Input, percentile
 from papers.model.labelled import LabelledTable, read_lines, read_table
 from papers.model.pack import LONGEST_CONDITION_TOKENS, LONGEST_TEXT_TOKENS, bare

@@ -21,8 +21,8 @@ from condsim.data.load import load_task
 from condsim.data.tasks import join_tasks
 from condsim.data.triplets import Triplets, load_triplets
 from condsim.errors import InputError, unknown_name
-from condsim.evaluation.bootstrap import bootstrap
 from condsim.evaluation.metrics import triplet_wins
+from condsim.evaluation.statistics import bootstrap
 from condsim.evaluation.suite import SuiteColumn, SuiteSet
 from condsim.io import sha256_of
 from condsim.types import Float64Array, FloatArray, Task

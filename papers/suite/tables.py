@@ -14,9 +14,9 @@ from rich.text import Text
 
 from condsim.errors import require
 from condsim.evaluation.plots import save_figure
+from condsim.evaluation.report import Cell, markdown_table
 from condsim.evaluation.suite import AVERAGE, SuiteReport, SuiteRow
 from condsim.evaluation.suite_tables import comparison_notes, escape_marks, figure_cell
-from condsim.evaluation.tables import Cell, markdown_table
 
 _PUBLISHED_STYLE = "bright_black"
 _NAME_WIDTH = 21

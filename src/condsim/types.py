@@ -1,22 +1,26 @@
-"""The three nouns of condsim: a Task is scored by a Scorer into a Report."""
+"""The three nouns of condsim: a Task is scored by a Scorer into a Report. Tables in notebooks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from itertools import islice
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.notebook import ROWS_SHOWN, html_table
-
 FloatArray = NDArray[np.float32]
 Float64Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+ROWS_SHOWN = 10
+"""Maximum number of rows that a notebook shows of a result."""
+
+_MAX_TEXT_CHARACTERS = 120
 
 
 @dataclass(frozen=True)
@@ -119,3 +123,42 @@ class Scorer(Protocol):
         Returns:
             Similarity of each pair, ``(n,)`` float32; higher is more similar.
         """
+
+
+def shortened(text: str, characters: int = _MAX_TEXT_CHARACTERS) -> str:
+    """Put a text on one line of at most so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= characters else f"{line[: characters - 1]}…"
+
+
+def html_table(
+    title: str, head: Sequence[str], rows: Iterable[Sequence[object]], *, more: int = 0
+) -> str:
+    """Lay out a title and a table without scripts or styles.
+
+    Args:
+        head: Names of the columns.
+        rows: Cells; floats are rounded to two digits.
+        more: Number of rows that are left out, said in a line below.
+    """
+    lines = [f"<p><strong>{escape(title)}</strong></p>"]
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    lines.append(f"<table>\n<thead><tr>{cells}</tr></thead>\n<tbody>")
+    for row in rows:
+        cells = "".join(f'<td dir="auto">{_cell(value)}</td>' for value in row)
+        lines.append(f"<tr>{cells}</tr>")
+    lines.append("</tbody>\n</table>")
+    if more > 0:
+        lines.append(f"<p>{more:,} more</p>")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:.2f}"
+        case int():
+            return f"{value:,}"
+    return escape(shortened(str(value)))

@@ -17,8 +17,8 @@ from condsim.cli.adapt import adapt, draw_rows
 from condsim.cli.process import guard
 from condsim.console import silent
 from condsim.errors import InputError
-from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.report import ModelResult, Report
+from condsim.evaluation.statistics import Metric
 from condsim.training.adaptation import Adaptation, AdaptSettings
 
 APP = typer.Typer(rich_markup_mode="markdown")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from condsim.cli.main import app
 from condsim.errors import BudgetError, InputError
 from condsim.prompting.backend import Answer
-from condsim.prompting.evaluation import PromptReport
+from condsim.prompting.scorer import PromptReport
 
 ROWS = 24
 

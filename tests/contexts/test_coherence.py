@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence import CoherenceModel, CoherenceScorer
-from condsim.contexts.coherence_training import Passages, make_batch, train_coherence
+from condsim.contexts.coherence import (
+    CoherenceModel,
+    CoherenceScorer,
+    Passages,
+    make_batch,
+    train_coherence,
+)
 from condsim.contexts.recipe import CoherenceSettings
-from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.contexts.tokens import learn_vocabulary
 from condsim.errors import InputError, ModelError
 
 TOKENS = [np.array(ids) for ids in ([5, 6, 7, 8, 9], [3], [4, 4, 2], [9, 8, 7], [2, 6], [1, 5, 3])]

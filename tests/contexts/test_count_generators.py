@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator
-from condsim.contexts.generator_items import ItemBuilder
 from condsim.contexts.generator_scorer import GeneratorScorer
 from condsim.contexts.generator_training import train_generators
 from condsim.contexts.recipe import GeneratorSettings
-from condsim.contexts.vocabulary import CorpusTokens, learn_vocabulary
+from condsim.contexts.tokens import CorpusTokens, ItemBuilder, learn_vocabulary
 
 COUNTS = GeneratorSettings(kind="counts", held_out_examples=20)
 

@@ -19,9 +19,8 @@ from condsim.contexts.generator import (
     new_generator,
     target_log_probabilities,
 )
-from condsim.contexts.generator_items import ItemBuilder, length_groups
 from condsim.contexts.recipe import GeneratorSettings
-from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.contexts.tokens import ItemBuilder, learn_vocabulary, length_groups
 from condsim.errors import InputError
 
 END, SEPARATOR = 2, 4

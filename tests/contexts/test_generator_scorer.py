@@ -11,7 +11,7 @@ from benchmarks.contexts_origin import OneByOne
 from condsim.contexts.generator_scorer import GeneratorScorer
 from condsim.contexts.generator_training import train_generators
 from condsim.contexts.recipe import GENERATOR_TASKS, SHAPES, GeneratorSettings, Shape
-from condsim.contexts.vocabulary import learn_vocabulary
+from condsim.contexts.tokens import learn_vocabulary
 from condsim.errors import InputError, ModelError
 
 SENTENCES = ["The baker sells warm bread.", "Coal.", "The baker sells warm bread.", ""]

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from condsim.contexts.generator_scorer import GeneratorScorer
 from condsim.contexts.generator_training import GeneratorData, GeneratorWork, train_generators
 from condsim.contexts.recipe import SHAPES, GeneratorSettings, Shape
-from condsim.contexts.vocabulary import CorpusTokens, learn_vocabulary
+from condsim.contexts.tokens import CorpusTokens, learn_vocabulary
 from condsim.errors import InputError, ModelError
 
 SETTINGS = {

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.index import TfidfIndex
-from condsim.contexts.pairs import (
+from condsim.contexts.harvest import (
     PairDrawer,
     build_single_index,
     open_single_index,
     single_sentence_rows,
     splits_of,
 )
+from condsim.contexts.index import TfidfIndex
 from condsim.contexts.recipe import PAIR_KINDS, PairMix
 from condsim.errors import InputError
 

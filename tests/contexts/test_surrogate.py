@@ -16,7 +16,7 @@ from condsim.contexts.surrogate import (
     token_vectors,
     write_training_pairs,
 )
-from condsim.contexts.vocabulary import CorpusTokens, Vocabulary, learn_vocabulary
+from condsim.contexts.tokens import CorpusTokens, Vocabulary, learn_vocabulary
 from condsim.data.load import load_task
 from condsim.errors import InputError
 from condsim.training.recipe import Recipe

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from condsim.contexts.recipe import SPECIAL_TOKENS
-from condsim.contexts.vocabulary import CorpusTokens, Vocabulary, learn_vocabulary
+from condsim.contexts.tokens import CorpusTokens, Vocabulary, learn_vocabulary
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.bootstrap import (
+from condsim.evaluation.statistics import (
     WEIGHTS_PER_BLOCK,
     bootstrap,
     p_value,

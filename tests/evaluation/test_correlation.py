@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from condsim.errors import InputError
-from condsim.evaluation.correlation import average_ranks, pearson, spearman
 from condsim.evaluation.metrics import Metrics
+from condsim.evaluation.statistics import average_ranks, pearson, spearman
 
 
 def naive_ranks(values):

@@ -13,8 +13,7 @@ from scipy import stats
 from condsim.data.load import load_task
 from condsim.errors import InputError
 from condsim.evaluation.evaluate import evaluate
-from condsim.evaluation.report import Report
-from condsim.evaluation.tables import to_markdown
+from condsim.evaluation.report import Report, to_markdown
 from condsim.model.baselines import baseline
 from condsim.types import Task
 

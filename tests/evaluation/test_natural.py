@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.natural import WithoutCondition
 from condsim.evaluation.suite import evaluate_suite
-from condsim.evaluation.suite_data import load_suite
+from condsim.evaluation.suite_data import WithoutCondition, load_suite
 from condsim.evaluation.suite_tables import suite_markdown
 
 PAIRS = "text1,text2,condition,label,unit\n"

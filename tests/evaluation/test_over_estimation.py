@@ -9,8 +9,7 @@ import pytest
 from condsim.errors import InputError
 from condsim.evaluation.evaluate import evaluate
 from condsim.evaluation.metrics import OverEstimation, over_estimation
-from condsim.evaluation.report import Report
-from condsim.evaluation.tables import over_estimation_table, to_markdown
+from condsim.evaluation.report import Report, over_estimation_table, to_markdown
 from condsim.model.base import rescaled
 from condsim.model.calibration import Calibration
 

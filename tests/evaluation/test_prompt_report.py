@@ -11,8 +11,7 @@ import pytest
 
 from condsim.errors import InputError
 from condsim.prompting.backend import Answer
-from condsim.prompting.evaluation import PromptReport, evaluate_prompt
-from condsim.prompting.scorer import PromptScorer
+from condsim.prompting.scorer import PromptReport, PromptScorer, evaluate_prompt
 from condsim.prompting.settings import PromptSettings
 from condsim.types import Task
 

@@ -6,9 +6,9 @@ import math
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.bootstrap import Difference, Metric
 from condsim.evaluation.metrics import METRICS
 from condsim.evaluation.report import ModelResult, Report
+from condsim.evaluation.statistics import Difference, Metric
 
 
 @pytest.fixture

@@ -3,9 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.evaluation.bootstrap import ResampledRanks, weighted_correlation, weighted_mean
-from condsim.evaluation.correlation import average_ranks, pearson, spearman
 from condsim.evaluation.metrics import METRICS, Metrics, pair_accuracy
+from condsim.evaluation.statistics import (
+    ResampledRanks,
+    average_ranks,
+    pearson,
+    spearman,
+    weighted_correlation,
+    weighted_mean,
+)
 
 
 def drawn_rows(weights):

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from condsim.data.tasks import pair_rows
 from condsim.errors import InputError
-from condsim.evaluation.correlation import spearman
 from condsim.evaluation.metrics import pair_accuracy
+from condsim.evaluation.statistics import spearman
 from condsim.evaluation.suite import SuiteReport, evaluate_suite
 from condsim.evaluation.suite_data import load_files, load_suite, mark_trained
 from condsim.evaluation.suite_tables import suite_markdown, suite_tables

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from condsim.evaluation.evaluate import evaluate
-from condsim.evaluation.tables import to_markdown, to_table
+from condsim.evaluation.report import to_markdown, to_table
 
 
 @pytest.fixture

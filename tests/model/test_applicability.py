@@ -83,7 +83,7 @@ def test_applicability_symmetric_to_the_last_bit(with_head):
 def test_applicability_in_parts_same(with_head, monkeypatch):
     model = load_scorer(with_head)
     expected = model.applicability(ONE, TWO, CONDITIONS)
-    monkeypatch.setattr("condsim.model.batching.ROWS_PER_BLOCK", 2)
+    monkeypatch.setattr("condsim.model.inputs.ROWS_PER_BLOCK", 2)
     np.testing.assert_allclose(model.applicability(ONE, TWO, CONDITIONS), expected, atol=1e-5)
 
 

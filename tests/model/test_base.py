@@ -14,7 +14,7 @@ import pytest
 import condsim
 from condsim.errors import InputError
 from condsim.model.base import PairScorer, check_rows, check_scale, rescaled
-from condsim.model.batching import deduplicate_inputs, token_batches
+from condsim.model.inputs import deduplicate_inputs, token_batches
 
 
 def test_check_rows_single_texts_are_one_row():

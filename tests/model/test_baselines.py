@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 
 from condsim.errors import InputError, MissingExtraError
-from condsim.evaluation.correlation import spearman
+from condsim.evaluation.statistics import spearman
 from condsim.model import baselines as module
 from condsim.model.baselines import (
     BASELINES,

@@ -86,8 +86,8 @@ def test_encode_short_text_next_to_a_long_one_is_the_same(tiny, monkeypatch):
     vectors = tiny.encode(texts, CONDITION)
     np.testing.assert_allclose(vectors[0], tiny.encode("a dog", CONDITION), atol=1e-6)
     np.testing.assert_allclose(vectors[2], tiny.encode("a cat sits", CONDITION), atol=1e-6)
-    monkeypatch.setattr("condsim.model.batching.CHARACTERS_PER_ROW", 100)
-    monkeypatch.setattr("condsim.model.batching.ROWS_PER_BLOCK", 3)
+    monkeypatch.setattr("condsim.model.inputs.CHARACTERS_PER_ROW", 100)
+    monkeypatch.setattr("condsim.model.inputs.ROWS_PER_BLOCK", 3)
     np.testing.assert_allclose(tiny.encode(texts, CONDITION), vectors, atol=1e-6)
 
 

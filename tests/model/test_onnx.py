@@ -105,7 +105,7 @@ def test_score_no_rows_gives_no_scores(tiny):
 @pytest.mark.parametrize("threads", [1, 3])
 def test_score_blocks_and_small_batches_give_the_same(exported, tiny, monkeypatch, threads):
     scores, vectors = tiny.score(*ROWS), tiny.encode(SENTENCES1, CONDITIONS)
-    monkeypatch.setattr("condsim.model.batching.ROWS_PER_BLOCK", 3)
+    monkeypatch.setattr("condsim.model.inputs.ROWS_PER_BLOCK", 3)
     monkeypatch.setattr(module, "MAX_BATCH_TOKENS", 8)
     scorer = OnnxScorer(exported, threads=threads)
     np.testing.assert_allclose(scorer.score(*ROWS), scores, atol=1e-6)

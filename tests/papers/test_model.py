@@ -30,7 +30,7 @@ from tokenizers import (  # noqa: E402
 )
 
 from condsim.data.held_out import HeldOutTexts, text_digest  # noqa: E402
-from condsim.evaluation.natural import TestSpec, load_natural_sets  # noqa: E402
+from condsim.evaluation.suite_data import TestSpec, load_natural_sets  # noqa: E402
 
 SETTINGS = Path(natural.__file__).parent / "settings"
 WORDS = "the food was good bad room clean dirty opinion about service slow fast".split()

@@ -6,7 +6,7 @@ import statistics
 import pytest
 from papers.results import mean_interval, over_seeds
 
-from condsim.evaluation.bootstrap import Metric
+from condsim.evaluation.statistics import Metric
 
 
 def test_mean_interval_three_values_by_hand():

@@ -115,7 +115,7 @@ def test_reproduce_backbone_that_cannot_be_loaded_is_not_run(run, tmp_path, monk
         raise ModelError("Could not load the backbone.")
 
     # In the face itself, which keeps what it imported once: a name patched behind it would stay.
-    monkeypatch.setattr("condsim.model.backbone.load_backbone", fail)
+    monkeypatch.setattr("condsim.model.builders.load_backbone", fail)
     written = run("csts-table10")
     assert "not run: no weights" in written.page.read_text()
     assert written.finished == 0

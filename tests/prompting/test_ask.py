@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from condsim.errors import BackendError, BudgetError, InputError
-from condsim.prompting.ask import Asker
+from condsim.prompting.ask import AnswerStore, Asker, answer_key
 from condsim.prompting.backend import Answer
-from condsim.prompting.store import AnswerStore, answer_key
 
 PROMPTS = ["a", "b", "a", "c", "d", "e"]  # row 2 shares the prompt of row 0
 

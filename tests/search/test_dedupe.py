@@ -9,7 +9,7 @@ from condsim.errors import InputError, ModelError, ScoredWarning
 from condsim.model.calibration import Calibration
 from condsim.model.embedding import EmbeddingScorer
 from condsim.search.dedupe import find_duplicates
-from condsim.search.neighbours import VectorFile, VectorSpace
+from condsim.search.vectors import VectorFile, VectorSpace
 
 module = pytest.importorskip("condsim.search.dedupe")
 
@@ -160,7 +160,7 @@ def test_group_positions_with_and_without_cells_are_those_of_all_pairs(
     tmp_path, monkeypatch, exact, chain
 ):
     csgraph = pytest.importorskip("scipy.sparse.csgraph")
-    monkeypatch.setattr("condsim.search.neighbours.EXACT_UP_TO", exact)
+    monkeypatch.setattr("condsim.search.vectors.EXACT_UP_TO", exact)
     monkeypatch.setattr(module, "_TEXTS_PER_STEP", 64)
     rng = np.random.default_rng(3)
     centres = rng.normal(size=(300, 24))
@@ -249,7 +249,7 @@ def test_find_duplicates_fewer_rows_than_unread_texts_keeps_the_number():
 
 def test_find_duplicates_to_a_number_trains_the_index_once(monkeypatch):
     pytest.importorskip("faiss")
-    monkeypatch.setattr("condsim.search.neighbours.EXACT_UP_TO", 8)
+    monkeypatch.setattr("condsim.search.vectors.EXACT_UP_TO", 8)
     made = []
     create = module.find_neighbours
     monkeypatch.setattr(module, "find_neighbours", lambda space: made.append(1) or create(space))

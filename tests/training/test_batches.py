@@ -3,7 +3,7 @@ import pytest
 from datasets import Dataset
 
 from condsim.data.load import load_task
-from condsim.model.backbone import load_backbone
+from condsim.model.builders import load_backbone
 from condsim.training.batches import PairBatchSampler, TrainingSet, group_rows
 from condsim.training.data import warn_of_cuts
 from condsim.training.trainer import build_run

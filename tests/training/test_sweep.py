@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from condsim.errors import InputError, ModelError
-from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.report import ModelResult, Report
+from condsim.evaluation.statistics import Metric
 from condsim.training.recipe import load_recipe, save_recipe
 
 pytest.importorskip("optuna")

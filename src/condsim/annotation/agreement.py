@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from condsim.annotation.labels import LABELS, RatedRow, plurality, vote_counts
 from condsim.annotation.records import Rating
 from condsim.errors import InputError, require
-from condsim.evaluation.correlation import spearman
+from condsim.evaluation.statistics import spearman
 from condsim.rows.records import DOES_NOT_APPLY
 from condsim.types import IntArray
 

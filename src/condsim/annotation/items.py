@@ -161,7 +161,7 @@ def image_vectors(
 
 def _load_image_encoder(model: str, device: str | None) -> Any:  # noqa: ANN401
     library = require("sentence_transformers", extra="build")
-    from condsim.model.backbone import without_progress_bars
+    from condsim.model.builders import without_progress_bars
 
     try:
         with without_progress_bars():

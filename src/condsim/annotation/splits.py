@@ -23,8 +23,8 @@ from pydantic import Field
 from condsim.config import Settings
 from condsim.data.tasks import TaskStatistics, describe
 from condsim.errors import InputError, require
-from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.evaluate import FEWEST_ROWS, evaluate
+from condsim.evaluation.statistics import Metric
 from condsim.model.baselines import ConditionOnlyScorer, SentencesOnlyScorer
 from condsim.types import Float64Array, IntArray, Task
 

@@ -11,8 +11,8 @@ import typer
 
 from condsim import __version__
 from condsim.cli import options
+from condsim.cli.options import TextFile
 from condsim.cli.process import check_outputs, long_work, print_note
-from condsim.cli.texts import TextFile
 from condsim.data.files import Batch, is_table, open_writer
 from condsim.data.text import FileFormat
 from condsim.errors import InputError, require

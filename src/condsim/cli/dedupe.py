@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from condsim.cli.options import Encoding, Model, Separator, Strict, TextColumn
+from condsim.cli.options import Encoding, Model, Separator, Strict, TextColumn, TextFile
 from condsim.cli.process import check_outputs, long_work, print_note
-from condsim.cli.texts import TextFile
 from condsim.data.files import column_names, is_table, open_writer, write_records
 from condsim.data.row import Row, unique_names
 from condsim.data.text import FileFormat

@@ -203,9 +203,8 @@ def _measure_suite(
     seed: int,
 ) -> SuiteReport:
     """Measure several models on several files, or on the data sets of a suite."""
-    from condsim.evaluation.natural import WithoutCondition
     from condsim.evaluation.suite import UnloadedScorer, evaluate_suite
-    from condsim.evaluation.suite_data import load_files, load_suite, mark_trained
+    from condsim.evaluation.suite_data import WithoutCondition, load_files, load_suite, mark_trained
     from condsim.loading import named_scorer
 
     scorers: list[UnloadedScorer] = [named_scorer(name) for name in models]
@@ -253,7 +252,7 @@ def _show_suite(report: SuiteReport, markdown: bool) -> None:
 
 def _show_report(report: Report, markdown: bool) -> None:
     from condsim.console import Terminal
-    from condsim.evaluation.tables import over_estimation_table, to_markdown, to_table
+    from condsim.evaluation.report import over_estimation_table, to_markdown, to_table
 
     if markdown:
         typer.echo(to_markdown(report), nl=False)

@@ -15,8 +15,7 @@ from condsim.config import write_mapping
 from condsim.io import replacing
 
 if TYPE_CHECKING:
-    from condsim.prompting.evaluation import PromptReport
-    from condsim.prompting.scorer import PromptScorer
+    from condsim.prompting.scorer import PromptReport, PromptScorer
     from condsim.types import Task
 
 
@@ -33,7 +32,7 @@ class _AnsweredRow(NamedTuple):
 def _print_report(report: PromptReport) -> None:
     """Print the metrics, those of the valid answers alone, and the requests."""
     from condsim.console import Terminal
-    from condsim.evaluation.tables import to_table
+    from condsim.evaluation.report import to_table
 
     Terminal().print(to_table(report.report))
     figures = ["-", "-"]
@@ -178,8 +177,7 @@ def prompt(
     """
     check_outputs(json=json, predictions=predictions, save=save)
     from condsim.data.load import load_task
-    from condsim.prompting.evaluation import evaluate_prompt
-    from condsim.prompting.scorer import open_prompt_scorer
+    from condsim.prompting.scorer import evaluate_prompt, open_prompt_scorer
     from condsim.prompting.settings import PromptSettings
 
     settings = PromptSettings(

@@ -170,7 +170,7 @@ def _check(path: Path, registry: Registry, json: Path | None) -> None:
     """Print the agreement of the functions with the labels of a file."""
     from condsim.data.csts import load_csts
     from condsim.rows.records import plain_values
-    from condsim.rows.weak.agreement import function_agreement
+    from condsim.rows.weak.registry import function_agreement
 
     report = function_agreement(load_csts(path, require_labels=True), registry)
     write_report(json, plain_values(report))
@@ -197,8 +197,8 @@ def _cover(
 ) -> None:
     """Print the share of sentences that each function reads."""
     from condsim.rows.records import plain_values
-    from condsim.rows.weak.agreement import coverage
     from condsim.rows.weak.pool import read_pool
+    from condsim.rows.weak.registry import coverage
 
     sentences = read_pool(captions, caption_column=column, sample=sample, seed=seed).sentences
     shares = coverage(sentences, registry)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,12 +23,23 @@ from torch import Tensor, nn
 
 from condsim.cache import cached_rows
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.recipe import MODEL, CoherenceSettings
-from condsim.contexts.trainer import best_device, open_finished, restore_weights
-from condsim.contexts.vocabulary import Vocabulary
+from condsim.contexts.recipe import MODEL, REPORT, VOCABULARY, CoherenceSettings, Head
+from condsim.contexts.tokens import CorpusTokens, Vocabulary
+from condsim.contexts.trainer import (
+    StepProgress,
+    Training,
+    TrainingSummary,
+    best_device,
+    finish_folder,
+    no_progress,
+    open_finished,
+    prepare_folder,
+    read_report,
+    restore_weights,
+)
 from condsim.io import sha256_of
 from condsim.model.precision import uses_bfloat16
-from condsim.types import FloatArray, IntArray
+from condsim.types import BoolArray, FloatArray, IntArray
 
 # Sentences of similar length that pass through the LSTM together.
 _SENTENCES_PER_PASS = 64
@@ -190,3 +203,224 @@ def _context_units(
     rows = torch.from_numpy(np.where(neighbours < 0, -1, neighbours - low)).to(model.missing.device)
     with torch.inference_mode():
         return model.context(model.projections(near), rows).cpu().numpy().astype(np.float16)
+
+
+class Passages(NamedTuple):
+    """Runs of consecutive centres of one document and the sentences around them, each ``(r,)``.
+
+    ``first`` and ``last`` are the first centre and one past the last; ``low`` and ``high`` are the
+    first sentence, up to `left` before the first centre, and one past the last sentence.
+    """
+
+    first: IntArray
+    last: IntArray
+    low: IntArray
+    high: IntArray
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of sentences of each passage, ``(r,)``."""
+        return self.high - self.low
+
+    @classmethod
+    def of_documents(
+        cls, starts: IntArray, chosen: BoolArray, *, most: int, left: int, right: int
+    ) -> Passages:
+        """Cut documents of two sentences or more into passages of about equal length.
+
+        ``starts`` are the first sentences of documents, then n, (d + 1,); ``chosen`` is (d,).
+        """
+        rows: list[tuple[int, int, int, int]] = []
+        for document in np.flatnonzero(chosen & (np.diff(starts) >= 2)):
+            begin, end = int(starts[document]), int(starts[document + 1])
+            cuts = np.linspace(begin, end, -(-(end - begin) // most) + 1).round().astype(int)
+            for first, last in pairwise(cuts.tolist()):
+                rows.append((first, last, max(begin, first - left), min(end, last + right)))
+        return cls(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+
+
+class Batch(NamedTuple):
+    """Sentences of some passages, each once, and the rows of them that make up k examples.
+
+    ``sentences``, (b,), are rows of the corpus; ``neighbours``, (k, left + right), are -1 where the
+    document ends; ``replacements``, (k,), take the place of ``centres`` in counter-examples, and
+    ``same_document`` says whether they are from the same document.
+    """
+
+    sentences: IntArray
+    neighbours: IntArray
+    centres: IntArray
+    replacements: IntArray
+    same_document: BoolArray
+
+
+def make_batch(
+    passages: Passages, chosen: IntArray, random: np.random.Generator, *, left: int, right: int
+) -> Batch:
+    """Make one example and one counter-example of each centre of some passages."""
+    # Half of the replacements are of the centre's passage, so of its document; half of the other
+    # passages of the batch. As these are drawn from the whole corpus, they are random sentences of
+    # it, and every sentence is still encoded once only. A batch of one passage takes all from it.
+    offsets = np.concatenate([[0], np.cumsum(passages.sizes[chosen])])
+    total = int(offsets[-1])
+    around = np.array([*range(-left, 0), *range(1, right + 1)])
+    parts: list[Batch] = []
+    for passage, offset, after in zip(chosen, offsets[:-1], offsets[1:], strict=True):
+        size, low = int(after - offset), passages.low[passage]
+        inside = np.arange(passages.first[passage], passages.last[passage]) - low
+        near = inside[:, None] + around
+        neighbours = np.where((near >= 0) & (near < size), near + offset, -1)
+        from_document = (random.permutation(len(inside)) % 2 == 0) | (total == size)
+        # Any sentence of the passage but the centre.
+        same = random.integers(0, size - 1, len(inside))
+        same += (same >= inside) + offset
+        # Any sentence of the batch outside the passage.
+        elsewhere = random.integers(0, max(1, total - size), len(inside))
+        elsewhere += np.where(elsewhere >= offset, size, 0)
+        replacements = np.where(from_document, same, elsewhere)
+        sentences = np.arange(low, passages.high[passage])
+        parts.append(Batch(sentences, neighbours, inside + offset, replacements, from_document))
+    return Batch(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+class CoherenceReport(TrainingSummary, allow_inf_nan=True):
+    """Accuracy at telling sentences from their replacements, on held-out documents.
+
+    As many replacements as sentences are judged, so chance is 0.5. The evaluations are accuracies.
+    """
+
+    head: Head
+    # Shares judged rightly, in [0, 1]: of all examples, and of those whose replacement is from the
+    # same document or from another one.
+    accuracy: float
+    accuracy_document: float
+    accuracy_corpus: float
+    # Number of examples judged, of documents trained on, and of held-out documents.
+    examples: int
+    documents: int
+    held_out_documents: int
+
+    def summary(self) -> str:
+        """Describe the accuracy in one line."""
+        return (
+            f"coherence ({self.head} head): accuracy {100 * self.accuracy:.1f} on "
+            f"{self.held_out_documents} held-out documents (replacement from the same document "
+            f"{100 * self.accuracy_document:.1f}, from another {100 * self.accuracy_corpus:.1f}; "
+            "chance 50)"
+        )
+
+
+class CoherenceWork:
+    """Passages to train a coherence model on, and held-out ones; see `TrainingWork`."""
+
+    def __init__(self, model: CoherenceModel, corpus: Corpus, tokens: CorpusTokens) -> None:
+        settings = model.settings
+        self._model, self._tokens, self._settings = model, tokens, settings
+        held_out = corpus.held_out_documents(share=settings.held_out, seed=settings.seed)
+        self.documents, self.held_out_documents = int((~held_out).sum()), int(held_out.sum())
+        cut = partial(
+            Passages.of_documents,
+            corpus.document_starts,
+            most=settings.run_sentences,
+            left=settings.left,
+            right=settings.right,
+        )
+        self._passages, self._held_out = cut(~held_out), cut(held_out)
+        self.tokens_seen = 0
+
+    def batches(self, epoch: int) -> list[IntArray]:
+        """Shuffle the training passages of an epoch into batches."""
+        random = np.random.default_rng((self._settings.seed, 2, epoch))
+        return self._shuffled(self._passages, random)
+
+    def _shuffled(self, passages: Passages, random: np.random.Generator) -> list[IntArray]:
+        order = random.permutation(len(passages.first))
+        ends, size = [], 0
+        for end, added in enumerate(passages.sizes[order].tolist(), start=1):
+            size += added
+            if size >= self._settings.batch_sentences:
+                ends.append(end)
+                size = 0
+        return [batch for batch in np.split(order, ends) if len(batch)]
+
+    def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
+        """Compute the cross-entropy of sentences against replacements."""
+        logits, targets, _ = self._forward(self._passages, batch, random)
+        return F.binary_cross_entropy_with_logits(logits, targets)
+
+    def evaluate(self) -> float:
+        """Measure the accuracy on held-out documents."""
+        hits, _ = self.held_out_hits()
+        return float(hits.mean())
+
+    def held_out_hits(self) -> tuple[Tensor, Tensor]:
+        """Judge held-out examples, with the same replacements at every call.
+
+        Returns 1 for each that is judged rightly, and whether its replacement is from the same
+        document, both ``(n,)``.
+        """
+        settings = self._settings
+        random = np.random.default_rng((settings.seed, 3))
+        batches = self._shuffled(self._held_out, random)
+        hits: list[Tensor] = []
+        same_document: list[Tensor] = []
+        for batch in batches[: max(1, settings.held_out_sentences // settings.batch_sentences)]:
+            logits, targets, same = self._forward(self._held_out, batch, random)
+            hits.append(((logits > 0) == (targets > 0)).float())
+            same_document.append(same)
+        return torch.cat(hits), torch.cat(same_document)
+
+    def _forward(
+        self, passages: Passages, chosen: IntArray, random: np.random.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Compute logits, targets and whether the replacement is from the document, ``(2 k,)``."""
+        model, settings = self._model, self._settings
+        batch = make_batch(passages, chosen, random, left=settings.left, right=settings.right)
+        tokens = self._tokens.take(batch.sentences, most=settings.max_tokens)
+        if model.training:
+            self.tokens_seen += sum(map(len, tokens))
+        projections = model.projections(model.encode(tokens))
+        device = model.missing.device
+        contexts = model.context(projections, torch.from_numpy(batch.neighbours).to(device))
+        centre = projections[settings.left]
+        rows = [torch.from_numpy(rows).to(device) for rows in (batch.centres, batch.replacements)]
+        logits = torch.cat([model.logits(contexts, centre[row]) for row in rows]).float()
+        targets = torch.zeros_like(logits)
+        targets[: len(batch.centres)] = 1
+        return logits, targets, torch.from_numpy(np.tile(batch.same_document, 2)).to(device)
+
+
+def train_coherence(
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    folder: Path,
+    settings: CoherenceSettings,
+    *,
+    progress: StepProgress = no_progress,
+) -> CoherenceReport:
+    """Train the coherence model, continue a killed training, or read a finished one."""
+    prepare_folder(
+        folder, "coherence", settings, corpus=corpus.revision, vocabulary=vocabulary.revision
+    )
+    if (folder / REPORT).is_file():
+        return read_report(CoherenceReport, folder)
+    vocabulary.save(folder / VOCABULARY)
+    with torch.random.fork_rng():
+        torch.manual_seed(settings.seed)
+        model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
+    work = CoherenceWork(model.to(best_device()), corpus, CorpusTokens.build(corpus, vocabulary))
+    summary = Training(model, work, folder, settings, settings.learning_rate).run(progress)
+    with torch.inference_mode():
+        hits, same_document = work.held_out_hits()
+    report = CoherenceReport(
+        head=settings.head,
+        accuracy=float(hits.mean()),
+        accuracy_document=float(hits[same_document].mean()),
+        accuracy_corpus=float(hits[~same_document].mean()),
+        examples=len(hits),
+        documents=work.documents,
+        held_out_documents=work.held_out_documents,
+        **dict(summary),
+    )
+    finish_folder(folder, model, report)
+    return report

@@ -38,10 +38,9 @@ from torch.utils.checkpoint import checkpoint
 
 from condsim.cache import VectorCache, cached_rows
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.generator_items import PLACE_BITS, EncoderUnits, Items
 from condsim.contexts.recipe import SHAPES, GeneratorSettings
+from condsim.contexts.tokens import PLACE_BITS, CorpusTokens, EncoderUnits, Items, Vocabulary
 from condsim.contexts.trainer import StepProgress, best_device, no_progress
-from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
 from condsim.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -292,8 +291,7 @@ def _bags(table: Tensor, rows: IntArray, firsts: IntArray, mode: str) -> Tensor:
 @lru_cache(maxsize=1)
 def _encoder(name: str) -> SentenceTransformer:
     """Load the frozen encoder, which is not part of the model's weights."""
-    from condsim.model.backbone import without_progress_bars
-    from condsim.model.builders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder, without_progress_bars
 
     with without_progress_bars():
         return build_bi_encoder(name).to(best_device()).eval()

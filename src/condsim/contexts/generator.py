@@ -31,10 +31,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from condsim.contexts.corpus import spans
-from condsim.contexts.generator_items import EncoderUnits, Items, length_groups, pad_rows
 from condsim.contexts.recipe import GENERATOR_TASKS, SHAPES, GeneratorSettings
+from condsim.contexts.tokens import EncoderUnits, Items, Vocabulary, length_groups, pad_rows
 from condsim.contexts.trainer import best_device
-from condsim.contexts.vocabulary import Vocabulary
 from condsim.errors import InputError
 from condsim.types import IntArray
 

@@ -15,7 +15,6 @@ import torch
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator, corpus_vectors
 from condsim.contexts.generator import ContextGenerator, StateStore, saved_generator
-from condsim.contexts.generator_items import ItemBuilder
 from condsim.contexts.recipe import (
     GENERATOR_TASKS,
     MODEL,
@@ -24,8 +23,8 @@ from condsim.contexts.recipe import (
     GeneratorSettings,
     GeneratorTask,
 )
+from condsim.contexts.tokens import ItemBuilder, Vocabulary
 from condsim.contexts.trainer import best_device, open_finished, restore_weights
-from condsim.contexts.vocabulary import Vocabulary
 from condsim.errors import ModelError
 from condsim.model.precision import uses_bfloat16
 from condsim.types import FloatArray, IntArray

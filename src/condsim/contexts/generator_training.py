@@ -16,7 +16,6 @@ from condsim.config import Settings
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator, corpus_vectors
 from condsim.contexts.generator import ContextGenerator, backbone_vocabulary, new_generator
-from condsim.contexts.generator_items import EncoderUnits, ItemBuilder, Items
 from condsim.contexts.generator_scorer import FOLDER_KINDS, AnyGenerator
 from condsim.contexts.recipe import (
     ALL,
@@ -26,6 +25,7 @@ from condsim.contexts.recipe import (
     GeneratorSettings,
     GeneratorTask,
 )
+from condsim.contexts.tokens import CorpusTokens, EncoderUnits, ItemBuilder, Items, Vocabulary
 from condsim.contexts.trainer import (
     StepProgress,
     Training,
@@ -36,7 +36,6 @@ from condsim.contexts.trainer import (
     prepare_folder,
     read_report,
 )
-from condsim.contexts.vocabulary import CorpusTokens, Vocabulary
 from condsim.io import write_text
 from condsim.types import BoolArray, IntArray
 

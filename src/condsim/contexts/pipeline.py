@@ -11,19 +11,21 @@ from typing import Literal, get_args
 
 from condsim.cache import sole_process
 from condsim.console import Progress, silent
-from condsim.contexts.coherence_training import CoherenceReport, train_coherence
+from condsim.contexts.coherence import CoherenceReport, train_coherence
 from condsim.contexts.corpus import Corpus, prepare_corpus
 from condsim.contexts.generator_training import GeneratorReport, train_generators
 from condsim.contexts.harvest import (
     HARVEST_MANIFEST,
+    SPLITS,
     Engine,
     Harvest,
+    build_single_index,
     harvest_pairs,
+    splits_of,
     write_in_process,
 )
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.origin import Cost, OriginScorer, expected_distinct
-from condsim.contexts.pairs import SPLITS, build_single_index, splits_of
 from condsim.contexts.recipe import (
     COHERENCE,
     CORPUS,
@@ -40,10 +42,10 @@ from condsim.contexts.recipe import (
 from condsim.contexts.run import ContextsRun, open_pipeline
 from condsim.contexts.sentences import find_inputs
 from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
-from condsim.contexts.vocabulary import CorpusTokens, Vocabulary, learn_vocabulary
+from condsim.contexts.tokens import CorpusTokens, Vocabulary, learn_vocabulary
 from condsim.errors import InputError
 from condsim.io import check_folder, sha256_of, write_text
-from condsim.model.backbone import resolve_backbone
+from condsim.model.builders import resolve_backbone
 from condsim.training.folder import FinishedRun
 from condsim.training.run import run_or_resume
 

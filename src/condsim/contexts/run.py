@@ -14,10 +14,9 @@ from condsim.cache import digest
 from condsim.console import Progress, silent
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.equations import ContextTerms
-from condsim.contexts.harvest import HARVEST_FORMAT
+from condsim.contexts.harvest import HARVEST_FORMAT, open_single_index
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.origin import OriginScorer, ScoreCache
-from condsim.contexts.pairs import open_single_index
 from condsim.contexts.recipe import (
     COHERENCE,
     CORPUS,

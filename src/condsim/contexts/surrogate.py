@@ -16,13 +16,12 @@ from sklearn.utils.extmath import randomized_svd
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from condsim.config import validated
-from condsim.contexts.harvest import Harvest
-from condsim.contexts.pairs import SPLITS
+from condsim.contexts.harvest import SPLITS, Harvest
 from condsim.contexts.recipe import ContextsRecipe, SurrogateSettings
-from condsim.contexts.vocabulary import CorpusTokens
+from condsim.contexts.tokens import CorpusTokens
 from condsim.errors import InputError
 from condsim.io import replacing
-from condsim.model.backbone import without_progress_bars
+from condsim.model.builders import without_progress_bars
 from condsim.training.recipe import Recipe
 from condsim.types import FloatArray
 

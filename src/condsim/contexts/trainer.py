@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from condsim.config import Settings, validated, validated_json
 from condsim.contexts.recipe import MODEL, REPORT, VOCABULARY, TrainingSettings
-from condsim.contexts.vocabulary import Vocabulary
+from condsim.contexts.tokens import Vocabulary
 from condsim.errors import InputError, ModelError
 from condsim.io import check_folder, replacing, write_text
 from condsim.model.precision import uses_bfloat16

@@ -2,12 +2,11 @@
 
 from condsim.evaluation.evaluate import evaluate, triplet_accuracy
 from condsim.evaluation.metrics import over_estimation
-from condsim.evaluation.report import Report
+from condsim.evaluation.report import Report, to_markdown
 from condsim.evaluation.rewording import robustness
 from condsim.evaluation.suite import evaluate_suite
 from condsim.evaluation.suite_data import load_suite
 from condsim.evaluation.suite_tables import suite_markdown
-from condsim.evaluation.tables import to_markdown
 from condsim.evaluation.threshold import find_threshold
 
 __all__ = [

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from condsim.data.tasks import pair_rows
 from condsim.data.triplets import Triplets
 from condsim.errors import InputError, ModelError
-from condsim.evaluation.bootstrap import Difference, Metric, bootstrap, weighted_mean
 from condsim.evaluation.metrics import (
     METRICS,
     Metrics,
@@ -24,6 +23,7 @@ from condsim.evaluation.metrics import (
     triplet_wins,
 )
 from condsim.evaluation.report import ModelResult, Report, loaded_versions
+from condsim.evaluation.statistics import Difference, Metric, bootstrap, weighted_mean
 from condsim.model.base import rescaled
 from condsim.model.baselines import FittedBaseline, baseline, out_of_fold
 from condsim.types import FloatArray, Scorer, Task

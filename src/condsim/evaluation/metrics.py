@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from condsim.data.tasks import pair_rows
 from condsim.errors import InputError
-from condsim.evaluation.bootstrap import (
+from condsim.evaluation.statistics import (
     Metric,
     ResampledRanks,
     Statistic,
+    partial_correlation,
     weighted_correlation,
     weighted_mean,
 )
-from condsim.evaluation.correlation import partial_correlation
 from condsim.types import Float64Array, Task
 
 

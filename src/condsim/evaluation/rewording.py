@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from condsim.data.rewordings import Rewordings
-from condsim.evaluation.bootstrap import Metric, Statistic, weighted_mean
 from condsim.evaluation.evaluate import check_scores
+from condsim.evaluation.statistics import Metric, Statistic, weighted_mean
 from condsim.types import Float64Array, IntArray, Scorer
 
 BAR = 0.05

@@ -20,10 +20,10 @@ from condsim import __version__
 from condsim.console import Progress, silent
 from condsim.data.tasks import Pairing, pair_rows
 from condsim.errors import InputError, MissingExtraError, unknown_name
-from condsim.evaluation.bootstrap import Difference, Metric, bootstrap
 from condsim.evaluation.evaluate import check_scores, score_rows
 from condsim.evaluation.metrics import Metrics
 from condsim.evaluation.report import ResultFile, loaded_versions
+from condsim.evaluation.statistics import Difference, Metric, bootstrap
 from condsim.io import replacing
 from condsim.model.baselines import BASELINES, UNFITTED_BASELINES, baseline, out_of_fold
 from condsim.types import Float64Array, FloatArray, Scorer, Task

@@ -11,8 +11,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from condsim.evaluation.report import Cell, markdown_table
 from condsim.evaluation.suite import AVERAGE, SuiteColumn, SuiteReport, SuiteRow, group_average
-from condsim.evaluation.tables import Cell, markdown_table
 
 HEADS = {"spearman": "Spearman", "pair_accuracy": "pair acc.", "points": "points"}
 """The metrics and their heads."""

@@ -23,8 +23,7 @@ from condsim.errors import InputError, unknown_name
 from condsim.model.calibration import Calibration
 from condsim.model.chunking import collect_truncations
 from condsim.model.legibility import collect_unread, record_unread
-from condsim.notebook import html_table
-from condsim.types import BoolArray, FloatArray
+from condsim.types import BoolArray, FloatArray, html_table
 
 if TYPE_CHECKING:
     from condsim.model.explanation import Explanation, Occlusion, Reader

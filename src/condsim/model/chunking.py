@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from condsim.errors import InputError
-from condsim.model.conditions import Order
+from condsim.model.inputs import Order
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -24,10 +24,16 @@ from condsim.model.base import (
     check_share,
     rescaled,
 )
-from condsim.model.batching import deduplicate_inputs, row_blocks
 from condsim.model.calibration import Calibration
 from condsim.model.chunking import Chunker, Input, collect_truncations, record_truncation
-from condsim.model.conditions import Order, as_read, check_order, conditional_sentences
+from condsim.model.inputs import (
+    Order,
+    as_read,
+    check_order,
+    conditional_sentences,
+    deduplicate_inputs,
+    row_blocks,
+)
 from condsim.model.legibility import Legibility, collect_unread, record_unread, suspects
 from condsim.types import FloatArray, IntArray
 

@@ -21,8 +21,7 @@ import numpy as np
 
 from condsim.errors import InputError, require
 from condsim.io import replacing
-from condsim.notebook import shortened
-from condsim.types import BoolArray, Float64Array, FloatArray
+from condsim.types import BoolArray, Float64Array, FloatArray, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,10 +15,10 @@ from tokenizers import Tokenizer
 
 from condsim.errors import InputError, ModelError
 from condsim.model.applicability import head_of
-from condsim.model.batching import token_batches
 from condsim.model.calibration import UNCALIBRATED
 from condsim.model.chunking import Chunker, Input
 from condsim.model.embedding import EmbeddingScorer, Tokenised
+from condsim.model.inputs import token_batches
 from condsim.model.legibility import Legibility
 from condsim.model.settings import DEFAULT_FOLDER, FILE_NAME, ModelSettings, model_folder
 from condsim.types import FloatArray, IntArray

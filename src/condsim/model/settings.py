@@ -15,7 +15,7 @@ from condsim import __version__
 from condsim.errors import ModelError
 from condsim.io import asset, expanded, packaged_folder, sha256_of, write_text
 from condsim.model.calibration import Calibration
-from condsim.model.conditions import Inputs, Layout, Order
+from condsim.model.inputs import Inputs, Layout, Order
 
 DEFAULT_FOLDER = asset("default").resolve()
 """Folder of the default model."""

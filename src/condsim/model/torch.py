@@ -12,11 +12,17 @@ import numpy as np
 
 from condsim.errors import ModelError, unknown_name
 from condsim.model.base import PairScorer, Rows, Scale, rescaled
-from condsim.model.batching import token_batches
 from condsim.model.calibration import Calibration
 from condsim.model.chunking import Chunker, Input, record_truncation
-from condsim.model.conditions import Inputs, Layout, Order, check_order, cross_encoder_inputs
 from condsim.model.embedding import EmbeddingScorer, Tokenised
+from condsim.model.inputs import (
+    Inputs,
+    Layout,
+    Order,
+    check_order,
+    cross_encoder_inputs,
+    token_batches,
+)
 from condsim.model.legibility import Legibility
 from condsim.types import FloatArray, IntArray
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from condsim.errors import MissingExtraError, ModelError, require
 from condsim.model.applicability import head_of
 from condsim.model.calibration import UNCALIBRATED
-from condsim.model.conditions import Order
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.inputs import Order
 from condsim.model.settings import FILE_NAME, Kind, ModelSettings
 from condsim.model.torch import CrossEncoderScorer, EncoderScorer
 
 if TYPE_CHECKING:
-    from condsim.model.backbone import Pooling
+    from condsim.model.builders import Pooling
 
 _MODULES = "modules.json"
 
@@ -70,7 +70,7 @@ def load_hub_model(name: str, *, device: str | None = None) -> EncoderScorer | C
 def load_cross_encoder(model: str) -> CrossEncoderScorer:
     """Load a cross-encoder without settings, such as one of the Hub."""
     library = require("sentence_transformers", extra="train")
-    from condsim.model.backbone import check_hub, quiet_loading
+    from condsim.model.builders import check_hub, quiet_loading
 
     check_hub(model)
     try:
@@ -97,7 +97,7 @@ def transformer_scorer(
         model: A local folder or a Hub name: a transformers checkpoint, or a sentence-transformers
             model, of which only the transformer is used.
         pooling: ``mean`` over the tokens of the last layer, the special ones too; ``cls``, the
-            first token; or another of `condsim.model.backbone.Pooling`.
+            first token; or another of `condsim.model.builders.Pooling`.
         device: Device of torch, which chooses if None.
     """
     _require_library("An encoder needs torch")
@@ -140,7 +140,7 @@ def _load_modules(model: str, kind: Kind, *, device: str | None) -> Any:  # noqa
     """Load a CrossEncoder or a SentenceTransformer."""
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
-    from condsim.model.backbone import check_hub, quiet_loading
+    from condsim.model.builders import check_hub, quiet_loading
     from condsim.model.tri_encoder import load_tri_encoder
 
     try:

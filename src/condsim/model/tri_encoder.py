@@ -18,15 +18,15 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from condsim.errors import InputError, ModelError, unknown_name
-from condsim.model.backbone import (
+from condsim.model.builders import (
     Pooling,
     activation_of,
     dropout_of,
     load_backbone,
     pooling_modules,
+    transform_modules,
 )
-from condsim.model.builders import transform_modules
-from condsim.model.conditions import Order, check_order, conditional_sentences
+from condsim.model.inputs import Order, check_order, conditional_sentences
 
 Fusion = Literal["hadamard", "concat", "low-rank"]
 """``hadamard``: the elementwise product; ``concat``: a linear layer (2d to d) and the backbone's

@@ -20,10 +20,9 @@ from condsim.loading import load_encoder
 from condsim.model.base import check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
-from condsim.notebook import html_table
 from condsim.search.store import check_model, model_name
 from condsim.search.vectors import condition_vectors, width
-from condsim.types import FloatArray, IntArray
+from condsim.types import FloatArray, IntArray, html_table
 
 with requires_extra("search"):
     from sklearn.cluster import HDBSCAN, KMeans

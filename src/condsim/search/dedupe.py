@@ -23,18 +23,20 @@ from condsim.console import Progress, silent
 from condsim.errors import InputError, ModelError, require
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
-from condsim.notebook import ROWS_SHOWN, html_table
-from condsim.search.neighbours import (
+from condsim.search.vectors import (
     Edges,
     Neighbours,
     Numbers,
     VectorFile,
     VectorSpace,
+    condition_vectors,
+    cosine_scores,
     find_neighbours,
     float32_limit,
+    lowest_cosine,
+    width,
 )
-from condsim.search.vectors import condition_vectors, cosine_scores, lowest_cosine, width
-from condsim.types import BoolArray, FloatArray, IntArray, Scorer
+from condsim.types import ROWS_SHOWN, BoolArray, FloatArray, IntArray, Scorer, html_table
 
 _TEXTS_PER_STEP = 1_024
 _TEXTS_PER_BLOCK = 4_096

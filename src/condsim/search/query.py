@@ -14,7 +14,6 @@ from condsim.cache import digest
 from condsim.errors import InputError
 from condsim.model.base import check_rows, check_share
 from condsim.model.embedding import EmbeddingScorer
-from condsim.notebook import html_table, shortened
 from condsim.search.prefilter import (
     Prefilter,
     Sample,
@@ -25,7 +24,7 @@ from condsim.search.prefilter import (
 from condsim.search.records import KEY, NUMBER, VECTOR, user_columns
 from condsim.search.store import ROWS, IndexMetadata, Store
 from condsim.search.vectors import condition_vectors, cosine_scores
-from condsim.types import FloatArray, IntArray
+from condsim.types import FloatArray, IntArray, html_table, shortened
 
 Conditions = str | Sequence[str] | Mapping[str, float]
 """One condition, several of equal weight, or several with their weights."""

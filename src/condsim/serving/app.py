@@ -1,4 +1,4 @@
-"""The app and the server that runs it."""
+"""The app, the page to try the model, and the server that runs them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import h11
@@ -19,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from condsim import __version__
 from condsim.errors import InputError
 from condsim.model.base import PairScorer
-from condsim.serving import clients, playground, routes
+from condsim.serving import routes
 from condsim.serving.errors import RESPONSES, RequestError, handle_errors
 from condsim.serving.middleware import Guard, RequestCounter
 from condsim.serving.schemas import ModelCard, ModelList, Status
@@ -41,6 +42,29 @@ _DESCRIPTION = (
 )
 
 router = APIRouter()
+# The page to try the model: hand-written files that load nothing from elsewhere.
+page_router = APIRouter(include_in_schema=False)
+
+_MEDIA_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+_FILES = {
+    file.name: file.read_bytes()
+    for file in files("condsim.serving").joinpath("page").iterdir()
+    if file.name.partition(".")[2] in _MEDIA_TYPES
+}
 
 
 def create_app(
@@ -96,10 +120,9 @@ def create_app(
     app.add_middleware(RequestCounter, metrics=service.metrics)
     # "default" keeps FastAPI from documenting its own form of errors.
     responses = {**RESPONSES, "default": RESPONSES[400]}
-    for part in (routes.router, clients.router):
-        app.include_router(part, responses=responses)
+    app.include_router(routes.router, responses=responses)
     app.include_router(router)
-    app.include_router(playground.router)
+    app.include_router(page_router)
     return app
 
 
@@ -243,3 +266,18 @@ def _raise_open_file_limit() -> None:
         if soft != resource.RLIM_INFINITY and soft < required:
             limit = required if hard == resource.RLIM_INFINITY else min(required, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+@page_router.get("/")
+async def playground() -> Response:
+    """Return the page."""
+    return await page_file("index.html")
+
+
+@page_router.get("/page/{name}")
+async def page_file(name: str) -> Response:
+    """Return a file of the page; it needs no key, since the page asks for one."""
+    if name not in _FILES:
+        raise RequestError(404, "The page does not have this file.")
+    media_type = _MEDIA_TYPES[name.partition(".")[2]]
+    return Response(_FILES[name], media_type=media_type, headers=_HEADERS)

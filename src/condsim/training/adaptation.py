@@ -27,12 +27,17 @@ with requires_extra("train"):
     from condsim.evaluation.report import ModelResult, Report
     from condsim.io import sha256_of, write_text
     from condsim.model.applicability import PROBE, ApplicabilityHead, features
-    from condsim.model.backbone import without_progress_bars
-    from condsim.model.builders import build_bi_encoder
+    from condsim.model.builders import build_bi_encoder, without_progress_bars
     from condsim.model.calibration import fit_calibration
     from condsim.model.embedding import EmbeddingScorer
     from condsim.model.onnx import MODEL_FILE, OnnxScorer
-    from condsim.model.precision import uses_bfloat16
+    from condsim.model.precision import (
+        MEASURED_TOKENS,
+        backbone_of,
+        fastest_training,
+        training_speeds,
+        uses_bfloat16,
+    )
     from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
     from condsim.model.torch import EncoderScorer
     from condsim.model.trained import kind_of, load_trained
@@ -46,12 +51,6 @@ with requires_extra("train"):
     )
     from condsim.training.export import SAMPLES, export_onnx
     from condsim.training.folder import RECIPE
-    from condsim.training.precision import (
-        MEASURED_TOKENS,
-        backbone_of,
-        fastest_training,
-        training_speeds,
-    )
     from condsim.training.recipe import Recipe, Source, load_recipe
     from condsim.training.restore import restore_onnx
     from condsim.training.run import run_or_resume

@@ -15,8 +15,8 @@ from condsim.config import Settings
 from condsim.data.csts import load_applicability
 from condsim.data.tasks import draw_folds, join_tasks
 from condsim.errors import InputError
-from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.metrics import auroc
+from condsim.evaluation.statistics import Metric
 from condsim.model.applicability import PROBE, ApplicabilityHead, features, logistic
 from condsim.model.baselines import out_of_fold
 from condsim.model.embedding import EmbeddingScorer

@@ -20,7 +20,7 @@ with requires_extra("train"):
 
     from condsim.evaluation.report import Report
     from condsim.io import write_text
-    from condsim.model.backbone import without_progress_bars
+    from condsim.model.builders import without_progress_bars
     from condsim.model.torch import EncoderScorer
     from condsim.model.trained import load_trained
     from condsim.training.callbacks import Model

@@ -19,8 +19,8 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from condsim.console import ProgressDisplay
 from condsim.data.tasks import pair_rows
 from condsim.data.triplets import Triplets
-from condsim.evaluation.correlation import spearman
 from condsim.evaluation.metrics import pair_accuracy, triplet_wins
+from condsim.evaluation.statistics import spearman
 from condsim.io import replacing
 from condsim.model.torch import CrossEncoderScorer, EncoderScorer
 from condsim.training.data import DevData, dev_pairs

@@ -13,12 +13,11 @@ from sentence_transformers import SentenceTransformer
 from condsim.data.triplets import Triplets
 from condsim.evaluation.evaluate import evaluate, score_rows
 from condsim.evaluation.metrics import triplet_wins
-from condsim.evaluation.report import Report
-from condsim.evaluation.tables import to_markdown
+from condsim.evaluation.report import Report, to_markdown
 from condsim.io import write_text
 from condsim.model.baselines import ConditionOnlyScorer
 from condsim.model.calibration import fit_calibration
-from condsim.model.conditions import card_texts, cross_encoder_inputs
+from condsim.model.inputs import card_texts, cross_encoder_inputs
 from condsim.model.settings import ModelSettings
 from condsim.model.trained import load_trained
 from condsim.training.callbacks import Model, uncalibrated_scorer

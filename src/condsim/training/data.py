@@ -18,7 +18,7 @@ from condsim.data.tasks import pair_rows
 from condsim.data.triplets import Triplets, is_triplets, load_triplets
 from condsim.errors import InputError
 from condsim.io import sha256_of
-from condsim.model.conditions import conditional_sentences, cross_encoder_inputs
+from condsim.model.inputs import conditional_sentences, cross_encoder_inputs
 from condsim.training.batches import TrainingSet
 from condsim.training.recipe import Recipe
 from condsim.types import IntArray, Task

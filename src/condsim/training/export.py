@@ -26,12 +26,12 @@ with requires_extra("train"):
 
     from condsim.data.csts import iter_csts
     from condsim.io import check_folder, replacing, write_text
-    from condsim.model.backbone import without_progress_bars
-    from condsim.model.conditions import card_texts, conditional_sentences
+    from condsim.model.builders import without_progress_bars
+    from condsim.model.inputs import card_texts, conditional_sentences
     from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE
+    from condsim.model.precision import backbone_of
     from condsim.model.settings import FILE_NAME, Fact, ModelSettings
     from condsim.model.trained import kind_of, load_trained
-    from condsim.training.precision import backbone_of
     from condsim.training.quantize import quantize_static
     from condsim.types import FloatArray
 

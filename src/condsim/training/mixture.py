@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from condsim.data.files import column_names, iter_rows
 from condsim.data.load import load_task
 from condsim.errors import InputError
-from condsim.model.conditions import Order, conditional_sentences
+from condsim.model.inputs import Order, conditional_sentences
 from condsim.training.batches import Mixture, SourceUnits, Weights
 from condsim.training.data import file_revisions, sample_units
 from condsim.training.recipe import Source

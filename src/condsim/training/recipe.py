@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from condsim.config import Settings, override, read_mapping, validated, write_mapping
 from condsim.errors import InputError
-from condsim.model.conditions import Inputs, Layout, Order
+from condsim.model.inputs import Inputs, Layout, Order
 from condsim.training.objectives import OBJECTIVES, LossOptions, check_weights
 
 Count = Annotated[int, Field(ge=1)]

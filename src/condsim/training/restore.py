@@ -19,9 +19,8 @@ from tokenizers import Tokenizer
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from condsim.errors import ModelError
-from condsim.model.backbone import without_progress_bars
-from condsim.model.builders import build_bi_encoder
-from condsim.model.conditions import conditional_sentences
+from condsim.model.builders import build_bi_encoder, without_progress_bars
+from condsim.model.inputs import conditional_sentences
 from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxScorer
 from condsim.model.settings import ModelSettings, model_folder
 from condsim.training.export import SAMPLES

@@ -17,7 +17,7 @@ with requires_extra("train"):
 
     from condsim.cache import locked
     from condsim.io import write_text
-    from condsim.model.backbone import without_progress_bars
+    from condsim.model.builders import without_progress_bars
     from condsim.training.callbacks import LOSS_STATE, load_loss_state, loss_state
     from condsim.training.card import write_model
     from condsim.training.data import (

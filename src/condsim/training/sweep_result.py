@@ -10,8 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from condsim.config import Settings
-from condsim.evaluation.report import ModelResult, Report, ResultFile
-from condsim.evaluation.tables import markdown_table
+from condsim.evaluation.report import ModelResult, Report, ResultFile, markdown_table
 from condsim.training.recipe import Recipe
 from condsim.training.sweep_spec import value_text
 

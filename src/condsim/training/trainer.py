@@ -37,6 +37,7 @@ from transformers import (
 from condsim.data.nli import NLI_CLASSES
 from condsim.errors import InputError
 from condsim.model.builders import build_bi_encoder, build_cross_encoder, separator_of
+from condsim.model.precision import TrainingPrecision, backbone_of, choose_training_precision
 from condsim.model.tri_encoder import build_tri_encoder
 from condsim.training.batches import ITEM, PairBatchSampler, SourceBatchSampler, SourceCollator
 from condsim.training.callbacks import CheckpointCallback, DevEvaluator, Model, ProgressCallback
@@ -58,7 +59,6 @@ from condsim.training.objective_loss import (
     average_gradients,
     embedding_dimension,
 )
-from condsim.training.precision import TrainingPrecision, backbone_of, choose_training_precision
 from condsim.training.recipe import Recipe
 from condsim.training.restore import open_backbone
 from condsim.types import Task

@@ -12,9 +12,8 @@ import mteb
 import pytest
 from mteb.data_cleaning import remove_duplicates
 
-from condsim.integrations.mteb.csts import CSTS, AbsTaskConditionalSTS
-from condsim.integrations.mteb.encoder import MtebEncoder
-from condsim.integrations.mteb.local_data import local_task
+from condsim.integrations.mteb import CSTS, MtebEncoder, local_task
+from condsim.integrations.mteb_csts import AbsTaskConditionalSTS
 
 
 @pytest.fixture(autouse=True)

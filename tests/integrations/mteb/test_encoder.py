@@ -8,10 +8,8 @@ import pytest
 
 import condsim
 from condsim.errors import InputError, ModelError
-from condsim.evaluation.correlation import spearman
-from condsim.integrations.mteb.csts import CSTS
-from condsim.integrations.mteb.encoder import MtebEncoder
-from condsim.integrations.mteb.local_data import local_task
+from condsim.evaluation.statistics import spearman
+from condsim.integrations.mteb import CSTS, MtebEncoder, local_task
 from condsim.model.builders import build_bi_encoder, build_cross_encoder
 from condsim.model.settings import ModelSettings
 from condsim.model.torch import EncoderScorer

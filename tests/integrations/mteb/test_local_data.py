@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.integrations.mteb.csts import CSTS
-from condsim.integrations.mteb.local_data import local_task
+from condsim.integrations.mteb import CSTS, local_task
 
 
 def test_local_task_holds_the_rows_and_says_so(pairs):

@@ -11,8 +11,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from condsim.model.backbone import Pooling
-from condsim.model.builders import build_bi_encoder
+from condsim.model.builders import Pooling, build_bi_encoder
 
 POOLINGS = get_args(Pooling)
 

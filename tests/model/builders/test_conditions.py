@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from condsim.errors import InputError
-from condsim.model.conditions import card_texts, conditional_sentences, cross_encoder_inputs
+from condsim.model.inputs import card_texts, conditional_sentences, cross_encoder_inputs
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,6 @@ def test_cross_encoder_inputs_without_conditions_are_the_sentences() -> None:
 def test_conditions_import_needs_no_torch() -> None:
     code = (
         "import sys; sys.modules['torch'] = None; sys.modules['sentence_transformers'] = None\n"
-        "import condsim.model, condsim.model.conditions"
+        "import condsim.model, condsim.model.inputs"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

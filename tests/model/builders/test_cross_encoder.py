@@ -9,9 +9,8 @@ import torch
 from sentence_transformers import CrossEncoder
 
 from condsim.errors import ModelError
-from condsim.model.backbone import Pooling
-from condsim.model.builders import build_cross_encoder, separator_of
-from condsim.model.conditions import cross_encoder_inputs
+from condsim.model.builders import Pooling, build_cross_encoder, separator_of
+from condsim.model.inputs import cross_encoder_inputs
 
 ONE, TWO, CONDITION = "a man throws a ball.", "two dogs run.", "the sport"
 

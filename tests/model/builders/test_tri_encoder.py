@@ -17,8 +17,7 @@ from sentence_transformers.base.losses.merged_forward import embed_columns
 from torch import Tensor
 
 from condsim.errors import InputError, ModelError
-from condsim.model.backbone import Pooling
-from condsim.model.builders import build_bi_encoder
+from condsim.model.builders import Pooling, build_bi_encoder
 from condsim.model.tri_encoder import (
     Fusion,
     LowRank,

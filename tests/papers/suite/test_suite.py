@@ -9,8 +9,8 @@ from papers.suite.data import load_sts_suite
 from papers.suite.tables import sts_markdown
 
 from condsim.errors import InputError, ModelError
-from condsim.evaluation.correlation import spearman
 from condsim.evaluation.evaluate import evaluate
+from condsim.evaluation.statistics import spearman
 from condsim.evaluation.suite import SuiteReport
 from condsim.loading import named_scorer
 from papers.suite import measure_suite

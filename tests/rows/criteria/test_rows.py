@@ -11,9 +11,8 @@ import pytest
 from condsim.data.held_out import HeldOutTexts, text_digest
 from condsim.data.tables import CriteriaPair, CriteriaText
 from condsim.errors import InputError
-from condsim.evaluation.correlation import spearman
-from condsim.rows.criteria.balance import CriteriaRow, PairRow
-from condsim.rows.criteria.build import criteria_rows
+from condsim.evaluation.statistics import spearman
+from condsim.rows.criteria.build import CriteriaRow, PairRow, criteria_rows
 from condsim.rows.criteria.collection import LabelledTexts, collect_texts
 from condsim.rows.criteria.sampler import GroupSampler
 from condsim.rows.criteria.settings import CriteriaSettings

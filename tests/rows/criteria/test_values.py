@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from condsim.errors import InputError
+from condsim.rows.criteria.collection import Criterion, canonical_value
 from condsim.rows.criteria.settings import CriterionSettings, derive_wordings
-from condsim.rows.criteria.values import Criterion, canonical_value
 
 
 def _distances(answers: Sequence[Sequence[str]], **settings: Any) -> list[list[int | None]]:

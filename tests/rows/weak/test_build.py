@@ -17,10 +17,9 @@ from condsim.data.held_out import text_digest
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.rows.pairs import Candidate
-from condsim.rows.weak.agreement import coverage, function_agreement
 from condsim.rows.weak.build import RowSampler, WeakSettings, build_weak
 from condsim.rows.weak.pool import read_pool
-from condsim.rows.weak.registry import REGISTRY
+from condsim.rows.weak.registry import REGISTRY, coverage, function_agreement
 from condsim.types import Task
 
 pytest.importorskip("faiss")

@@ -14,7 +14,7 @@ from condsim.cli.process import check_outputs
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
-    from condsim.annotation.card import PlainTable
+    from condsim.annotation.release import PlainTable
     from condsim.annotation.splits import SplitRules
 
 OutputFolder = Annotated[Path, typer.Option("--output", help="Folder of the data set.")]
@@ -89,9 +89,8 @@ def dataset(
     `condsim build dataset ratings.parquet --output tickets --labels majority --min-ratings 3`
     """
     _require_extra()
-    from condsim.annotation.card import Target, fill_page
     from condsim.annotation.labels import LabelRules
-    from condsim.annotation.release import build_dataset
+    from condsim.annotation.release import Target, build_dataset, fill_page
 
     rules = LabelRules(
         how=labels,
@@ -131,8 +130,7 @@ def split(
     **Example**: `condsim build split labelled.csv --output tickets`
     """
     _require_extra()
-    from condsim.annotation.card import Target, fill_page
-    from condsim.annotation.release import split_dataset
+    from condsim.annotation.release import Target, fill_page, split_dataset
 
     target = Target(output, name, license_, _licences(source), file_format, overwrite)
     facts = split_dataset(file, target, splits=_split_rules(ratios, seed, group, oversize))
@@ -178,9 +176,9 @@ def report_agreement(
     """
     check_outputs(json=json)
     from condsim.annotation.agreement import report_ratings
-    from condsim.annotation.card import rating_tables
     from condsim.annotation.labels import collect_votes
     from condsim.annotation.records import Rating
+    from condsim.annotation.release import rating_tables
     from condsim.rows.records import plain_values, read_rows
 
     report = report_ratings(collect_votes(read_rows(ratings, Rating)))
@@ -200,7 +198,7 @@ def leakage(
     **Example**: `condsim build leakage train.csv validation.csv test.csv`
     """
     check_outputs(json=json)
-    from condsim.annotation.card import leakage_tables
+    from condsim.annotation.release import leakage_tables
     from condsim.annotation.splits import find_leakage
     from condsim.data.csts import load_csts
     from condsim.rows.records import plain_values

@@ -9,8 +9,7 @@ import pytest
 from condsim.errors import InputError
 from condsim.evaluation.evaluate import evaluate
 from condsim.model.baselines import baseline
-from condsim.notebook import html_table, shortened
-from condsim.types import Task
+from condsim.types import Task, html_table, shortened
 
 
 @pytest.fixture
