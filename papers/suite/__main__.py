@@ -12,6 +12,7 @@ from condsim.cli.process import check_outputs, long_work, run_app
 from condsim.console import Terminal
 from condsim.errors import InputError, require, unknown_name
 from condsim.evaluation.suite import SuiteReport
+from condsim.io import check_suffix
 from condsim.loading import named_scorer
 from condsim.model.baselines import UNFITTED_BASELINES
 from papers.suite import measure_suite
@@ -92,8 +93,7 @@ def main(
     if condition is not None and not condition.strip():
         raise InputError("--condition must have text.")
     if plot is not None:
-        if plot.suffix.lower() != ".png":
-            raise InputError(f"--plot: the name must end in .png; got {plot}.")
+        check_suffix(plot, (".png",))
         require("matplotlib", extra="train")
     scorers = [named_scorer(name) for name in model or []] or [named_scorer(None)]
     reference = None if against is None else named_scorer(against)

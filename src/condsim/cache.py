@@ -1,4 +1,4 @@
-"""Locks, and results that are computed once and cached on disk or in memory.
+"""Locks, databases, and results that are computed once and cached on disk or in memory.
 
 Files survive ``kill -9``: interrupted work resumes where it stopped.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,24 @@ from numpy.typing import NDArray
 from condsim.errors import InputError, require
 from condsim.io import write_text
 from condsim.types import FloatArray
+
+
+def open_database(
+    path: Path, schema: str, *, version: int, what: str, autocommit: bool = False
+) -> sqlite3.Connection:
+    """Open or create a SQLite file; refuse one of another kind or version."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        level = None if autocommit else "DEFERRED"
+        connection = sqlite3.connect(path, timeout=60, isolation_level=level)
+        (stored,) = connection.execute("pragma user_version").fetchone()
+        (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
+        if stored != version and (stored or tables):
+            raise sqlite3.DatabaseError("it is another database, or of another version of condsim")
+        connection.executescript(f"{schema}; pragma user_version = {version}")
+    except (sqlite3.Error, OSError) as error:
+        raise InputError(f"{path} cannot be used as {what}: {error}.") from error
+    return connection
 
 
 def digest(content: Mapping[str, object]) -> str:
@@ -67,6 +86,20 @@ def sole_process(folder: Path) -> Iterator[None]:
         yield
 
 
+def changed_keys(expected: Mapping[str, Any], stored: Mapping[str, Any]) -> list[str]:
+    """List the keys of the expected values whose stored value differs."""
+    return [key for key, value in expected.items() if stored.get(key) != value]
+
+
+def check_unchanged(place: Path | str, changed: Iterable[str], *, what: str) -> None:
+    """Refuse to continue what a folder holds with other inputs, which ``changed`` names."""
+    if names := ", ".join(dict.fromkeys(changed)):
+        raise InputError(
+            f"{place} holds {what} of other inputs ({names} changed). Give another folder, or the "
+            "same inputs."
+        )
+
+
 def changed_values(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list[str]:
     """Describe each expected value that differs: ``"max_words is 60, not 50"``."""
     return [
@@ -74,6 +107,14 @@ def changed_values(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> li
         for key, value in expected.items()
         if actual.get(key) != value
     ]
+
+
+def open_array(path: Path) -> NDArray[Any]:
+    """Open a ``.npy`` file by memory mapping."""
+    try:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read as an array (.npy): {error}") from None
 
 
 def cached_rows(

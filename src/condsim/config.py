@@ -74,8 +74,8 @@ def validated(
         raise InputError(f"{source}: {fault}" if source not in fault else fault) from error
 
 
-def validated_json(kind: type[Model], content: bytes, *, what: str, source: str) -> Model:
-    """Make settings from a JSON object in UTF-8; see `validated`."""
+def validated_json(kind: type[Model], content: bytes | str, *, what: str, source: str) -> Model:
+    """Make settings from a JSON object; see `validated`."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:

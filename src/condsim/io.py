@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import resources
@@ -106,6 +106,15 @@ def _is_running(process: int) -> bool:
     return True
 
 
+def read_text(path: Path) -> str:
+    """Read a text file in UTF-8; InputError if that fails."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise InputError(f"{path} cannot be read: {reason}.") from None
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file in UTF-8 as `replacing` does."""
     with replacing(path) as partial:
@@ -151,6 +160,14 @@ def suffix_of(path: Path) -> str:
     if suffixes[-1:] == [".gz"] and suffixes[-2:-1] and suffixes[-2] != ".parquet":
         return suffixes[-2]
     return path.suffix.lower()
+
+
+def check_suffix(path: Path, suffixes: Sequence[str]) -> str:
+    """Reject a file name that has none of the suffixes; return the one it has, in lower case."""
+    suffix = path.suffix.lower()
+    if suffix not in suffixes:
+        raise InputError(f"{path}: the suffix must be {' or '.join(suffixes)}; got {suffix!r}.")
+    return suffix
 
 
 def stem_of(path: Path) -> str:

@@ -105,7 +105,7 @@ def test_filter_counts_and_writes(tmp_path):
         (("--images", "a", "--embeddings", "b"), "--images cannot be combined"),
         (("--texts", "--images", "a"), "--images cannot be combined"),
         (("--image-encoder", "m"), "--image-encoder is for --images"),
-        (("--stop-words", "none.txt"), "Cannot read the stop words none.txt"),
+        (("--stop-words", "none.txt"), "none.txt cannot be read"),
         (("--item-column", "item"), "columns 'item', 'caption' are missing"),
     ],
 )

@@ -72,7 +72,7 @@ def test_dedupe_jsonl_rows_of_different_columns_fit_a_table(tmp_path):
         (["--and-overall", "90"], "from 0 to 1"),
         (["--to", "2"], "either --at-least"),
         (["--review", "band.csv"], "go together"),
-        (["--groups", "out.txt"], "the suffix decides the format"),
+        (["--groups", "out.txt"], "the suffix must be"),
     ],
 )
 def test_dedupe_bad_option_is_one_line_and_nothing_is_written(file, tmp_path, options, message):

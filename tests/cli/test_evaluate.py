@@ -196,7 +196,7 @@ def test_evaluate_plot_is_written_and_nothing_scored_twice(data, tmp_path, monke
 def test_evaluate_plot_bad_options_are_early_errors(data, tmp_path, loaded):
     for options, message in (
         (("--plot", tmp_path / "p.png"), "give --over-estimation as well"),
-        (("--over-estimation", "--plot", tmp_path / "p.pdf"), "must end in .png"),
+        (("--over-estimation", "--plot", tmp_path / "p.pdf"), "must be .png"),
         (("--over-estimation", "--plot", tmp_path / "none" / "p.png"), "does not exist"),
         (("--over-estimation", "--plot", tmp_path), "is a folder"),
     ):

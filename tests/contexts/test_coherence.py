@@ -245,7 +245,7 @@ def test_open_other_corpus_is_an_error(folders, small_corpus):
     class Other:
         revision = "other"
 
-    with pytest.raises(InputError, match="was trained on another corpus"):
+    with pytest.raises(InputError, match="corpus changed"):
         CoherenceScorer.open(folders / "mlp", Other())
 
 

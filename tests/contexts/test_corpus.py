@@ -164,9 +164,9 @@ def test_corpus_same_inputs_are_not_read_again(
 
 def test_corpus_other_settings_or_inputs_are_refused(write: Write, tmp_path: Path) -> None:
     prepare_corpus([write(RIVERS)], tmp_path / "corpus")
-    with pytest.raises(InputError, match="another corpus, of other max_words"):
+    with pytest.raises(InputError, match=r"a corpus of other inputs \(max_words"):
         prepare_corpus([write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(max_words=50))
-    with pytest.raises(InputError, match="of other input files"):
+    with pytest.raises(InputError, match=r"\(input files"):
         prepare_corpus([write(RIVERS + "\nMore of it.")], tmp_path / "corpus")
 
 
@@ -208,7 +208,7 @@ def test_corpus_damaged_is_an_error(write: Write, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="damaged"):
         Corpus(tmp_path / "corpus")
     (tmp_path / "corpus" / "documents.npy").unlink()
-    with pytest.raises(InputError, match=r"damaged: cannot read documents\.npy"):
+    with pytest.raises(InputError, match=r"documents\.npy: cannot be read"):
         Corpus(tmp_path / "corpus")
     (tmp_path / "corpus" / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"manifest\.json"):

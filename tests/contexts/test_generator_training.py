@@ -126,7 +126,7 @@ def test_train_generators_other_settings_in_the_folder_is_an_error(
 ):
     first = GeneratorSettings(**SETTINGS | {"max_steps": 1, "models": "one"})
     train_generators(small_corpus, vocabulary, tmp_path, first)
-    with pytest.raises(InputError, match="with another max_steps, models"):
+    with pytest.raises(InputError, match="max_steps, models changed"):
         train_generators(small_corpus, vocabulary, tmp_path, GeneratorSettings(**SETTINGS))
 
 

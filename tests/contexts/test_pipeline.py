@@ -275,7 +275,7 @@ def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, cluster, on
 def test_pipeline_of_a_changed_recipe_is_refused(origin, section: str, change: str):
     key, _, value = change.partition("=")
     recipe = recipe_of(origin / "days.txt", **{key: value})
-    with pytest.raises(InputError, match=rf"run of another recipe: '{section}' changed\. Give"):
+    with pytest.raises(InputError, match=rf"a run of other inputs \({section} changed"):
         new(origin / "run", recipe)
 
 
@@ -284,7 +284,7 @@ def test_pipeline_origin_settings_may_change_until_there_is_a_harvest(copy):
     other = recipe.replaced(selection=recipe.selection.replaced(size=2))
     make(folder, other.replaced(harvest=other.harvest.replaced(pairs=20)), "harvest")
     assert open_pipeline(folder).recipe.selection.size == 2
-    with pytest.raises(InputError, match=r"another recipe: 'selection', 'harvest' changed"):
+    with pytest.raises(InputError, match="selection, harvest changed"):
         new(folder, recipe)
     new(folder, recipe, "origin")  # beside the harvest the origin may be tried with any
 

@@ -204,7 +204,7 @@ def test_answer_store_file_of_another_kind_raises(tmp_path: Path):
     connection = sqlite3.connect(other)
     connection.execute("create table things (name)")
     connection.close()
-    with pytest.raises(InputError, match=r"other\.sqlite cannot be used to store answers"):
+    with pytest.raises(InputError, match=r"other\.sqlite cannot be used as a store of answers"):
         AnswerStore(other)
     assert text.read_text().startswith("not a database")
 

@@ -42,9 +42,9 @@ def test_check_resumable_says_what_differs(tmp_path):
         check_resumable(run, RECIPE, revisions)
     begin_run(run, RECIPE, revisions, {})
     check_resumable(run, RECIPE, revisions)
-    with pytest.raises(InputError, match="other values of: epochs, seed"):
+    with pytest.raises(InputError, match="epochs, seed changed"):
         check_resumable(run, RECIPE.replaced(epochs=9, seed=1), revisions)
-    with pytest.raises(InputError, match=r"^t.csv changed since the run"):
+    with pytest.raises(InputError, match=r"\(t.csv changed"):
         check_resumable(run, RECIPE, {"t.csv": "3", "d.csv": "2"})
     # Begun before vectors were kept
     check_resumable(run, RECIPE, {**revisions, "v.npy": "3"})

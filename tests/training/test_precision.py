@@ -8,13 +8,13 @@ import logging
 import pytest
 import torch
 
+from condsim.model import precision as module
 from condsim.model.precision import (
     TrainingPrecision,
     backbone_of,
     choose_training_precision,
     training_speeds,
 )
-from condsim.training import precision as module
 from condsim.training.run import fit
 from condsim.training.trainer import build_model
 

@@ -274,7 +274,7 @@ def test_fit_vectors_that_changed_are_not_resumed(tmp_path, recipe, fit_interrup
         fit_interrupted(recipe, tmp_path / "run", step=3)
     vectors = tmp_path / "vectors.npy"
     np.save(vectors, np.load(vectors)[::-1])
-    with pytest.raises(InputError, match=r"vectors\.npy changed since the run in .* was started"):
+    with pytest.raises(InputError, match=r"vectors\.npy changed"):
         fit(recipe, tmp_path / "run", resume=True)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from condsim.cache import cached_rows, sole_process
+from condsim.cache import cached_rows, open_array, sole_process
 from condsim.console import Progress
 from condsim.data.files import iter_rows
 from condsim.data.row import short_repr
@@ -180,11 +180,8 @@ def _load_image_encoder(model: str, device: str | None) -> Any:  # noqa: ANN401
 
 def read_item_vectors(path: Path, collection: Collection) -> FloatArray:
     """Read the embeddings of the items, ``(n, width)``, from a ``.npy`` file."""
-    try:
-        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read as .npy ({error}).") from None
-    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
+    vectors = open_array(path)
+    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
         raise InputError(
             f"{path}: must contain one array of numbers with two axes, (items, width)."
         )

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic import TypeAdapter
 
 from condsim.annotation.stages import STAGES, Item, Stage, TaskAnswer
+from condsim.cache import open_database
 from condsim.errors import InputError
 from condsim.io import Closing
 
@@ -97,21 +98,9 @@ class AnnotationStore(Closing):
                 f"There is no {self.path}. Run 'condsim build push' first, or give the --folder of "
                 "the data set."
             )
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(self.path, timeout=60)
-            (version,) = self._connection.execute("pragma user_version").fetchone()
-            (tables,) = self._connection.execute("select count(*) from sqlite_schema").fetchone()
-            if version != STORE_VERSION and (version or tables):
-                raise InputError(
-                    f"{self.path} is not an annotation store of this version of condsim (its "
-                    f"version is {version})."
-                )
-            self._connection.executescript(f"{_SCHEMA}; pragma user_version = {STORE_VERSION}")
-        except (sqlite3.Error, OSError) as error:
-            raise InputError(
-                f"{self.path} cannot be used as an annotation store: {error}."
-            ) from error
+        self._connection = open_database(
+            self.path, _SCHEMA, version=STORE_VERSION, what="an annotation store"
+        )
 
     def close(self) -> None:
         """Close the file."""

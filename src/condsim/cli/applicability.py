@@ -9,7 +9,6 @@ import typer
 
 from condsim.cli.options import JsonFile, Model, Resamples, Seed, show_table, write_report
 from condsim.cli.process import check_outputs
-from condsim.errors import InputError
 
 if TYPE_CHECKING:
     from condsim.model.embedding import EmbeddingScorer
@@ -103,19 +102,12 @@ def _load(
     data: Path, extra: list[Path] | None, model: str | None, *, sample: int, seed: int
 ) -> tuple[Task, Task | None, EmbeddingScorer]:
     from condsim.data.csts import load_applicability
-    from condsim.loading import load_scorer
-    from condsim.model.embedding import EmbeddingScorer
+    from condsim.loading import load_encoder
     from condsim.training.applicability import load_extra
 
     rows = load_applicability(data)
     more = load_extra(extra, sample=sample, seed=seed, exclude=rows) if extra else None
-    scorer = load_scorer(model)
-    if not isinstance(scorer, EmbeddingScorer):
-        raise InputError(
-            f"--model: applicability needs a bi-encoder, which gives embeddings; {scorer.name!r} "
-            "gives none."
-        )
-    return rows, more, scorer
+    return rows, more, load_encoder(model)
 
 
 def _show(report: ApplicabilityReport) -> None:

@@ -18,7 +18,7 @@ from condsim.cli.process import print_note
 from condsim.data.files import ROWS_PER_BATCH, BlankRows, check_file, column_names, read_batches
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
-from condsim.io import replacing
+from condsim.io import check_suffix, replacing
 from condsim.loading import load_encoder
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import IntArray
@@ -106,9 +106,7 @@ def _encode_file(
     file: Path, output: Path, *, columns: _TextColumns, model: str | None, float16: bool
 ) -> None:
     """Encode a file into another, whose suffix decides the format."""
-    suffix = output.suffix.lower()
-    if suffix not in (".npy", ".npz"):
-        raise InputError(f"{output}: the suffix must be .npy or .npz; got {output.suffix!r}.")
+    suffix = check_suffix(output, (".npy", ".npz"))
     check_file(file)
     # The first reading also finds every fault before the work starts.
     blank = BlankRows(strict=columns.strict)

@@ -14,6 +14,7 @@ from condsim.cli.pairs import PairOptions, labelled_rows
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.data.files import BlankRows, column_names
 from condsim.errors import InputError, require
+from condsim.io import check_suffix
 
 if TYPE_CHECKING:
     from condsim.evaluation.report import Report
@@ -164,8 +165,7 @@ def evaluate(
 def _check_plot(plot: Path, *, over_estimation: bool) -> None:
     if not over_estimation:
         raise InputError("--plot draws over-estimation; give --over-estimation as well.")
-    if plot.suffix.lower() != ".png":
-        raise InputError(f"--plot: the name must end in .png; got {plot}.")
+    check_suffix(plot, (".png",))
     require("matplotlib", extra="train")
 
 

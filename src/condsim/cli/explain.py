@@ -14,7 +14,7 @@ from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_argumen
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, BlankRows, open_writer
 from condsim.errors import InputError
-from condsim.io import write_text
+from condsim.io import check_suffix, write_text
 from condsim.loading import load_scorer
 from condsim.model.base import SAMPLES, PairScorer
 from condsim.model.explanation import PICTURES, check_explained
@@ -94,14 +94,6 @@ def _write(explanation: Explanation, output: Path) -> None:
         write_text(output, content + "\n")
 
 
-def _check_suffix(output: Path, suffixes: tuple[str, ...]) -> None:
-    if output.suffix.lower() not in suffixes:
-        raise InputError(
-            f"--output {output}: the suffix must be one of {', '.join(suffixes)}; got "
-            f"{output.suffix!r}."
-        )
-
-
 def explain(
     sentence1: Annotated[str | None, typer.Argument()] = None,
     sentence2: Annotated[str | None, typer.Argument()] = None,
@@ -147,14 +139,14 @@ def explain(
     if file is not None:
         if output is None:
             raise InputError("A file of pairs needs --output.")
-        _check_suffix(output, _JSON_LINES)
+        check_suffix(output, _JSON_LINES)
         pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
         _explain_file(file, output, pairs, model=model, settings=settings)
         return
     assert pair is not None
     texts = (*pair[:2], pair[2][0])
     if output is not None:
-        _check_suffix(output, _SINGLE_FILES)
+        check_suffix(output, _SINGLE_FILES)
     explanation = _explained(load_scorer(model), texts, settings)
     if output is None:
         from condsim.console import Terminal

@@ -103,10 +103,12 @@ def chosen_settings(model: type[Settings], options: Mapping[str, object]) -> dic
     }
 
 
-def check_engine(engine: str, address: str | None, workers: int | None) -> None:
+def check_engine(
+    engine: str, address: str | None, workers: int | None, gpus: float | None = None
+) -> None:
     """Reject options of a Ray cluster without one."""
-    if engine == "local" and (address is not None or workers is not None):
-        raise InputError("--address and --workers are for --engine ray.")
+    if engine == "local" and (address is not None or workers is not None or gpus):
+        raise InputError("--address, --workers and the like are for --engine ray.")
 
 
 def check_column(file: Path, column: str, file_format: FileFormat = DETECTED) -> None:

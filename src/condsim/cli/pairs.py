@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from condsim.cli.process import open_stream
 from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, column_names, read_batches
 from condsim.data.formats import STANDARD_INPUT
 from condsim.data.labels import Labels, read_labels
@@ -153,9 +154,8 @@ def open_pairs(
     file_format = options.file_format
     source: Path | PeekedStream = file
     if str(file) == "-":
-        if sys.stdin is None:
-            raise InputError("Standard input is closed; give --file the name of a file.")
-        source = PeekedStream(STANDARD_INPUT, sys.stdin.buffer, file_format)
+        stdin = open_stream(sys.stdin, "input")
+        source = PeekedStream(STANDARD_INPUT, stdin.buffer, file_format)
         file = source.path
     names = column_names(source, file_format)
     columns = _chosen_columns(names, file, options)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from condsim import __version__
+from condsim.cache import changed_keys, check_unchanged
 from condsim.cli.process import print_note
 from condsim.errors import CondSimError, InputError, require
 from condsim.integrations.ray import RayWorkers
@@ -94,19 +95,9 @@ def _check_manifest(
             raise InputError(
                 f"{target.name}/{MANIFEST} is damaged. Give another --output."
             ) from None
-        differences = [
-            f"{key} ({manifest.get(key)!r})"
-            for key in settings
-            if manifest.get(key) != settings[key]
-        ]
-        for part, size in manifest["parts"].items():
-            if sizes.get(part, size) != size:
-                differences.append(part)
-        if differences:
-            raise InputError(
-                f"{target.name} was begun with another {', '.join(differences[:3])}. Give another "
-                "--output, or the same files and options."
-            )
+        parts = manifest["parts"]
+        changed = changed_keys(settings, manifest) + changed_keys(parts, {**parts, **sizes})
+        check_unchanged(target.name, changed, what="output")
     elif done:
         raise InputError(f"{target.name} holds other files. Give --output a new folder.")
     parts = {**manifest["parts"], **sizes}

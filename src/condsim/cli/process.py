@@ -136,6 +136,13 @@ def _output_suffix(command: str, name: str) -> str | None:
     return ".tsv" if command in _TABLE_COMMANDS else _OUTPUT_SUFFIXES.get(command)
 
 
+def open_stream(stream: TextIO | None, name: str) -> TextIO:
+    """Return standard input or output; InputError if it is closed."""
+    if stream is None:
+        raise InputError(f"Standard {name} is closed; give the name of a file.")
+    return stream
+
+
 @contextmanager
 def _stream_file(name: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="condsim-") as folder:
@@ -150,15 +157,14 @@ def _stream_file(name: str) -> Iterator[Path]:
 @contextmanager
 def _input_file() -> Iterator[Path]:
     """Copy standard input to a file whose suffix is its format."""
-    if sys.stdin is None:
-        raise InputError("Standard input is closed; give the name of a file.")
+    stdin = open_stream(sys.stdin, "input")
     if any(name == "standard input" for name in _stream_names.values()):
         raise InputError("Standard input can be read for one option only.")
-    head = sys.stdin.buffer.read(64)
+    head = stdin.buffer.read(64)
     with _stream_file(f"standard input{_input_suffix(head)}") as path:
         with path.open("wb") as copy:
             copy.write(head)
-            shutil.copyfileobj(sys.stdin.buffer, copy)
+            shutil.copyfileobj(stdin.buffer, copy)
         yield path
 
 
@@ -177,9 +183,7 @@ def _output_file(suffix: str, *, hide: bool) -> Iterator[Path]:
     Args:
         hide: Whether to drop what the command prints, instead of printing it on stderr.
     """
-    if sys.stdout is None:
-        raise InputError("Standard output is closed; give the name of a file.")
-    stdout = sys.stdout
+    stdout = open_stream(sys.stdout, "output")
     with _stream_file(f"standard output{suffix}") as path:
         with (
             open(os.devnull, "w", encoding="utf-8") as nowhere,  # noqa: PTH123

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from condsim.cli.options import RayAddress, RayWorkers
+from condsim.cli.options import RayAddress, RayWorkers, check_engine
 from condsim.cli.process import long_work
 from condsim.errors import InputError, require
 
@@ -109,9 +109,8 @@ def _harvest_engine(
     name: EngineName, *, address: str | None, workers: int | None, gpus: float
 ) -> Engine | None:
     """Make and check the engine of a name; None for this process."""
+    check_engine(name, address, workers, gpus)
     if name == "local":
-        if address is not None or workers is not None or gpus:
-            raise InputError("--address, --workers and --worker-gpus are for --engine ray.")
         return None
     from condsim.contexts.harvest import ray_engine
     from condsim.integrations.ray import RayWorkers as Cluster

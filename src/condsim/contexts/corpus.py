@@ -23,7 +23,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from condsim.contexts.folder import FORMAT, build_folder, open_array, read_manifest, write_manifest
+from condsim.cache import check_unchanged, open_array
+from condsim.contexts.folder import FORMAT, build_folder, read_manifest, write_manifest
 from condsim.contexts.recipe import CorpusSettings
 from condsim.contexts.sentences import (
     CorpusCounts,
@@ -209,11 +210,7 @@ def prepare_corpus(
     changed = [key for key, value in settings if getattr(corpus.settings, key) != value]
     if corpus.input_hashes != hashes:
         changed.insert(0, "input files")
-    if changed:
-        raise InputError(
-            f"{output} holds another corpus, of other {', '.join(changed)}. Give another folder, "
-            "or remove this one and what was made from it."
-        )
+    check_unchanged(output, changed, what="a corpus")
     return corpus
 
 

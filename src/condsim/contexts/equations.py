@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,19 +20,6 @@ SENTENCE_TERMS = ("coherence", "centre")
 """The terms that are the probability of the sentence; the others are that of the context."""
 
 
-class TermScorer(Protocol):
-    """Source of the terms of Eq. 3, such as `ContextTerms`."""
-
-    def terms(
-        self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
-    ) -> list[dict[str, FloatArray]]:
-        """Compute the named terms of each of m sentences in its own contexts, m arrays.
-
-        Returns for each sentence the terms by name, each of the length of its contexts; NaN where a
-        context has no left or no right side.
-        """
-
-
 class ContextTerms:
     """Terms of Eq. 3 from trained models; a model that no term needs may be None."""
 
@@ -44,7 +31,11 @@ class ContextTerms:
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
-        """Compute terms; see `TermScorer`."""
+        """Compute the named terms of each of m sentences in its own contexts.
+
+        Returns for each sentence the terms by name, each of the length of its contexts; NaN where a
+        context has no left or no right side.
+        """
         results: list[dict[str, FloatArray]] = [{} for _ in sentences]
         if self._coherence is not None and "coherence" in names:
             vectors = self._coherence.encode(sentences)
@@ -61,7 +52,7 @@ class ContextTerms:
 class ContextMeans:
     """The mean terms of contexts over a few sentences of the corpus, each computed once."""
 
-    def __init__(self, corpus: Corpus, terms: TermScorer, references: int, *, seed: int) -> None:
+    def __init__(self, corpus: Corpus, terms: ContextTerms, references: int, *, seed: int) -> None:
         size = min(references, len(corpus))
         rows = np.random.default_rng(seed).choice(len(corpus), size=size, replace=False)
         self._sentences = corpus.sentences(np.sort(rows).astype(np.int64))

@@ -9,9 +9,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from condsim.errors import InputError
 from condsim.io import check_folder, write_text
 
@@ -64,11 +61,3 @@ def build_folder(folder: Path, kind: str) -> Iterator[Path | None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"Cannot write the {kind} {folder}: {reason}.") from error
-
-
-def open_array(path: Path) -> NDArray[Any]:
-    """Open a ``.npy`` file by memory mapping."""
-    try:
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path.parent} is damaged: cannot read {path.name}: {error}") from error

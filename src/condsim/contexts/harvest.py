@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from condsim.cache import changed_keys, check_unchanged
 from condsim.config import Settings, validated_json
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.index import TfidfIndex
@@ -266,8 +267,7 @@ class Harvest:
 
     def changes(self, settings: HarvestSettings, identity: Mapping[str, Any]) -> list[str]:
         """Name the sections that differ between this harvest and another one."""
-        changed = [name for name, value in identity.items() if self.identity.get(name) != value]
-        return changed + ["harvest"] * (self.settings != settings)
+        return changed_keys(identity, self.identity) + ["harvest"] * (self.settings != settings)
 
     def shard(self, number: int) -> Path:
         """Name the file of a shard."""
@@ -382,11 +382,8 @@ def harvest_pairs(
     plain = json.loads(json.dumps(identity))
     target = Harvest(folder, settings, plain)
     if (folder / HARVEST_MANIFEST).exists():
-        if changed := Harvest.open(folder).changes(settings, plain):
-            raise InputError(
-                f"{folder} holds a harvest of something else: {', '.join(map(repr, changed))} "
-                f"changed. Give another folder, or remove {folder}."
-            )
+        changed = Harvest.open(folder).changes(settings, plain)
+        check_unchanged(folder, changed, what="a harvest")
     else:
         folder.mkdir(parents=True, exist_ok=True)
         content = {"format": HARVEST_FORMAT, "settings": settings.model_dump(), "identity": plain}

@@ -15,8 +15,9 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import norm
 
+from condsim.cache import changed_keys, check_unchanged, open_array
 from condsim.contexts.corpus import DOCUMENT_RULE
-from condsim.contexts.folder import build_folder, open_array, read_manifest, write_manifest
+from condsim.contexts.folder import build_folder, read_manifest, write_manifest
 from condsim.errors import InputError
 from condsim.model.baselines import tokens_of
 from condsim.types import FloatArray, IntArray
@@ -127,11 +128,9 @@ class TfidfIndex:
                 values = {"revision": revision, "min_df": min_df, "counts": counts}
                 write_manifest(partial, _KIND, values)
         index = cls(folder)
-        if (index.revision, index.min_df) != (revision, min_df):
-            raise InputError(
-                f"{folder} holds the index of another corpus or another 'min_df'. Give another "
-                f"folder, or remove {folder}."
-            )
+        stored = {"corpus": index.revision, "min_df": index.min_df}
+        changed = changed_keys({"corpus": revision, "min_df": min_df}, stored)
+        check_unchanged(folder, changed, what="an index")
         return index
 
     def __len__(self) -> int:

@@ -20,8 +20,8 @@ from condsim.contexts.corpus import Corpus
 from condsim.contexts.equations import (
     SENTENCE_TERMS,
     ContextMeans,
+    ContextTerms,
     PairTerms,
-    TermScorer,
     similarity,
 )
 from condsim.contexts.index import TfidfIndex
@@ -99,7 +99,7 @@ class OriginScorer(PairScorer):
         self,
         corpus: Corpus,
         index: TfidfIndex,
-        terms: TermScorer,
+        terms: ContextTerms,
         *,
         scoring: ScoringSettings | None = None,
         selection: Selection | None = None,

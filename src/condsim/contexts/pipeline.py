@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, get_args
 
-from condsim.cache import sole_process
+from condsim.cache import check_unchanged, sole_process
 from condsim.console import Progress, silent
 from condsim.contexts.coherence import CoherenceReport, train_coherence
 from condsim.contexts.corpus import Corpus, prepare_corpus
@@ -289,9 +289,4 @@ class Pipeline(ContextsRun):
             is_trained = (self.folder / SURROGATE / "recipe.yaml").exists()
             if is_trained and stored.surrogate != self.recipe.surrogate:
                 changed.append("surrogate")
-        if changed:
-            raise InputError(
-                f"{self.folder} holds a run of another recipe: "
-                f"{', '.join(map(repr, dict.fromkeys(changed)))} changed. Give another folder, or "
-                "that recipe."
-            )
+        check_unchanged(self.folder, changed, what="a run")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from condsim.contexts.corpus import Corpus
-from condsim.contexts.equations import TermScorer, context_scores
+from condsim.contexts.equations import ContextTerms, context_scores
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.recipe import Selection, Weights
 from condsim.contexts.sentences import near_duplicate_key
@@ -45,7 +45,7 @@ class ContextSelector:
 
     corpus: Corpus
     index: TfidfIndex
-    scorer: TermScorer
+    scorer: ContextTerms
     selection: Selection
     weights: Weights
 

@@ -19,10 +19,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_model, save_file, save_model
 from torch import Tensor, nn
 
+from condsim.cache import changed_keys, check_unchanged
 from condsim.config import Settings, validated, validated_json
 from condsim.contexts.recipe import MODEL, REPORT, VOCABULARY, TrainingSettings
 from condsim.contexts.tokens import Vocabulary
-from condsim.errors import InputError, ModelError
+from condsim.errors import ModelError
 from condsim.io import check_folder, replacing, write_text
 from condsim.model.precision import uses_bfloat16
 from condsim.types import IntArray
@@ -78,12 +79,7 @@ def prepare_folder(
         return
     # Older records lack new keys.
     stored = {**type(settings)().model_dump(), **_read_settings(folder)}
-    changed = [key for key in {**stored, **record} if stored.get(key) != record.get(key)]
-    if changed:
-        raise InputError(
-            f"The model in {folder} was trained or started with another {', '.join(changed)}. "
-            "Use the same, or another folder."
-        )
+    check_unchanged(folder, changed_keys(record, stored), what="a model")
 
 
 def finish_folder(folder: Path, model: nn.Module, report: Settings) -> None:
@@ -99,13 +95,9 @@ def open_finished(
 ) -> tuple[SettingsType, Vocabulary]:
     """Read settings and vocabulary of a trained model, and check the corpus it was trained on."""
     record = _read_settings(folder)
-    if record.pop("kind", None) != kind or not (folder / REPORT).is_file():
-        raise ModelError(f"{folder} contains no finished {kind} model. Train it first.")
-    if record.pop("corpus") != corpus:
-        raise InputError(
-            f"The {kind} model in {folder} was trained on another corpus. Train it on this one."
-        )
-    del record["vocabulary"]
+    check_unchanged(folder, changed_keys({"kind": kind, "corpus": corpus}, record), what="a model")
+    for key in ("kind", "corpus", "vocabulary"):
+        del record[key]
     vocabulary = Vocabulary.open(folder / VOCABULARY)
     return validated(settings, record, what=settings.what, source=str(folder)), vocabulary
 

@@ -44,7 +44,7 @@ from condsim.data.formats import (
 from condsim.data.row import Record, Row, unique_names
 from condsim.data.text import DETECTED, FileFormat, PeekedStream, file_lines, open_bytes
 from condsim.errors import InputError, require
-from condsim.io import replacing, suffix_of
+from condsim.io import check_suffix, replacing, suffix_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -359,15 +359,11 @@ def _checked_path(path: Path | str, *, txt_as_tsv: bool = False) -> tuple[Path, 
     suffix = ".tsv" if txt_as_tsv and suffix == ".txt" else suffix
     if suffix not in _READ_SUFFIXES:
         pipe = "" if stat.S_ISREG(status.st_mode) else f" {_STANDARD_INPUT_HINT}"
-        raise InputError(f"{_suffix_rule(path, _READ_SUFFIXES, suffix)}{pipe}")
+        raise InputError(
+            f"{path}: the suffix decides the format and must be one of "
+            f"{', '.join(_READ_SUFFIXES)}, got {suffix!r}.{pipe}"
+        )
     return path, suffix
-
-
-def _suffix_rule(path: Path, suffixes: Sequence[str], suffix: str) -> str:
-    return (
-        f"{path}: the suffix decides the format and must be one of {', '.join(suffixes)}, got "
-        f"{suffix!r}."
-    )
 
 
 def _status(path: Path) -> os.stat_result:
@@ -389,17 +385,9 @@ def _status(path: Path) -> os.stat_result:
 # Writing
 
 
-def check_output(output: Path, *, parquet: bool = False) -> str:
-    """Reject an output that is not a text file of rows, nor ``.parquet``; return its suffix."""
-    suffix = output.suffix.lower()
-    if suffix in _TEXT_SUFFIXES or (parquet and suffix == ".parquet"):
-        return suffix
-    raise InputError(_suffix_rule(output, _TEXT_SUFFIXES, output.suffix))
-
-
 def is_table(output: Path) -> bool:
     """Detect whether a text file to write is a table, in which all rows have the same columns."""
-    return check_output(output) in _TABLE_SUFFIXES
+    return check_suffix(output, _TEXT_SUFFIXES) in _TABLE_SUFFIXES
 
 
 class RecordWriter:
@@ -541,7 +529,7 @@ def open_writer(output: Path | TextIO) -> Iterator[RecordWriter]:
         yield writer
         writer.finish()
         return
-    suffix = check_output(output, parquet=True)
+    suffix = check_suffix(output, (*_TEXT_SUFFIXES, ".parquet"))
     with replacing(output) as partial:
         if suffix == ".parquet":
             writer = _ParquetWriter(partial, output)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from condsim.config import Settings, validated_json
-from condsim.errors import InputError
 from condsim.evaluation.metrics import METRICS, OverEstimation
 from condsim.evaluation.statistics import Difference, Metric
-from condsim.io import write_text
+from condsim.io import read_text, write_text
 from condsim.types import html_table
 
 if TYPE_CHECKING:
@@ -47,11 +46,7 @@ class ResultFile(Settings):
     @classmethod
     def from_json(cls, path: str | Path) -> Self:
         """Read a report that `to_json` wrote."""
-        try:
-            content = Path(path).read_bytes()
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}.") from error
-        return validated_json(cls, content, what=cls.what, source=str(path))
+        return validated_json(cls, read_text(Path(path)), what=cls.what, source=str(path))
 
 
 @dataclass(frozen=True)

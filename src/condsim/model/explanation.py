@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from condsim.errors import InputError, require
-from condsim.io import replacing
+from condsim.io import check_suffix, replacing
 from condsim.types import BoolArray, Float64Array, FloatArray, shortened
 
 if TYPE_CHECKING:
@@ -153,8 +153,7 @@ class Explanation:
             MissingExtraError: If matplotlib is not installed.
         """
         path = Path(path)
-        if path.suffix.lower() not in PICTURES:
-            raise InputError(f"{path}: the suffix must be one of {', '.join(PICTURES)}.")
+        check_suffix(path, PICTURES)
         require("matplotlib", extra="train")
         from matplotlib.colors import LinearSegmentedColormap
         from matplotlib.figure import Figure

@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from condsim.cache import locked
+from condsim.cache import locked, open_database
 from condsim.errors import BackendError, BudgetError, InputError
 from condsim.io import Closing
 from condsim.prompting.backend import Answer, Backend
 
+# One sync for many answers: a crash of the machine may lose the last few.
 # ``key`` is the SHA-256 hash of identity and prompt; ``identity`` and ``probabilities`` are JSON.
 _SCHEMA = """
+pragma journal_mode = wal;
+pragma synchronous = normal;
 create table if not exists answers (
     key blob primary key,
     identity text not null,
@@ -56,20 +59,9 @@ class AnswerStore(Closing):
 
     def __init__(self, path: Path | str) -> None:
         self._path = path
-        try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(path, isolation_level=None, timeout=60)
-            (version,) = self._connection.execute("pragma user_version").fetchone()
-            (tables,) = self._connection.execute("select count(*) from sqlite_schema").fetchone()
-            if version != _SCHEMA_VERSION and (version or tables):
-                raise sqlite3.DatabaseError("it is another kind of database")
-            # One sync for many answers; a crash of the machine may lose the last few.
-            self._connection.execute("pragma journal_mode = wal")
-            self._connection.execute("pragma synchronous = normal")
-            self._connection.execute(_SCHEMA)
-            self._connection.execute(f"pragma user_version = {_SCHEMA_VERSION}")
-        except (sqlite3.Error, OSError) as error:
-            raise InputError(f"{path} cannot be used to store answers: {error}.") from error
+        self._connection = open_database(
+            Path(path), _SCHEMA, version=_SCHEMA_VERSION, what="a store of answers", autocommit=True
+        )
 
     def close(self) -> None:
         """Close the file."""

@@ -24,6 +24,7 @@ from pydantic import Field
 from condsim.config import Settings
 from condsim.data.row import Row
 from condsim.errors import InputError, require
+from condsim.io import read_text
 from condsim.rows.records import TableRow
 from condsim.types import FloatArray, IntArray
 
@@ -87,10 +88,8 @@ def item_name(row: Row, column: str) -> str:
 def read_stop_words(path: Path | None = None) -> frozenset[str]:
     """Read stop words separated by white space; an English list if the path is None."""
     own = resources.files("condsim.rows") / "stop_words.txt"
-    try:
-        return frozenset((path or own).read_text(encoding="utf-8").casefold().split())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read the stop words {path}: {error}.") from error
+    text = own.read_text(encoding="utf-8") if path is None else read_text(path)
+    return frozenset(text.casefold().split())
 
 
 def bag_of_words(text: str, stop_words: AbstractSet[str]) -> frozenset[str]:

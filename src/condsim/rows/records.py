@@ -22,7 +22,7 @@ from condsim.data.files import iter_rows
 from condsim.data.row import Row, number_of, short_repr
 from condsim.errors import InputError, require
 from condsim.evaluation.report import write_json
-from condsim.io import replacing, sha256_of
+from condsim.io import check_suffix, replacing, sha256_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -158,9 +158,7 @@ def _cell_value(row: Row, column: str, kind: type) -> str | float | int:
 
 def write_rows(rows: Iterable[RowT], path: Path, *, kind: type[RowT]) -> int:
     """Write rows to a ``.parquet`` or ``.csv`` file in one step; return their number."""
-    suffix = path.suffix.lower()
-    if suffix not in (".parquet", ".csv"):
-        raise InputError(f"{path}: the name must end in .parquet or .csv.")
+    suffix = check_suffix(path, (".parquet", ".csv"))
     with replacing(path) as partial:
         return (_write_csv if suffix == ".csv" else _write_parquet)(iter(rows), partial, kind)
 

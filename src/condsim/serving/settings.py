@@ -10,6 +10,7 @@ from pydantic import Field
 
 from condsim.config import Settings
 from condsim.errors import InputError
+from condsim.io import read_text
 
 
 class ServingSettings(Settings):
@@ -40,13 +41,8 @@ class ServingSettings(Settings):
 
 def read_keys(path: Path) -> tuple[str, ...]:
     """Read API keys, one a line; errors do not show them."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise InputError(f"--api-key-file: {path} cannot be read: {reason}.") from None
     keys = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         key = line.strip()
         if not (key.isascii() and key.isprintable()) or " " in key:
             raise InputError(

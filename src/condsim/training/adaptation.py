@@ -20,7 +20,7 @@ with requires_extra("train"):
     from sentence_transformers import SentenceTransformer
     from sklearn.linear_model import Ridge
 
-    from condsim.cache import sole_process
+    from condsim.cache import changed_keys, check_unchanged, sole_process
     from condsim.config import Settings
     from condsim.data.load import load_task
     from condsim.evaluation.evaluate import evaluate
@@ -256,13 +256,8 @@ class _AdaptationRun:
         path = work / "inputs.json"
         if not path.is_file():
             write_text(path, json.dumps(inputs))
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        changed = [key for key, value in inputs.items() if stored.get(key) != value]
-        if changed:
-            raise InputError(
-                f"{work} has an adaptation that was begun with other {', '.join(changed)}. Remove "
-                "that folder, or give another --output."
-            )
+        changed = changed_keys(inputs, json.loads(path.read_text(encoding="utf-8")))
+        check_unchanged(work, changed, what="an adaptation")
         self.rehearsal = load_rehearsal()
         self.before: EmbeddingScorer
         if (source / MODEL_FILE).is_file():

@@ -14,6 +14,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
+from condsim.cache import changed_keys, check_unchanged
 from condsim.errors import InputError
 from condsim.evaluation.report import Report
 from condsim.io import write_text
@@ -94,13 +95,8 @@ def finished_run(folder: Path) -> FinishedRun | None:
 
 def check_same(recipe: Recipe, stored: Recipe, folder: Path) -> None:
     """Check that the run in a folder is one that a recipe would train."""
-    values, stored_values = _deciding_values(recipe), _deciding_values(stored)
-    changed = [key for key, value in values.items() if stored_values[key] != value]
-    if changed:
-        raise InputError(
-            f"The run in {folder} has other values of: {', '.join(changed)}. Give another folder, "
-            "or remove that one."
-        )
+    changed = changed_keys(_deciding_values(recipe), _deciding_values(stored))
+    check_unchanged(folder, changed, what="a run")
 
 
 def _deciding_values(recipe: Recipe) -> dict[str, Any]:
@@ -125,21 +121,11 @@ def check_resumable(output: Path, recipe: Recipe, revisions: Mapping[str, str]) 
         raise InputError(f"{output} has no run to resume; leave out --resume to start one.")
     if (output / REPORT).is_file():
         raise InputError(f"The run in {output} is finished; there is nothing to resume.")
-    stored = dict(load_recipe(output / RECIPE))
-    changed = [key for key, value in recipe if stored[key] != value]
-    if changed:
-        raise InputError(
-            f"The run in {output} was started with other values of: {', '.join(changed)}. Resume "
-            "it with the same recipe."
-        )
     path = output / CHECKPOINTS / DATA_REVISIONS
     files = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    changed = [file for file, value in revisions.items() if files.get(file, value) != value]
-    if changed:
-        raise InputError(
-            f"{', '.join(changed)} changed since the run in {output} was started. Resume it "
-            "with the same file."
-        )
+    changed = changed_keys(dict(recipe), dict(load_recipe(output / RECIPE)))
+    changed += changed_keys(revisions, {**revisions, **files})
+    check_unchanged(output, changed, what="a run")
 
 
 def begin_run(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.cache import open_array
 from condsim.data.files import column_names, iter_rows
 from condsim.data.load import load_task
 from condsim.errors import InputError
@@ -260,10 +261,7 @@ def _groups_of(file: str, task: Task) -> list[tuple[tuple[str, str] | None, str 
 
 def _load_vectors(path: Path) -> NDArray[np.floating[Any]]:
     """Open a teacher's vectors; they stay on disk until they are read."""
-    try:
-        vectors: NDArray[Any] = np.load(path, mmap_mode="r")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as an array (.npy): {error}") from None
+    vectors = open_array(path)
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise InputError(
             f"{path}: vectors must be an array of floats, (rows, dimension); got {vectors.dtype} "

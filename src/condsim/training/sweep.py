@@ -19,7 +19,7 @@ with requires_extra("train"):
     from optuna.trial import TrialState
     from sqlalchemy.exc import SQLAlchemyError
 
-    from condsim.cache import locked
+    from condsim.cache import changed_keys, check_unchanged, locked
     from condsim.data.load import load_task
     from condsim.evaluation.evaluate import evaluate
     from condsim.io import check_folder, replacing, write_text
@@ -106,15 +106,9 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
 def _check_inputs(inputs: dict[str, Any], output: Path) -> None:
     """Check that a folder, if it has a sweep, has one with these inputs."""
     path = output / INPUTS
-    if not path.is_file():
-        return
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    changed = [key for key, value in inputs.items() if stored.get(key) != value]
-    if changed:
-        raise InputError(
-            f"{output} has another sweep, with other values of: {', '.join(changed)}. Give another "
-            "--output."
-        )
+    if path.is_file():
+        changed = changed_keys(inputs, json.loads(path.read_text(encoding="utf-8")))
+        check_unchanged(output, changed, what="a sweep")
 
 
 def _data_revisions(spec: SweepSpec) -> dict[str, str]:

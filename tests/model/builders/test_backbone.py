@@ -12,7 +12,7 @@ from transformers import AutoModel
 
 from condsim.errors import InputError, ModelError
 from condsim.io import sha256_of
-from condsim.model import backbone as backbone_module
+from condsim.model import builders as backbone_module
 from condsim.model.builders import activation_of, dropout_of, load_backbone, resolve_backbone
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"

@@ -88,7 +88,7 @@ def test_suite_against_is_measured_too(data, tmp_path):
         (["afs"], "has no data of the suite 'afs'"),
         (["sts", "--against", "x"], "give --bootstrap as well"),
         (["sts", "--condition", " "], "--condition must have text"),
-        (["sts", "--plot", "x.pdf"], "must end in .png"),
+        (["sts", "--plot", "x.pdf"], "must be .png"),
     ],
 )
 def test_suite_bad_options_are_one_line(data, arguments, message):

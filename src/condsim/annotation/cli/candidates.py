@@ -11,6 +11,7 @@ import typer
 from condsim.cli.options import Device, show_table
 from condsim.cli.process import check_outputs, long_work
 from condsim.errors import InputError, require
+from condsim.io import check_suffix
 
 if TYPE_CHECKING:
     from condsim.rows.pairs import FilterCounts, FilterSettings
@@ -126,8 +127,7 @@ def candidates(
     from condsim.rows.pairs import read_stop_words
 
     check_outputs(output=output)
-    if output.suffix.lower() != ".parquet":
-        raise InputError(f"--output: candidates are written as .parquet; got {output}.")
+    check_suffix(output, (".parquet",))
     if images is not None and (texts or embeddings is not None):
         raise InputError("--images cannot be combined with --texts or --embeddings.")
     if image_encoder is not None and images is None:
