@@ -13,12 +13,12 @@ Example:
 
 from __future__ import annotations
 
-import importlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from condsim.errors import CondSimError, InputError, MissingExtraError, ModelError, lazy_names
 
 if TYPE_CHECKING:
-    from condsim.errors import CondSimError, InputError, MissingExtraError, ModelError
     from condsim.evaluation.report import Report
     from condsim.loading import load_scorer as load
     from condsim.model.onnx import OnnxScorer
@@ -42,27 +42,15 @@ __version__ = "0.1.0"
 # ONNX Runtime reports its use over the network unless this is set before it is loaded.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-_MODULES = {
-    "CondSimError": "condsim.errors",
-    "InputError": "condsim.errors",
-    "MissingExtraError": "condsim.errors",
-    "ModelError": "condsim.errors",
-    "OnnxScorer": "condsim.model.onnx",
-    "Report": "condsim.evaluation.report",
-    "Scorer": "condsim.types",
-    "Task": "condsim.types",
-    "load": "condsim.loading",
+_PLACES = {
+    "OnnxScorer": "condsim.model.onnx.OnnxScorer",
+    "Report": "condsim.evaluation.report.Report",
+    "Scorer": "condsim.types.Scorer",
+    "Task": "condsim.types.Task",
+    "load": "condsim.loading.load_scorer",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Import a public name on first use (PEP 562)."""
-    if name not in _MODULES:
-        raise AttributeError(f"module 'condsim' has no attribute {name!r}")
-    module = importlib.import_module(_MODULES[name])
-    value = module.load_scorer if name == "load" else getattr(module, name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _PLACES)
 
 
 def __dir__() -> list[str]:

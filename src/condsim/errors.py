@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
+from typing import Any
 
 _TORCH_EXTRAS = ("train", "contexts", "llm", "build")
 _CPU_TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
@@ -69,6 +71,24 @@ def require(module: str, *, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise MissingExtraError.of(str(error.name), extra=extra) from error
+
+
+def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """Make the ``__getattr__`` of a package that imports its names on first use (PEP 562).
+
+    Args:
+        places: Module and name, joined by a dot, of each name of the package.
+    """
+
+    def import_name(name: str) -> Any:  # noqa: ANN401
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, _, source = places[name].rpartition(".")
+        value = getattr(importlib.import_module(module), source)
+        vars(sys.modules[package])[name] = value
+        return value
+
+    return import_name
 
 
 @contextmanager

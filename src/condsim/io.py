@@ -5,6 +5,8 @@ from __future__ import annotations
 import atexit
 import hashlib
 import importlib.util
+import json
+import math
 import os
 import platform
 import re
@@ -13,8 +15,9 @@ import shutil
 import stat
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, is_dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -119,6 +122,22 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file in UTF-8 as `replacing` does."""
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
+
+
+def write_json(content: object, path: Path) -> None:
+    """Write plain values or dataclasses as JSON in one step, without NaN and infinity."""
+    write_text(path, json.dumps(finite_values(content), indent=2, ensure_ascii=False) + "\n")
+
+
+def finite_values(value: object) -> object:
+    """Replace NaN and infinity, which JSON lacks, by None, and a dataclass by a mapping."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, Mapping):
+        return {name: finite_values(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite_values(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def printable(text: str) -> str:

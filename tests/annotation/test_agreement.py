@@ -19,7 +19,7 @@ from condsim.annotation.agreement import (
 from condsim.annotation.labels import collect_votes
 from condsim.annotation.records import Rating
 from condsim.errors import InputError
-from condsim.rows.records import plain_values
+from condsim.io import finite_values
 
 
 def rating(
@@ -173,7 +173,7 @@ def test_one_person_agreement_counts_the_rows_of_the_model():
     report = report_ratings(collect_votes(ratings))
     assert report.models == ()
     assert report.one_person.rows == 8
-    assert plain_values(report)["agreement"]["kappa"]["value"] == pytest.approx(1)
+    assert finite_values(report)["agreement"]["kappa"]["value"] == pytest.approx(1)
     rows = collect_votes([*ratings, rating(0, "m", 1, origin="m")])
     assert one_person_agreement([row for row in rows if row.models]).rows == 2
     assert one_person_agreement(collect_votes([ratings[0]])) is None

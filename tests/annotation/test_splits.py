@@ -19,7 +19,7 @@ from condsim.annotation.splits import (
 )
 from condsim.data.csts import load_csts
 from condsim.errors import InputError
-from condsim.rows.records import plain_values
+from condsim.io import finite_values
 from condsim.types import Task
 
 CSTS = Path(__file__).parents[3] / "shared/data/csts-reannotated"
@@ -158,7 +158,7 @@ def test_find_leakage_warns_of_conditions_that_give_the_label_away():
     (shared,) = report.shared
     assert (shared.sentences, shared.pairs, shared.conditions) == (0, 0, 2)
     assert (shared.sentence_rows, shared.condition_rows) == (0, 1)
-    json.dumps(plain_values(report), allow_nan=False)
+    json.dumps(finite_values(report), allow_nan=False)
 
 
 def test_find_leakage_clean_splits_have_no_warnings():

@@ -7,8 +7,8 @@ import pytest
 
 from condsim.data.rewordings import load_rewordings
 from condsim.errors import ModelError
-from condsim.evaluation.report import write_json
 from condsim.evaluation.rewording import robustness
+from condsim.io import write_json
 
 ROWS = [
     ("a", "b", "people", "number of people", 0.2),

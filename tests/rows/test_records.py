@@ -26,7 +26,7 @@ def test_rows_written_are_read_back(tmp_path, suffix):
 
 
 def test_rows_written_by_another_suffix_refused(tmp_path):
-    with pytest.raises(InputError, match=r"must end in \.parquet or \.csv"):
+    with pytest.raises(InputError, match=r"must be \.parquet or \.csv"):
         write_rows(RATINGS, tmp_path / "ratings.txt", kind=Rating)
 
 

@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -34,11 +34,11 @@ from condsim.data.csts import iter_csts, load_csts
 from condsim.data.files import iter_rows
 from condsim.data.tasks import TaskStatistics, describe
 from condsim.errors import InputError, require
-from condsim.evaluation.report import markdown_table, write_json
+from condsim.evaluation.report import markdown_table
 from condsim.evaluation.statistics import Metric
-from condsim.io import check_folder, replacing, sha256_of, stem_of, write_text
+from condsim.io import check_folder, replacing, sha256_of, stem_of, write_json, write_text
 from condsim.rows.pairs import Candidate, pair_id_of
-from condsim.rows.records import columns_of, plain_values, read_rows, revisions_of, write_rows
+from condsim.rows.records import columns_of, read_rows, revisions_of, write_rows
 from condsim.types import Task
 
 HISTOGRAM = "label-histogram.png"
@@ -404,7 +404,7 @@ def _pairs_by_source(rows: Iterable[DatasetRow], candidates: Iterable[Candidate]
 def _manifest(facts: DatasetFacts) -> dict[str, object]:
     """Return the manifest, without names of annotators."""
     labelling = facts.labelling
-    ratings = plain_values(labelling.ratings) if labelling.ratings else None
+    ratings = asdict(labelling.ratings) if labelling.ratings else None
     if ratings:
         del ratings["annotators"]
     return {
@@ -429,6 +429,6 @@ def _manifest(facts: DatasetFacts) -> dict[str, object]:
             "cut_groups": facts.splitting.cut,
         },
         "ratings": ratings,
-        "leakage": plain_values(facts.leakage),
+        "leakage": facts.leakage,
         "condsim": __version__,
     }

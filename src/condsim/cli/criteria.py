@@ -95,7 +95,6 @@ def criteria(
     from condsim.io import check_not_input
     from condsim.rows.criteria.build import build_criteria
     from condsim.rows.criteria.settings import CriteriaSettings
-    from condsim.rows.records import plain_values
 
     options = chosen_settings(CriteriaSettings, locals())
     # The setting of this name has the wordings of the columns that the option names.
@@ -116,7 +115,7 @@ def criteria(
             exclude=exclude or (),
             progress=progress,
         )
-    write_report(json, plain_values(report))
+    write_report(json, report)
     _show(report)
     typer.echo(f"{output}: {report.rows:,} rows")
 

@@ -132,7 +132,7 @@ def revision_of(model: str | None) -> str:
 def write_report(path: Path | None, report: object) -> None:
     """Write the report of a command as JSON, if a file is given."""
     if path is not None:
-        from condsim.evaluation.report import write_json
+        from condsim.io import write_json
 
         write_json(report, path)
 

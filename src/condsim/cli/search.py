@@ -10,8 +10,8 @@ import typer
 
 from condsim.cli.options import JsonFile, write_report
 from condsim.cli.process import print_note
-from condsim.data.files import finite_values
 from condsim.errors import InputError
+from condsim.io import finite_values
 
 if TYPE_CHECKING:
     from condsim.search.query import Hit

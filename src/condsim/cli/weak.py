@@ -107,7 +107,6 @@ def weak(
     if output is None:
         _cover(captions, caption_column, registry, sample=sample, seed=seed, json=json)
         return
-    from condsim.rows.records import plain_values
     from condsim.rows.weak.build import WeakSettings, build_weak
 
     settings = WeakSettings(**chosen_settings(WeakSettings, locals()))
@@ -127,7 +126,7 @@ def weak(
             absent_output=absent_output,
             device=device,
         )
-    write_report(json, plain_values(report))
+    write_report(json, report)
     typer.echo(
         f"{report.sentences:,} sentences ({report.excluded:,} left out by --exclude, "
         f"{report.repeated:,} repeated), {report.pairs:,} pairs looked at"
@@ -169,11 +168,10 @@ def load_functions(paths: Sequence[Path] | None) -> Registry:
 def _check(path: Path, registry: Registry, json: Path | None) -> None:
     """Print the agreement of the functions with the labels of a file."""
     from condsim.data.csts import load_csts
-    from condsim.rows.records import plain_values
     from condsim.rows.weak.registry import function_agreement
 
     report = function_agreement(load_csts(path, require_labels=True), registry)
-    write_report(json, plain_values(report))
+    write_report(json, report)
     rows = []
     for group in (report.all, *report.families):
         numbers = f"{group.spearman:.1f}", f"{group.mean_absolute_error:.2f}"
@@ -196,13 +194,12 @@ def _cover(
     json: Path | None,
 ) -> None:
     """Print the share of sentences that each function reads."""
-    from condsim.rows.records import plain_values
     from condsim.rows.weak.pool import read_pool
     from condsim.rows.weak.registry import coverage
 
     sentences = read_pool(captions, caption_column=column, sample=sample, seed=seed).sentences
     shares = coverage(sentences, registry)
-    write_report(json, [plain_values(share) for share in shares])
+    write_report(json, shares)
     rows = [(s.name, s.family, f"{s.read:.1%}", f"{s.absent:.1%}") for s in shares[:60]]
     show_table(("function", "family", "read", "absent"), rows)
     typer.echo(
@@ -231,7 +228,6 @@ def counter_edits(
     `condsim build counter-edits reviews.csv --output edits.csv --exclude test.csv`
     """
     check_outputs(output=output, json=json)
-    from condsim.rows.records import plain_values
     from condsim.rows.weak.counter_edits import build_counter_edits
 
     registry = load_functions(functions)
@@ -247,7 +243,7 @@ def counter_edits(
             seed=seed,
             progress=progress,
         )
-    write_report(json, plain_values(report))
+    write_report(json, report)
     kinds = ", ".join(f"{kind}: {number:,}" for kind, number in report.kinds.items())
     typer.echo(f"{report.texts:,} texts ({report.excluded:,} left out by --exclude); {kinds}")
     typer.echo(f"{output}: {report.rows:,} rows")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from condsim.errors import InputError
-from condsim.io import check_folder, write_text
+from condsim.io import check_folder, write_json
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -34,8 +34,7 @@ def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
 
 def write_manifest(folder: Path, kind: str, values: Mapping[str, Any]) -> None:
     """Write the manifest of a folder."""
-    content = {"kind": kind, "format": FORMAT, **values}
-    write_text(folder / MANIFEST, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    write_json({"kind": kind, "format": FORMAT, **values}, folder / MANIFEST)
 
 
 @contextmanager

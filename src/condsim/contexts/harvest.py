@@ -28,7 +28,7 @@ from condsim.contexts.corpus import Corpus
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.recipe import PAIR_KINDS, HarvestSettings, PairMix
 from condsim.errors import InputError
-from condsim.io import replacing, sha256_of, write_text
+from condsim.io import replacing, sha256_of, write_json
 from condsim.types import IntArray
 
 if TYPE_CHECKING:
@@ -387,7 +387,7 @@ def harvest_pairs(
     else:
         folder.mkdir(parents=True, exist_ok=True)
         content = {"format": HARVEST_FORMAT, "settings": settings.model_dump(), "identity": plain}
-        write_text(folder / HARVEST_MANIFEST, json.dumps(content, indent=2) + "\n")
+        write_json(content, folder / HARVEST_MANIFEST)
     missing = target.missing()
     done = settings.pairs - sum(map(settings.pairs_of, missing))
     if missing:

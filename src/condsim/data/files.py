@@ -19,7 +19,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain, islice
@@ -44,7 +44,7 @@ from condsim.data.formats import (
 from condsim.data.row import Record, Row, unique_names
 from condsim.data.text import DETECTED, FileFormat, PeekedStream, file_lines, open_bytes
 from condsim.errors import InputError, require
-from condsim.io import check_suffix, replacing, suffix_of
+from condsim.io import check_suffix, finite_values, replacing, suffix_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -470,15 +470,6 @@ def _json_text(record: Record) -> str:
         return json.dumps(finite_values(record), ensure_ascii=False, default=str)
     except RecursionError:
         raise InputError("A value of a row is nested too deeply to be written.") from None
-
-
-def finite_values(value: object) -> object:
-    """Replace NaN and infinity, which JSON lacks, by None."""
-    if isinstance(value, Mapping):
-        return {name: finite_values(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite_values(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell_text(value: object) -> str:

@@ -17,7 +17,7 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer
 from condsim.config import Settings, validated_json
 from condsim.evaluation.metrics import METRICS, OverEstimation
 from condsim.evaluation.statistics import Difference, Metric
-from condsim.io import read_text, write_text
+from condsim.io import read_text, write_json
 from condsim.types import html_table
 
 if TYPE_CHECKING:
@@ -119,12 +119,6 @@ class Report(ResultFile):
     def _repr_html_(self) -> str:
 
         return to_html(self)
-
-
-def write_json(content: object, path: Path) -> None:
-    """Write plain values without NaN as JSON; an earlier file is replaced in one step."""
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    write_text(path, text + "\n")
 
 
 def loaded_versions(*libraries: str, modules: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -6,7 +6,6 @@ The fields of a row are the columns of its file, in order. Next to ``rows.parque
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,14 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from condsim import __version__
 from condsim.console import Progress
-from condsim.data.files import iter_rows
+from condsim.data.files import iter_rows, write_records
 from condsim.data.row import Row, number_of, short_repr
 from condsim.errors import InputError, require
-from condsim.evaluation.report import write_json
-from condsim.io import check_suffix, replacing, sha256_of
+from condsim.io import check_suffix, replacing, sha256_of, write_json
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+    pass
 
 DOES_NOT_APPLY = -1
 """Label of a row whose condition does not apply to the pair."""
@@ -96,21 +94,6 @@ def counted(
             progress(stage, number, total)
 
 
-def plain_values(result: DataclassInstance) -> dict[str, object]:
-    """Return the fields of a result as values that JSON has; NaN is None."""
-    return {name: _jsonable(value) for name, value in asdict(result).items()}
-
-
-def _jsonable(value: object) -> object:
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, dict):
-        return {str(key): _jsonable(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_jsonable(inner) for inner in value]
-    return value
-
-
 def read_rows(path: Path | str, kind: type[RowT]) -> Iterator[RowT]:
     """Stream the rows of a file in bounded memory; formats as `iter_rows` reads them.
 
@@ -158,9 +141,13 @@ def _cell_value(row: Row, column: str, kind: type) -> str | float | int:
 
 def write_rows(rows: Iterable[RowT], path: Path, *, kind: type[RowT]) -> int:
     """Write rows to a ``.parquet`` or ``.csv`` file in one step; return their number."""
-    suffix = check_suffix(path, (".parquet", ".csv"))
+    if check_suffix(path, (".parquet", ".csv")) == ".csv":
+        names = columns_of(kind)
+        cells = attrgetter(*names)
+        records = (dict(zip(names, cells(row), strict=True)) for row in rows)
+        return write_records(path, records, columns=names)
     with replacing(path) as partial:
-        return (_write_csv if suffix == ".csv" else _write_parquet)(iter(rows), partial, kind)
+        return _write_parquet(iter(rows), partial, kind)
 
 
 def parquet_schema(kind: type[TableRow]) -> Any:  # noqa: ANN401
@@ -178,17 +165,6 @@ def _write_parquet(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -
         while batch := [asdict(row) for row in islice(rows, _ROWS_PER_GROUP)]:
             writer.write_table(arrow.Table.from_pylist(batch, schema=schema))
             written += len(batch)
-    return written
-
-
-def _write_csv(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> int:
-    written, cells = 0, attrgetter(*columns_of(kind))
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(columns_of(kind))
-        for row in rows:
-            writer.writerow(cells(row))
-            written += 1
     return written
 
 

@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 from condsim.errors import require
 from condsim.io import replacing
 from condsim.search.cluster import Clusters, umap_reducer
-from condsim.types import FloatArray
+from condsim.types import FloatArray, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # With fewer texts, UMAP has too few neighbours to show anything.
 _MIN_UMAP_TEXTS = 16
 _CLUSTERS_IN_LEGEND = 12
-_MAX_NAME_LENGTH = 44
+_MAX_NAME_CHARACTERS = 44
 
 
 def plot_clusters(results: Sequence[Clusters], path: Path, *, seed: int = 0) -> None:
@@ -56,7 +56,9 @@ def _draw(panel: Axes, result: Clusters, *, seed: int) -> None:
     size = float(np.clip(4000 / len(points), 4, 36))
     for cluster in result.clusters:
         members = points[result.labels == cluster.number]
-        label = f"{cluster.number}  {_shortened(cluster.name)} ({cluster.size:,})"
+        label = (
+            f"{cluster.number}  {shortened(cluster.name, _MAX_NAME_CHARACTERS)} ({cluster.size:,})"
+        )
         panel.scatter(
             members[:, 0],
             members[:, 1],
@@ -91,7 +93,3 @@ def _projected(vectors: FloatArray, *, seed: int) -> tuple[FloatArray, str]:
     if len(vectors) >= _MIN_UMAP_TEXTS and find_spec("umap"):
         return umap_reducer(len(vectors), dimensions=2, seed=seed)(vectors), "UMAP"
     return PCA(2, random_state=0).fit_transform(vectors), "principal components"
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"

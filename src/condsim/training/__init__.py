@@ -3,9 +3,9 @@
 Recipes and sweeps can be read without the extra ``train``; the other names need it.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from condsim.errors import lazy_names
 from condsim.training.recipe import Recipe, load_recipe
 from condsim.training.sweep_spec import load_sweep
 
@@ -28,20 +28,13 @@ __all__ = [
     "run_sweep",
 ]
 
-_MODULES = {
-    "AdaptSettings": "adaptation",
-    "adapt": "adaptation",
-    "average_models": "averaging",
-    "export_onnx": "export",
-    "fit": "run",
-    "run_sweep": "sweep",
+_PLACES = {
+    "AdaptSettings": "condsim.training.adaptation.AdaptSettings",
+    "adapt": "condsim.training.adaptation.adapt",
+    "average_models": "condsim.training.averaging.average_models",
+    "export_onnx": "condsim.training.export.export_onnx",
+    "fit": "condsim.training.run.fit",
+    "run_sweep": "condsim.training.sweep.run_sweep",
 }
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401
-    """Import a name that needs the extra on first use (PEP 562)."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _PLACES)

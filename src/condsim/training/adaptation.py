@@ -25,7 +25,7 @@ with requires_extra("train"):
     from condsim.data.load import load_task
     from condsim.evaluation.evaluate import evaluate
     from condsim.evaluation.report import ModelResult, Report
-    from condsim.io import sha256_of, write_text
+    from condsim.io import sha256_of, write_json, write_text
     from condsim.model.applicability import PROBE, ApplicabilityHead, features
     from condsim.model.builders import build_bi_encoder, without_progress_bars
     from condsim.model.calibration import fit_calibration
@@ -430,8 +430,7 @@ class _AdaptationRun:
                 "moved_most": round(result.moved_most, 4),
             },
         }
-        text = json.dumps(facts, indent=2, ensure_ascii=False)
-        write_text(folder / "manifest.json", f"{text}\n")
+        write_json(facts, folder / "manifest.json")
         # The folder is empty.
         if output.is_dir():
             output.rmdir()

@@ -179,10 +179,10 @@ def report_agreement(
     from condsim.annotation.labels import collect_votes
     from condsim.annotation.records import Rating
     from condsim.annotation.release import rating_tables
-    from condsim.rows.records import plain_values, read_rows
+    from condsim.rows.records import read_rows
 
     report = report_ratings(collect_votes(read_rows(ratings, Rating)))
-    write_report(json, plain_values(report))
+    write_report(json, report)
     _show_tables(rating_tables(report))
 
 
@@ -201,13 +201,12 @@ def leakage(
     from condsim.annotation.release import leakage_tables
     from condsim.annotation.splits import find_leakage
     from condsim.data.csts import load_csts
-    from condsim.rows.records import plain_values
 
     tasks = {task.name: task for task in map(load_csts, files)}
     if len(tasks) < len(files):
         raise InputError("The splits must have different names. Rename one of the files.")
     report = find_leakage(tasks, resamples=resamples, seed=seed)
-    write_report(json, plain_values(report))
+    write_report(json, report)
     _show_tables(leakage_tables(report))
     for warning in report.warnings:
         typer.echo(f"warning: {warning}")

@@ -29,7 +29,7 @@ from condsim.rows.criteria.sampler import (
     groups_of_pairs,
 )
 from condsim.rows.criteria.settings import CriteriaSettings, derive_wordings
-from condsim.rows.records import TableRow, counted, plain_values, write_provenance, write_rows
+from condsim.rows.records import TableRow, counted, write_provenance, write_rows
 
 # Rows of a criterion that bring in one more wording.
 _ROWS_PER_WORDING = 45
@@ -328,7 +328,7 @@ def build_criteria(
         "excluded": [*map(str, exclude)],
         "columns": {"text": text, "criteria": criteria, "separator": separator},
         "settings": settings.model_dump(),
-        "report": plain_values(report),
+        "report": report,
     }
     write_provenance(output, kind="criteria rows", made_from=paths, facts=facts)
     return report
