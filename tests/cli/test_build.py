@@ -117,6 +117,6 @@ def test_candidates_to_another_format_refused(captions, tmp_path):
     np.save(tmp_path / "v.npy", np.ones((15, 2)))
     columns = ("--item-column", "image", "--caption-column", "text")
     words = ("candidates", captions, *columns, "--embeddings", tmp_path / "v.npy")
-    assert "written as .parquet" in refused(*words, "--output", tmp_path / "p.csv")
+    assert "must be .parquet" in refused(*words, "--output", tmp_path / "p.csv")
     np.save(tmp_path / "v.npy", np.ones((14, 2)))
     assert "got 14 rows" in refused(*words, "--output", tmp_path / "p.parquet")
