@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.errors import InputError, require
+from condsim.errors import InputError, one_line, require
 from condsim.io import write_text
 from condsim.types import FloatArray
 
@@ -25,18 +25,17 @@ def open_database(
     path: Path, schema: str, *, version: int, what: str, autocommit: bool = False
 ) -> sqlite3.Connection:
     """Open or create a SQLite file; refuse one of another kind or version."""
-    try:
+    with one_line(f"{path} cannot be used as {what}", sqlite3.Error, OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        level = None if autocommit else "DEFERRED"
-        connection = sqlite3.connect(path, timeout=60, isolation_level=level)
+        connection = sqlite3.connect(
+            path, timeout=60, isolation_level=None if autocommit else "DEFERRED"
+        )
         (stored,) = connection.execute("pragma user_version").fetchone()
         (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
         if stored != version and (stored or tables):
             raise sqlite3.DatabaseError("it is another database, or of another version of condsim")
         connection.executescript(f"{schema}; pragma user_version = {version}")
-    except (sqlite3.Error, OSError) as error:
-        raise InputError(f"{path} cannot be used as {what}: {error}.") from error
-    return connection
+        return connection
 
 
 def digest(content: Mapping[str, object]) -> str:
@@ -79,10 +78,8 @@ def sole_process(folder: Path) -> Iterator[None]:
     """Create a folder and keep other processes out of it, by a lock next to it."""
     busy = f"Another process is at work in {folder}. Wait until it ends, or give another folder."
     with locked(folder.with_name(f"{folder.name}.lock"), busy=busy):
-        try:
+        with one_line(f"Cannot write to {folder}", OSError):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"Cannot write to {folder}: {error.strerror or error}.") from error
         yield
 
 
@@ -111,10 +108,8 @@ def changed_values(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> li
 
 def open_array(path: Path) -> NDArray[Any]:
     """Open a ``.npy`` file by memory mapping."""
-    try:
+    with one_line(f"{path} cannot be read as an array (.npy)", OSError, ValueError, EOFError):
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read as an array (.npy): {error}") from None
 
 
 def cached_rows(
@@ -144,11 +139,8 @@ def cached_rows(
     with locked(path.with_suffix(".lock")):
         array = _complete_array(path, expected)
         if array is None:
-            try:
+            with one_line(f"Cannot write {path}", OSError):
                 _compute_blocks(path, compute, expected, progress)
-            except OSError as error:
-                reason = error.strerror or str(error)
-                raise InputError(f"Cannot write {path}: {reason}.") from error
             array = np.load(path, mmap_mode="r")
     return array
 

@@ -91,6 +91,28 @@ def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     return import_name
 
 
+def reason_of(error: BaseException) -> str:
+    """Describe an error on one line: the reason of the system, its first line, or its class."""
+    text = str(getattr(error, "strerror", None) or error).strip()
+    return " ".join(text.partition("\n")[0].split()).removesuffix(".") or type(error).__name__
+
+
+@contextmanager
+def one_line(
+    message: str,
+    *causes: type[Exception],
+    advice: str = "",
+    kind: type[CondSimError] = InputError,
+) -> Iterator[None]:
+    """Turn errors of other libraries inside the block into a message with their reason."""
+    try:
+        yield
+    except CondSimError:
+        raise
+    except causes as error:
+        raise kind(f"{message}: {reason_of(error)}.{advice and f' {advice}'}") from error
+
+
 @contextmanager
 def requires_extra(extra: str) -> Iterator[None]:
     """Turn a library missing from an import inside the block into MissingExtraError."""

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError, ModelError, one_line
 
 _PARTIAL = ".partial"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -32,10 +32,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 def expanded(path: Path | str) -> Path:
     """Replace ``~`` in a path by a home folder; InputError if there is no such user."""
-    try:
+    with one_line(str(path), RuntimeError):
         return Path(path).expanduser()
-    except RuntimeError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 @contextmanager
@@ -111,11 +109,8 @@ def _is_running(process: int) -> bool:
 
 def read_text(path: Path) -> str:
     """Read a text file in UTF-8; InputError if that fails."""
-    try:
+    with one_line(f"{path} cannot be read", OSError, UnicodeDecodeError):
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise InputError(f"{path} cannot be read: {reason}.") from None
 
 
 def write_text(path: Path, text: str) -> None:
@@ -166,11 +161,8 @@ def check_folder(folder: Path, *, what: str, own: Iterable[str]) -> None:
 
 def sha256_of(path: Path) -> str:
     """Hash a file in blocks; the SHA-256 is 64 hexadecimal digits."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from error
+    with one_line(f"{path} cannot be read", OSError), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def suffix_of(path: Path) -> str:

@@ -88,7 +88,7 @@ def test_image_vectors_are_of_unit_length_and_kept(collection, folder, tiny_clip
 def test_image_damaged_is_named(collection, folder, tiny_clip, tmp_path):
     (folder / "blue.png").write_bytes((folder / "blue.png").read_bytes()[:40])
     paths = find_images(collection, folder)
-    with pytest.raises(InputError, match=r"blue\.png: cannot be read as an image"):
+    with pytest.raises(InputError, match=r"blue\.png cannot be read as an image"):
         image_vectors(paths, str(tiny_clip), cache=tmp_path / "c", progress=silent, device="cpu")
 
 
@@ -124,8 +124,8 @@ def test_vectors_of_a_file_are_scaled(collection, tmp_path):
         (np.ones(3), "one array of numbers with two axes"),
         (np.array([["a"], ["b"], ["c"]]), "one array of numbers with two axes"),
         (np.array([[1.0], [np.nan], [1.0]]), "row 1 "),
-        (b"1,2,3", r"cannot be read as \.npy"),
-        (b"", r"cannot be read as \.npy"),
+        (b"1,2,3", "cannot be read as an array"),
+        (b"", "cannot be read as an array"),
     ],
 )
 def test_vectors_of_a_file_that_does_not_fit_refused(collection, tmp_path, content, message):

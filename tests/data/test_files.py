@@ -121,7 +121,7 @@ def test_iter_rows_unreadable_file_refused(write, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", deny)
-    with pytest.raises(InputError, match=r"cannot be opened \(Permission denied\)"):
+    with pytest.raises(InputError, match="cannot be opened: Permission denied"):
         rows_of(path)
 
 

@@ -18,7 +18,7 @@ from condsim.cache import cached_rows, open_array, sole_process
 from condsim.console import Progress
 from condsim.data.files import iter_rows
 from condsim.data.row import short_repr
-from condsim.errors import InputError, ModelError, require
+from condsim.errors import InputError, ModelError, one_line, require
 from condsim.io import sha256_of, stem_of
 from condsim.model.settings import revision_of
 from condsim.model.trained import loading_reason
@@ -132,6 +132,7 @@ def image_vectors(
 ) -> FloatArray:
     """Embed images, ``(n, width)``, once for a model and a set of images."""
     pillow = require("PIL.Image", extra="build")
+    causes = (OSError, SyntaxError, ValueError, pillow.DecompressionBombError)
     encoder = _load_image_encoder(model, device)
     digest = hashlib.sha256(f"{model}\0{revision_of(model)}".encode())
     for path in paths:
@@ -143,10 +144,8 @@ def image_vectors(
         with ExitStack() as stack:
             images = []
             for path in paths[start:stop]:
-                try:
+                with one_line(f"{path} cannot be read as an image", *causes):
                     images.append(stack.enter_context(pillow.open(path)).convert("RGB"))
-                except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError) as error:
-                    raise InputError(f"{path}: cannot be read as an image ({error}).") from None
             vectors = encoder.encode(images, show_progress_bar=False)
         return unit_length(np.asarray(vectors), what=f"The images {start} to {stop - 1}")
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from condsim.annotation import stages
 from condsim.annotation.stages import Stage, TaskAnswer
 from condsim.annotation.store import Annotation, Proposal
-from condsim.errors import BackendError, InputError, require
+from condsim.errors import BackendError, InputError, one_line, require
 from condsim.io import Closing
 from condsim.prompting.backend import Address
 
@@ -168,13 +168,11 @@ class LabelStudioServer(Closing):
             chunks = self._client.projects.exports.download_sync(
                 id=project, export_type="JSON", download_all_tasks=True
             )
-            try:
+            message = f"{self.url} gave an export of project {project} that cannot be read"
+            causes = (ValueError, TypeError, KeyError, AttributeError)
+            advice = "condsim needs Label Studio 1.13 or later."
+            with one_line(message, *causes, advice=advice, kind=BackendError):
                 return [_read_task(task) for task in json.loads(b"".join(chunks))]
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
-                raise BackendError(
-                    f"{self.url} gave an export of project {project} that condsim cannot read "
-                    f"({type(error).__name__}); it needs Label Studio 1.13 or later."
-                ) from error
 
     def add_tasks(self, project: int, tasks: Sequence[Mapping[str, str]]) -> None:
         """Add tasks, 500 in a request."""

@@ -33,7 +33,7 @@ from condsim.annotation.stages import page
 from condsim.data.csts import iter_csts, load_csts
 from condsim.data.files import iter_rows
 from condsim.data.tasks import TaskStatistics, describe
-from condsim.errors import InputError, require
+from condsim.errors import InputError, one_line, require
 from condsim.evaluation.report import markdown_table
 from condsim.evaluation.statistics import Metric
 from condsim.io import check_folder, replacing, sha256_of, stem_of, write_json, write_text
@@ -376,14 +376,9 @@ def _prepare_folder(target: Target, *, inputs: Iterable[Path]) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     if not manifest.is_file():
         return []
-    try:
-        files = json.loads(manifest.read_text(encoding="utf-8"))["files"]
-        if not isinstance(files, dict):
-            raise TypeError("its 'files' are not a mapping")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{manifest} is not the manifest of a data set ({error!r}); give another --output."
-        ) from error
+    message, advice = f"{manifest} is not the manifest of a data set", "Give another --output."
+    with one_line(message, OSError, ValueError, KeyError, TypeError, advice=advice):
+        files = dict(json.loads(manifest.read_text(encoding="utf-8"))["files"])
     if not target.overwrite:
         raise InputError(
             f"{folder} contains a data set; use another --output, or --overwrite to replace it."

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from condsim.annotation.stages import STAGES, Item, Stage, TaskAnswer
 from condsim.cache import open_database
-from condsim.errors import InputError
+from condsim.errors import InputError, one_line
 from condsim.io import Closing
 
 STORE_VERSION = 2
@@ -116,13 +116,9 @@ class AnnotationStore(Closing):
         for row in rows:
             content = _ADAPTERS[type(row)].dump_json(row).decode()
             cells.append((type(row).__name__, stage, _key_of(row), content))
-        try:
-            with self._connection:
-                self._connection.executemany(_UPSERT, cells)
-        except sqlite3.Error as error:
-            raise InputError(
-                f"{self.path} cannot be written: {error}. Nothing was changed."
-            ) from error
+        message = f"{self.path} cannot be written"
+        with one_line(message, sqlite3.Error, advice="Nothing was changed."), self._connection:
+            self._connection.executemany(_UPSERT, cells)
 
     def _read(self, kind: type[RowT], stage: Stage) -> list[RowT]:
         """Read rows in the order in which they were added."""

@@ -13,7 +13,7 @@ from typing import Any
 from condsim import __version__
 from condsim.cache import changed_keys, check_unchanged
 from condsim.cli.process import print_note
-from condsim.errors import CondSimError, InputError, require
+from condsim.errors import CondSimError, InputError, one_line, require
 from condsim.integrations.ray import RayWorkers
 
 MANIFEST = "condsim-parts.json"
@@ -88,13 +88,11 @@ def _check_manifest(
     """Reject an output made from other files or options; write the manifest of this one."""
     manifest: dict[str, Any] = {"parts": {}}
     if MANIFEST in done:
-        try:
+        message = f"{target.name}/{MANIFEST} is damaged"
+        causes = (ValueError, TypeError, KeyError, AttributeError)
+        with one_line(message, *causes, advice="Give another --output."):
             manifest = json.loads(target.read(MANIFEST))
             manifest["parts"].items()
-        except (ValueError, TypeError, KeyError, AttributeError):
-            raise InputError(
-                f"{target.name}/{MANIFEST} is damaged. Give another --output."
-            ) from None
         parts = manifest["parts"]
         changed = changed_keys(settings, manifest) + changed_keys(parts, {**parts, **sizes})
         check_unchanged(target.name, changed, what="output")
@@ -128,10 +126,8 @@ class _Folder:
     def _opened(self) -> tuple[Any, str]:
         """The file system and the folder in it."""
         fs = require("pyarrow.fs", extra="parquet")
-        try:
+        with one_line(f"{self.name} cannot be opened", OSError, ValueError):
             opened: tuple[Any, str] = fs.FileSystem.from_uri(str(self.local or self.name))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{self.name}: {str(error).splitlines()[0]}") from None
         return opened
 
     def __getstate__(self) -> dict[str, str]:
@@ -143,10 +139,8 @@ class _Folder:
         system, folder = self._opened
         if self.local is not None and not self.local.exists():
             return {}
-        try:
+        with one_line(f"{self.name} cannot be read", OSError):
             entries = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
-        except OSError as error:
-            raise InputError(f"{self.name}: {str(error).splitlines()[0]}") from None
         return {
             entry.base_name: entry.size
             for entry in entries

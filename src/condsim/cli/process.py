@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from typer.core import TyperCommand
 
-from condsim.errors import CondSimError, InputError
+from condsim.errors import CondSimError, InputError, one_line
 from condsim.io import printable
 from condsim.model.chunking import collect_truncations
 from condsim.model.legibility import collect_unread
@@ -391,10 +391,8 @@ def check_outputs(**options: Path | None) -> None:
         if path is None:
             continue
         option = _option(name)
-        try:
+        with one_line(f"{option}: {path} cannot be written", OSError):
             has_folder, writable = path.parent.is_dir(), path if path.exists() else path.parent
-        except OSError as error:
-            raise InputError(f"{option}: {path} cannot be written ({error.strerror}).") from None
         if not has_folder:
             raise InputError(f"{option}: the folder {path.parent} does not exist; make it first.")
         if not os.access(writable, os.W_OK):

@@ -34,7 +34,7 @@ from condsim.contexts.sentences import (
     find_inputs,
     read_paragraphs,
 )
-from condsim.errors import InputError
+from condsim.errors import InputError, one_line
 from condsim.io import sha256_of
 from condsim.types import BoolArray, IntArray
 
@@ -73,7 +73,8 @@ class Corpus:
         """Open the corpus that :func:`prepare_corpus` wrote; its text is read on demand."""
         manifest = read_manifest(folder, _KIND)
         self.folder = folder
-        try:
+        causes = (OSError, LookupError, TypeError, ValueError, pa.ArrowException)
+        with one_line(f"The corpus in {folder} is damaged", *causes):
             self.revision = str(manifest["revision"])
             self.settings = CorpusSettings.model_validate(manifest["settings"])
             self.counts = CorpusCounts(**manifest["counts"])
@@ -82,9 +83,6 @@ class Corpus:
             self.chunk_starts = open_array(folder / _CHUNK_STARTS)
             text = pa.memory_map(str(folder / _SENTENCES))
             self._batches = pa.ipc.open_file(text).read_all().column(0).chunks
-        except (OSError, LookupError, TypeError, ValueError, pa.ArrowException) as error:
-            reason = " ".join(str(error).split())
-            raise InputError(f"The corpus in {folder} is damaged: {reason}") from error
         if not len(self.documents) == self.chunk_starts[-1] == sum(map(len, self._batches)):
             raise InputError(f"The corpus in {folder} is damaged: its files differ in length.")
 

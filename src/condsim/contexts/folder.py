@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from condsim.errors import InputError
+from condsim.errors import InputError, one_line
 from condsim.io import check_folder, write_json
 
 MANIFEST = "manifest.json"
@@ -45,7 +45,7 @@ def build_folder(folder: Path, kind: str) -> Iterator[Path | None]:
         return
     check_folder(folder, what=kind, own=[MANIFEST])
     partial = folder.with_name(f"{folder.name}.partial")
-    try:
+    with one_line(f"Cannot write the {kind} {folder}", OSError):
         # Left by a process that was killed.
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
@@ -57,6 +57,3 @@ def build_folder(folder: Path, kind: str) -> Iterator[Path | None]:
             partial.rename(folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"Cannot write the {kind} {folder}: {reason}.") from error

@@ -27,7 +27,7 @@ from condsim.config import Settings, validated_json
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.recipe import PAIR_KINDS, HarvestSettings, PairMix
-from condsim.errors import InputError
+from condsim.errors import InputError, one_line
 from condsim.io import replacing, sha256_of, write_json
 from condsim.types import IntArray
 
@@ -289,13 +289,10 @@ class Harvest:
     def tables(self, split: str) -> Iterator[pa.Table]:
         """Read the pairs of a split, a shard at a time."""
         for path in filter(Path.exists, map(self.shard, range(self.settings.shards))):
-            try:
+            causes = (OSError, ValueError, KeyError, pa.ArrowException)
+            advice = "Delete it and run the same command again to write this shard alone."
+            with one_line(f"{path} is damaged", *causes, advice=advice):
                 table = pq.read_table(path, columns=_COLUMNS, filters=[("split", "==", split)])
-            except (OSError, ValueError, KeyError, pa.ArrowException) as error:
-                raise InputError(
-                    f"{path} is damaged ({' '.join(str(error).split())}). Delete it and run the "
-                    "same command again to write this shard alone."
-                ) from error
             if len(table):
                 yield table
 

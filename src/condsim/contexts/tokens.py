@@ -26,7 +26,7 @@ from condsim.contexts.recipe import (
     GeneratorSettings,
     GeneratorTask,
 )
-from condsim.errors import ModelError
+from condsim.errors import ModelError, one_line
 from condsim.io import write_text
 from condsim.types import BoolArray, IntArray
 
@@ -73,16 +73,12 @@ class Vocabulary:
     @classmethod
     def open(cls, folder: Path) -> Vocabulary:
         """Open a saved vocabulary."""
-        try:
+        # `tokenizers` raises bare Exception.
+        with one_line(f"{folder} contains no vocabulary", Exception, kind=ModelError):
             record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
             tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
             ids = [record[name] for name in ("pad", "start", "end", "separator")]
             return cls(tokenizer, record["corpus"], *ids)
-        # `tokenizers` raises bare Exception.
-        except Exception as error:
-            raise ModelError(
-                f"{folder} contains no vocabulary: {error}. Learn it again."
-            ) from error
 
     def encode(self, sentences: Sequence[str]) -> list[IntArray]:
         """Split sentences into tokens, with no special tokens and none cut off."""

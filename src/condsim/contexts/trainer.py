@@ -23,7 +23,7 @@ from condsim.cache import changed_keys, check_unchanged
 from condsim.config import Settings, validated, validated_json
 from condsim.contexts.recipe import MODEL, REPORT, VOCABULARY, TrainingSettings
 from condsim.contexts.tokens import Vocabulary
-from condsim.errors import ModelError
+from condsim.errors import ModelError, one_line
 from condsim.io import check_folder, replacing, write_text
 from condsim.model.precision import uses_bfloat16
 from condsim.types import IntArray
@@ -60,10 +60,9 @@ def save_weights(model: nn.Module, path: Path) -> None:
 
 def restore_weights(model: nn.Module, path: Path) -> None:
     """Read the weights of a model."""
-    try:
+    causes = (OSError, SafetensorError, RuntimeError)
+    with one_line(f"The weights {path} cannot be read", *causes, kind=ModelError):
         load_model(model, path)
-    except (OSError, SafetensorError, RuntimeError) as error:
-        raise ModelError(f"Cannot read the weights {path}: {error}. Train it again.") from error
 
 
 def prepare_folder(
@@ -109,10 +108,8 @@ def read_report(kind: type[SettingsType], folder: Path) -> SettingsType:
 
 
 def _read_settings(folder: Path) -> dict[str, Any]:
-    try:
+    with one_line(f"{folder} contains no model", OSError, ValueError, kind=ModelError):
         record: dict[str, Any] = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} contains no model: {error}. Train it first.") from error
     return record
 
 

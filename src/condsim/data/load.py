@@ -15,7 +15,7 @@ from condsim.data.nli import NLI_COLUMNS
 from condsim.data.pairs import is_stsb, load_pairs, load_stsb
 from condsim.data.triplets import TRIPLET_COLUMNS
 from condsim.data.written import is_written, iter_written, load_written
-from condsim.errors import InputError, require
+from condsim.errors import InputError, one_line, require
 from condsim.types import Task
 
 DEFAULT_SPLIT = "test"
@@ -138,16 +138,11 @@ def _load_without_conditions(path: Path, name: str | None) -> Task | None:
 def _load_from_hub(hub: HubName, *, name: str | None, require_labels: bool) -> Task:
     """Download a split, write it as JSON lines and load these."""
     datasets = require("datasets", extra="train")
-    try:
+    message = f"{hub.dataset} at {hub.revision}, split {hub.split!r} cannot be downloaded"
+    with one_line(message, OSError, ValueError, datasets.exceptions.DatasetsError):
         rows = datasets.load_dataset(
             hub.dataset, hub.config, split=hub.split, revision=hub.revision
         )
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise InputError(
-            f"{hub.dataset} at {hub.revision}, split {hub.split!r}: cannot be downloaded "
-            f"({reason})."
-        ) from error
     new_names = _HUB_COLUMNS.get(f"{hub.dataset}/{hub.config}", {})
     with TemporaryDirectory() as folder:
         path = Path(folder, f"{hub.title}.jsonl")

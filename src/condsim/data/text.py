@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from condsim.data.row import location
-from condsim.errors import InputError
+from condsim.errors import InputError, one_line
 from condsim.io import printable
 
 _LOGGER = logging.getLogger(__name__)
@@ -173,12 +173,10 @@ _UTF_8_LETTER = re.compile(rb"\xc3[\x80-\xbf]|\xe2\x80[\x80-\xbf]")
 
 def open_bytes(path: Path) -> BinaryIO:
     """Open a file to read its bytes; unpack a file whose name ends in ``.gz``."""
-    try:
+    with one_line(f"{path} cannot be opened", OSError):
         if path.suffix.lower() == ".gz":
             return cast(BinaryIO, gzip.open(path, "rb"))
         return path.open("rb")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be opened ({error.strerror}).") from None
 
 
 def file_lines(path: Path) -> Generator[str, None, None]:

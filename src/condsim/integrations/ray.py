@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from condsim.errors import CondSimError, InputError, require
+from condsim.errors import CondSimError, InputError, one_line, require
 from condsim.loading import load_encoder
 from condsim.types import FloatArray, IntArray
 
@@ -143,7 +143,8 @@ def _connected(address: str | None) -> Iterator[Any]:
         return
     # Otherwise Ray reports its use over the network.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
+    message = f"Cannot connect to the Ray cluster {address or 'on this machine'}"
+    with one_line(message, ValueError, RuntimeError, OSError, OverflowError):
         # Ray itself tries for minutes to reach an address where nothing listens.
         if match := _HOST_AND_PORT.fullmatch(address or ""):
             target = (match[1], int(match[2]))
@@ -154,11 +155,6 @@ def _connected(address: str | None) -> Iterator[Any]:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-    except (ValueError, RuntimeError, OSError, OverflowError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(
-            f"Cannot connect to the Ray cluster {address or 'on this machine'}: {reason}"
-        ) from error
     try:
         yield ray
     finally:

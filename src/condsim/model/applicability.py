@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.errors import ModelError
+from condsim.errors import ModelError, one_line
 from condsim.io import write_text
 from condsim.types import Float64Array, FloatArray
 
@@ -122,7 +122,10 @@ class ApplicabilityHead:
     @classmethod
     def load(cls, path: Path | str) -> ApplicabilityHead:
         """Read a head; ModelError if it is missing, damaged or of another format."""
-        try:
+        advice = "Fit or download it again."
+        causes = (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
+        message = f"{path} is not an applicability head"
+        with one_line(message, *causes, advice=advice, kind=ModelError):
             content = json.loads(Path(path).read_text(encoding="utf-8"))
             is_current = content["format"] == FORMAT
             head = cls(
@@ -133,17 +136,6 @@ class ApplicabilityHead:
                 facts=dict(content["facts"]),
             )
             numbers = np.concatenate([[head.bias], head.weights, head.probe])
-        except (
-            OSError,
-            LookupError,
-            TypeError,
-            ValueError,
-            ArithmeticError,
-            RecursionError,
-        ) as error:
-            raise ModelError(
-                f"{path} is not an applicability head ({error!r}); fit or download it again."
-            ) from None
         fits = head.weights.size == 2 * head.dimension + 3 and np.isfinite(numbers).all()
         if not is_current or not fits:
             raise ModelError(

@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError, ModelError, one_line
 from condsim.model.applicability import head_of
 from condsim.model.calibration import UNCALIBRATED
 from condsim.model.chunking import Chunker, Input
@@ -33,6 +33,8 @@ TOKENIZER_FILE = "tokenizer.json"
 MAX_BATCH_TOKENS, MIN_BATCH_TOKENS = 512, 128
 BATCHES_PER_THREAD = 4
 DEFAULT_MAX_LENGTH = 128
+
+_ADVICE = "Download the model again."
 
 
 class OnnxScorer(EmbeddingScorer):
@@ -145,14 +147,10 @@ class OnnxScorer(EmbeddingScorer):
             features["attention_mask"][row, :length] = 1
             features["token_type_ids"][row, :length] = encoding.type_ids
         feed = {name: value for name, value in features.items() if name in self._inputs}
-        try:
+        message = f"The model {self.name!r} cannot run on {shape[1]} tokens"
+        advice = f"Its tokenizer or 'max_seq_length' may belong to another model. {_ADVICE}"
+        with one_line(message, Exception, advice=advice, kind=ModelError):
             vectors: FloatArray = self._session.run(None, feed)[0]
-        except Exception as error:
-            reason = str(error).splitlines()[0]
-            raise ModelError(
-                f"The model {self.name!r} cannot run on {shape[1]} tokens ({reason}). Its "
-                "tokenizer or 'max_seq_length' may belong to another model; download it again."
-            ) from None
         return vectors
 
 
@@ -173,10 +171,8 @@ def available_processors() -> int:
 def _load_tokenizer(path: Path, max_length: int) -> tuple[Tokenizer, int]:
     """Read a tokenizer that truncates at ``max_length`` tokens, and the id of its padding."""
     # Neither tokenizers nor onnxruntime raises a narrower class than Exception.
-    try:
+    with one_line(f"{path} cannot be read", Exception, advice=_ADVICE, kind=ModelError):
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:
-        raise ModelError(f"{path} cannot be read ({error}); download the model again.") from None
     padding = int((tokenizer.padding or {}).get("pad_id", 0))
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length)
@@ -190,13 +186,10 @@ def _load_session(path: Path) -> onnxruntime.InferenceSession:
     options.inter_op_num_threads = 1
     # Errors are raised, and need not be printed as well.
     options.log_severity_level = 4
-    try:
+    with one_line(f"{path} cannot be loaded", Exception, advice=_ADVICE, kind=ModelError):
         session = onnxruntime.InferenceSession(
             str(path), options, providers=["CPUExecutionProvider"]
         )
-    except Exception as error:
-        reason = str(error).splitlines()[0]
-        raise ModelError(f"{path} cannot be loaded ({reason}); download the model again.") from None
     outputs = [item.name for item in session.get_outputs()]
     if outputs != ["embedding"]:
         raise ModelError(f"{path} must have one output, 'embedding'; got {outputs}.")

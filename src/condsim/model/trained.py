@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from condsim.errors import MissingExtraError, ModelError, require
+from condsim.errors import MissingExtraError, ModelError, one_line, require
 from condsim.model.applicability import head_of
 from condsim.model.calibration import UNCALIBRATED
 from condsim.model.embedding import EmbeddingScorer
@@ -173,15 +173,13 @@ def loading_reason(error: Exception) -> str:
 def kind_of(folder: Path) -> Kind:
     """Detect the kind of a sentence-transformers folder without ``condsim.json``."""
     config = folder / "config_sentence_transformers.json"
-    try:
+    message, advice = f"{folder}: {config.name} or {_MODULES} is damaged", "Download it again."
+    causes = (OSError, ValueError, TypeError, KeyError, AttributeError)
+    with one_line(message, *causes, advice=advice, kind=ModelError):
         modules = json.loads((folder / _MODULES).read_text(encoding="utf-8"))
         settings = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
         types = [str(module["type"]) for module in modules]
         is_cross_encoder = settings.get("model_type") == "CrossEncoder"
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ModelError(
-            f"{folder}: {config.name} or {_MODULES} is damaged ({error!r}); download it again."
-        ) from None
     if any(name.startswith("condsim.") for name in types):
         return "tri-encoder"
     return "cross-encoder" if is_cross_encoder else "bi-encoder"

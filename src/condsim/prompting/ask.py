@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from condsim.cache import locked, open_database
-from condsim.errors import BackendError, BudgetError, InputError
+from condsim.errors import BackendError, BudgetError, InputError, one_line
 from condsim.io import Closing
 from condsim.prompting.backend import Answer, Backend
 
@@ -81,17 +81,14 @@ class AnswerStore(Closing):
             answer.prompt_tokens,
             answer.new_tokens,
         )
-        try:
+        advice = "Make room and run the same command again; earlier answers are stored."
+        message = f"{self._path}: an answer cannot be stored"
+        with one_line(message, sqlite3.Error, OverflowError, advice=advice):
             self._connection.execute(
                 "insert or replace into answers (key, identity, prompt, text, probabilities, "
                 "prompt_tokens, new_tokens) values (?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
-        except (sqlite3.Error, OverflowError) as error:
-            raise InputError(
-                f"{self._path}: an answer cannot be stored: {error}. Make room and run the same "
-                "command again; earlier answers are stored."
-            ) from error
 
     def read(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, Answer]]:
         """Yield the keys that have an answer and their answers, in any order."""
@@ -101,14 +98,11 @@ class AnswerStore(Closing):
                 "select key, text, probabilities, prompt_tokens, new_tokens from answers "
                 f"where key in ({','.join('?' * len(batch))})"
             )
-            try:
+            advice = "Name another file, or remove it to send its requests again."
+            causes = (sqlite3.Error, ValueError, AttributeError)
+            with one_line(f"{self._path} is damaged", *causes, advice=advice):
                 rows = self._connection.execute(query, batch).fetchall()
                 answers = [(key, _answer(*columns)) for key, *columns in rows]
-            except (sqlite3.Error, ValueError, AttributeError) as error:
-                raise InputError(
-                    f"{self._path} is a damaged store of answers: {error}. Name another file, or "
-                    "remove it to send its requests again."
-                ) from error
             yield from answers
 
 

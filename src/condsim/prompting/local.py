@@ -28,7 +28,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from condsim.errors import BackendError, InputError, ModelError, require
+from condsim.errors import BackendError, InputError, ModelError, one_line, reason_of, require
 from condsim.io import expanded, sha256_of
 from condsim.model.precision import uses_bfloat16
 from condsim.prompting.backend import Answer
@@ -75,18 +75,14 @@ class LocalBackend:
         self.name = self._gguf or (folder.resolve().name if self._folder else self._source)
         self.max_new_tokens = settings.max_new_tokens
         self.notes: tuple[str, ...] = ()
-        try:
-            with quiet():
-                self._config, self._tokenizer = self._open()
-                self._seq2seq = bool(self._config.is_encoder_decoder)
-                self._chat = bool(self._tokenizer.chat_template)
-                # A damaged chat template shows here.
-                self.count_tokens("Output:")
         # Errors of the Hub, the network, files, configs and templates have no base class in common.
-        except Exception as error:
-            raise ModelError(
-                f"Could not open the model {self.name!r}: {_first_line(error)}"
-            ) from error
+        message = f"Could not open the model {self.name!r}"
+        with one_line(message, Exception, kind=ModelError), quiet():
+            self._config, self._tokenizer = self._open()
+            self._seq2seq = bool(self._config.is_encoder_decoder)
+            self._chat = bool(self._tokenizer.chat_template)
+            # A damaged chat template shows here.
+            self.count_tokens("Output:")
         if len(self._tokenizer) - len(set(self._tokenizer.all_special_ids)) < _MIN_ORDINARY_TOKENS:
             raise ModelError(
                 f"{self.name!r} has no tokenizer: tokenizer.json or the like is missing."
@@ -172,7 +168,11 @@ class LocalBackend:
         loader: Any = AutoModelForSeq2SeqLM if self._seq2seq else AutoModelForCausalLM
         # transformers has no switch for the progress bar of GGUF.
         with quiet(), redirect_stderr(io.StringIO()):
-            try:
+            message = (
+                f"Could not load the weights of {self.name!r} on {self._device}, which must be of "
+                "a generating model, in the safetensors or GGUF format, and fit into memory"
+            )
+            with one_line(message, Exception, kind=ModelError):
                 model, info = loader.from_pretrained(
                     self._source,
                     revision=self._revision,
@@ -183,12 +183,6 @@ class LocalBackend:
                     output_loading_info=True,
                 )
                 model = model.eval().to(self._device)
-            except Exception as error:
-                raise ModelError(
-                    f"Could not load the weights of {self.name!r} on {self._device}, which must be "
-                    "of a generating model, in the safetensors or GGUF format, and fit into "
-                    f"memory: {_first_line(error)}"
-                ) from error
         if missing := sorted(info["missing_keys"]):
             raise ModelError(
                 f"{self.name!r} lacks {len(missing)} weights of a generating model, such as "
@@ -250,7 +244,7 @@ class LocalBackend:
                 answers = []
             except (RuntimeError, ValueError, IndexError) as error:
                 raise BackendError(
-                    f"{self.name!r} failed on {self._device}: {_first_line(error)}"
+                    f"{self.name!r} failed on {self._device}: {reason_of(error)}"
                 ) from error
             if answers:
                 yield from zip(batch, answers, strict=True)
@@ -396,7 +390,3 @@ def _locate(model: str) -> tuple[str, str | None]:
 
 def _matching_files(folder: Path, *patterns: str) -> list[Path]:
     return sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0] or type(error).__name__

@@ -19,7 +19,7 @@ from condsim import __version__
 from condsim.console import Progress
 from condsim.data.files import iter_rows, write_records
 from condsim.data.row import Row, number_of, short_repr
-from condsim.errors import InputError, require
+from condsim.errors import InputError, one_line, require
 from condsim.io import check_suffix, replacing, sha256_of, write_json
 
 if TYPE_CHECKING:
@@ -200,11 +200,8 @@ def write_provenance(
 def read_manifest(path: Path) -> dict[str, Any] | None:
     """Read the manifest of a file; None if it is missing, `InputError` if it is damaged."""
     manifest = manifest_of(path)
-    try:
-        return dict(json.loads(manifest.read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    if not manifest.exists():
         return None
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(
-            f"{manifest} cannot be read ({error}); remove it and make {path.name} again."
-        ) from error
+    advice = f"Remove it and make {path.name} again."
+    with one_line(f"{manifest} cannot be read", OSError, ValueError, TypeError, advice=advice):
+        return dict(json.loads(manifest.read_text(encoding="utf-8")))

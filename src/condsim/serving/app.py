@@ -18,7 +18,7 @@ from prometheus_client import generate_latest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from condsim import __version__
-from condsim.errors import InputError
+from condsim.errors import one_line
 from condsim.model.base import PairScorer
 from condsim.serving import routes
 from condsim.serving.errors import RESPONSES, RequestError, handle_errors
@@ -247,14 +247,10 @@ def run_server(
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    try:
+    message, advice = f"Cannot listen at {host}, port {port}", "Give another --host or --port."
+    with one_line(message, OSError, OverflowError, UnicodeError, advice=advice):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=2048)
-    except (OSError, OverflowError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(
-            f"Cannot listen at {host}, port {port}: {reason}. Give another --host or --port."
-        ) from None
 
 
 def _raise_open_file_limit() -> None:

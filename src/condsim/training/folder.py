@@ -15,7 +15,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from condsim.cache import changed_keys, check_unchanged
-from condsim.errors import InputError
+from condsim.errors import InputError, one_line
 from condsim.evaluation.report import Report
 from condsim.io import write_text
 from condsim.training.recipe import Recipe, load_recipe, save_recipe
@@ -78,7 +78,8 @@ def finished_run(folder: Path) -> FinishedRun | None:
     """Read a finished run; return None if there is none or it is unfinished."""
     if not (folder / REPORT).is_file():
         return None
-    try:
+    causes = (OSError, ValueError, KeyError, TypeError)
+    with one_line(f"The run in {folder} cannot be read", *causes):
         history = json.loads((folder / HISTORY).read_text(encoding="utf-8"))
         return FinishedRun(
             folder=folder,
@@ -89,8 +90,6 @@ def finished_run(folder: Path) -> FinishedRun | None:
             train_revision=str(history["train"]["revision"]),
             dev_accuracy=tuple(history.get("dev_accuracy_by_epoch", ())),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"The run in {folder} cannot be read: {error}") from error
 
 
 def check_same(recipe: Recipe, stored: Recipe, folder: Path) -> None:

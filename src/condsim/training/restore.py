@@ -18,7 +18,7 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from condsim.errors import ModelError
+from condsim.errors import ModelError, one_line
 from condsim.model.builders import build_bi_encoder, without_progress_bars
 from condsim.model.inputs import conditional_sentences
 from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxScorer
@@ -56,7 +56,10 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
     # The scorer checks the folder.
     scorer = OnnxScorer(source)
     length = scorer.settings.max_seq_length or 128
-    try:
+    message = f"{source} cannot be rebuilt as a BERT with mean pooling"
+    advice = "Give the folder that 'condsim train' wrote, before its export."
+    causes = (KeyError, StopIteration, RuntimeError, ValueError)
+    with one_line(message, *causes, advice=advice, kind=ModelError):
         graph = onnx.load(str(source / MODEL_FILE))
         constants = _constants(graph)
         weights = _network_weights(graph, constants)
@@ -77,12 +80,6 @@ def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
             ).save_pretrained(checkpoint)
             model = build_bi_encoder(checkpoint, max_seq_length=length)
         _check_embeddings(model, scorer)
-    except (KeyError, StopIteration, RuntimeError, ValueError) as error:
-        reason = next(iter(str(error).splitlines()), "")
-        raise ModelError(
-            f"{source} cannot be rebuilt as a BERT with mean pooling ({reason}). Give the folder "
-            "that 'condsim train' wrote, before its export."
-        ) from error
     model.save_pretrained(str(output), create_model_card=False)
     ModelSettings.load(source).save(Path(output))
     return model

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
 
-from condsim.errors import InputError, ModelError, requires_extra
+from condsim.errors import InputError, ModelError, one_line, requires_extra
 
 with requires_extra("train"):
     import optuna
@@ -305,11 +305,9 @@ def _write_result(spec: SweepSpec, result: SweepResult, output: Path) -> SweepRe
             held_out.to_json(output / HELD_OUT)
         result = result.replaced(held_out=held_out)
     with replacing(output / STUDY) as partial:
-        try:
+        with one_line(f"{output / STUDY} cannot be written", SQLAlchemyError):
             storage = optuna.storages.RDBStorage(f"sqlite:///{quote(str(partial))}")
             _study(spec, output, storage=storage)
-        except SQLAlchemyError as error:
-            raise InputError(f"{output / STUDY} cannot be written: {error.args[0]}.") from error
         storage.remove_session()
         storage.engine.dispose()
     save_recipe(result.recipe, output / BEST)

@@ -12,7 +12,7 @@ import numpy as np
 from condsim.console import Progress
 from condsim.data.files import iter_rows
 from condsim.data.held_out import HeldOutTexts, text_digest
-from condsim.errors import InputError, require
+from condsim.errors import InputError, one_line, require
 from condsim.rows.near_pairs import (
     caption_vectors,
     load_text_encoder,
@@ -106,10 +106,8 @@ def _word_vectors(texts: Sequence[str], seed: int, progress: Progress) -> FloatA
     decomposition = require("sklearn.decomposition", extra="build")
     progress("words", 0, len(texts))
     vectorizer = text.TfidfVectorizer(sublinear_tf=True, min_df=1, stop_words="english")
-    try:
+    with one_line("The sentences have no words to compare", ValueError):
         weights = vectorizer.fit_transform(texts)
-    except ValueError as error:
-        raise InputError(f"The sentences have no words to compare ({error}).") from error
     width = min(_WORD_VECTOR_WIDTH, weights.shape[1] - 1, weights.shape[0] - 1)
     reduced = decomposition.TruncatedSVD(max(width, 1), random_state=seed).fit_transform(weights)
     # No vector must have the length 0.
