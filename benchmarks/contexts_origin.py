@@ -43,7 +43,7 @@ _SCORED = -2
 _TOLERANCE = 0.02
 
 
-class OneByOne:
+class OneByOne(ContextTerms):
     """Terms of Eq. 3 by the same generators, one forward for each sentence and context."""
 
     def __init__(
