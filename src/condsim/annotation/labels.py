@@ -56,8 +56,6 @@ def collect_votes(ratings: Iterable[Rating]) -> tuple[RatedRow, ...]:
                     f"{rating.annotator!r} differ in {column!r}; ratings of a row must have the "
                     "same texts."
                 )
-    if not rows:
-        raise InputError("Ratings: at least one row is needed.")
     rated = []
     for _, votes in sorted(rows.items()):
         ordered = [votes[name] for name in sorted(votes)]

@@ -94,11 +94,7 @@ def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> PullReport
 
     Rejected assignments do not count; those of items that condsim did not write are foreign.
     """
-    items = store.items(stage)
-    if not items:
-        raise InputError(
-            f"The stage {stage!r} has no items; run 'condsim build mturk form {stage}' first."
-        )
+    items = store.pushed_items(stage)
     annotations: dict[str, Annotation] = {}
     rejected: set[str] = set()
     foreign = 0

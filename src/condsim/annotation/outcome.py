@@ -208,12 +208,7 @@ def score_test(
     store: AnnotationStore, *, min_conditions: float = 0.8, min_ratings: float = 0.8
 ) -> tuple[QualificationResult, ...]:
     """Score all who took the test and write the pool; decisions by hand stay."""
-    items, pool = store.items("qualification"), store.pool()
-    if not items:
-        raise InputError(
-            "There is no test to score. Run 'condsim build push qualification' first, or accept "
-            "people with --accept."
-        )
+    items, pool = store.pushed_items("qualification"), store.pool()
     by_annotator: dict[str, list[Annotation]] = defaultdict(list)
     for rows in stage_outcome(store, "qualification").counted.values():
         for row in rows:
@@ -257,8 +252,6 @@ def decide_by_hand(
     """Accept or reject people by e-mail address or worker id, independent of the test."""
     accepted = {name.strip().casefold() for name in accept}
     rejected = {name.strip().casefold() for name in reject}
-    if "" in accepted | rejected:
-        raise InputError("The name of an annotator must not be empty.")
     if accepted & rejected:
         raise InputError(f"{min(accepted & rejected)!r} is both accepted and rejected.")
     pool = store.pool()

@@ -12,7 +12,6 @@ import numpy as np
 
 from condsim.annotation.stages import Item, Stage, TaskAnswer, text_of
 from condsim.annotation.store import AnnotationStore, Proposal
-from condsim.errors import InputError
 from condsim.loading import load_scorer
 from condsim.prompting.ask import Asker
 from condsim.prompting.scorer import PromptScorer, open_asker
@@ -105,11 +104,6 @@ def read_proposal(text: str) -> TaskAnswer | None:
 
 
 def _unanswered_items(store: AnnotationStore, stage: Stage, model: str) -> list[Item]:
-    items = store.items(stage)
-    if not items:
-        raise InputError(
-            f"The stage {stage!r} has no items for {model}; run 'condsim build push {stage}' "
-            "first, and again to send the answers."
-        )
+    items = store.pushed_items(stage)
     answered = {row.item for row in store.proposals(stage) if row.model == model}
     return [item for item_id, item in items.items() if item_id not in answered]

@@ -140,6 +140,16 @@ class AnnotationStore(Closing):
         """Return the items of a stage by id."""
         return {item.item_id: item for item in self._read(Item, stage)}
 
+    def pushed_items(self, stage: Stage) -> dict[str, Item]:
+        """Return the items of a stage by id; InputError if there are none yet."""
+        items = self.items(stage)
+        if not items:
+            raise InputError(
+                f"The stage {stage!r} has no items; run 'condsim build push {stage}' or 'condsim "
+                f"build mturk form {stage}' first."
+            )
+        return items
+
     def add_items(self, stage: Stage, items: Iterable[Item]) -> int:
         """Add the items that are not in the store, and return their number."""
         stored = self.items(stage)

@@ -13,18 +13,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from condsim.cache import check_unchanged, open_array
-from condsim.contexts.folder import FORMAT, build_folder, read_manifest, write_manifest
 from condsim.contexts.recipe import CorpusSettings
 from condsim.contexts.sentences import (
     CorpusCounts,
@@ -35,7 +37,7 @@ from condsim.contexts.sentences import (
     read_paragraphs,
 )
 from condsim.errors import InputError, one_line
-from condsim.io import sha256_of
+from condsim.io import check_folder, sha256_of, write_json
 from condsim.types import BoolArray, IntArray
 
 ROWS_PER_BATCH = 1 << 15
@@ -52,6 +54,10 @@ _SENTENCES = "sentences.arrow"
 _DOCUMENTS = "documents.npy"
 _CHUNK_STARTS = "chunk_starts.npy"
 _CHUNKS_PER_READ = 10_000
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+"""Changes when earlier folders can no longer be read."""
 
 
 class Corpus:
@@ -307,3 +313,45 @@ def spans(starts: IntArray, lengths: IntArray) -> IntArray:
     ends = np.cumsum(lengths)
     rows: IntArray = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
     return rows
+
+
+def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
+    """Read the manifest of a folder, which must contain something of that kind."""
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if (manifest["kind"], manifest["format"]) == (kind, FORMAT):
+            return manifest
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(
+            f"{folder} contains no {kind}; make it with 'condsim contexts run'."
+        ) from error
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InputError(f"Cannot read the {kind} in {folder}: {MANIFEST}: {error}.") from error
+    raise InputError(f"{folder} contains no {kind} of this version of condsim.")
+
+
+def write_manifest(folder: Path, kind: str, values: Mapping[str, Any]) -> None:
+    """Write the manifest of a folder."""
+    write_json({"kind": kind, "format": FORMAT, **values}, folder / MANIFEST)
+
+
+@contextmanager
+def build_folder(folder: Path, kind: str) -> Iterator[Path | None]:
+    """Yield an empty folder to build in, renamed to ``folder`` on success; None if that exists."""
+    if (folder / MANIFEST).is_file():
+        yield None
+        return
+    check_folder(folder, what=kind, own=[MANIFEST])
+    partial = folder.with_name(f"{folder.name}.partial")
+    with one_line(f"Cannot write the {kind} {folder}", OSError):
+        # Left by a process that was killed.
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        try:
+            yield partial
+            # An empty folder of that name may exist.
+            with suppress(FileNotFoundError):
+                folder.rmdir()
+            partial.rename(folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)

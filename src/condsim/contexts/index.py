@@ -16,8 +16,7 @@ from scipy import sparse
 from scipy.sparse.linalg import norm
 
 from condsim.cache import changed_keys, check_unchanged, open_array
-from condsim.contexts.corpus import DOCUMENT_RULE
-from condsim.contexts.folder import build_folder, read_manifest, write_manifest
+from condsim.contexts.corpus import DOCUMENT_RULE, build_folder, read_manifest, write_manifest
 from condsim.errors import InputError
 from condsim.model.baselines import tokens_of
 from condsim.types import FloatArray, IntArray

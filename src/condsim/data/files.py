@@ -351,8 +351,6 @@ def check_file(path: Path) -> None:
 
 def _checked_path(path: Path | str, *, txt_as_tsv: bool = False) -> tuple[Path, str]:
     """Check that a file of rows can be read; return its path and its format as a suffix."""
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"The 'path' must be a path, got {type(path).__name__}.")
     path = Path(path)
     status = _status(path)
     suffix = suffix_of(path)

@@ -28,6 +28,8 @@ from condsim.errors import InputError, ModelError, unknown_name
 from condsim.io import MINILM, expanded, packaged_folder
 from condsim.model.inputs import Layout
 
+__all__ = ["build_bi_encoder", "build_cross_encoder", "separator_of", "transform_modules"]
+
 Pooling = Literal["cls", "mean", "mean_top2", "mean_first_last"]
 """``cls``: the first token. The others average over tokens: of the last layer, of the mean of the
 last two layers, or of the mean of the embeddings and the last layer, as in the code of C-STS."""
