@@ -162,7 +162,7 @@ def test_harvest_damaged_shard_is_named(folder):
     path = made.shard(4)
     content = path.read_bytes()
     path.write_bytes(b"x" * (len(content) - 4) + content[-4:])
-    with pytest.raises(InputError, match=r"pairs-00004\.parquet is damaged .*Delete it") as caught:
+    with pytest.raises(InputError, match=r"pairs-00004\.parquet is damaged: .*Delete it") as caught:
         list(made.tables("train"))
     assert "\n" not in str(caught.value)
 
