@@ -19,13 +19,13 @@ import numpy as np
 
 from condsim.data.files import check_file, never_empty
 from condsim.data.formats import ColumnSelection, csv_records, table_rows
-from condsim.data.pairs import PairColumns, task_of_pairs
+from condsim.data.pairs import ScoredColumns, task_of_pairs
 from condsim.data.tasks import compare_count, draw_folds
 from condsim.data.text import open_bytes
 from condsim.errors import InputError
 from condsim.types import Task
 
-AFS_COLUMNS = PairColumns("sentence_1", "sentence_2", "regression_label")
+AFS_COLUMNS = ScoredColumns("sentence_1", "sentence_2", "regression_label")
 
 _TOPICS = {f"ArgPairs_{topic}.csv": topic for topic in ("DP", "GC", "GM")}
 _LABEL_RANGE = (0.0, 5.0)

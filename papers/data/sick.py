@@ -13,12 +13,12 @@ from typing import Literal
 import numpy as np
 
 from condsim.data.files import column_names, iter_rows
-from condsim.data.pairs import PairColumns, load_pairs
+from condsim.data.pairs import ScoredColumns, load_pairs
 from condsim.data.tasks import compare_count, compare_split
 from condsim.errors import InputError
 from condsim.types import Task
 
-SICK_COLUMNS = PairColumns("sentence_A", "sentence_B", "relatedness_score")
+SICK_COLUMNS = ScoredColumns("sentence_A", "sentence_B", "relatedness_score")
 
 SICK_COUNTS = {"train": 4500, "trial": 500, "test": 4927}
 """Published number of rows of each split."""

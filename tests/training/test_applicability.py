@@ -10,7 +10,7 @@ from condsim.errors import InputError
 from condsim.model.onnx import OnnxScorer
 from condsim.training.applicability import (
     fit_head,
-    fit_weights,
+    fit_head_weights,
     load_extra,
     measure_applicability,
 )
@@ -119,7 +119,7 @@ def test_fit_weights_separates_texts_by_pairs_alone():
     random = np.random.default_rng(0)
     first, second = random.integers(2, size=(2, 400, 2)).astype(float)
     applies = (first[:, 0] * second[:, 0]) > 0
-    weights, bias = fit_weights(first, second, applies, np.ones(400), strength=10.0)
+    weights, bias = fit_head_weights(first, second, applies, np.ones(400), strength=10.0)
     assert weights[0] > 5 > abs(weights[1]) * 10
     assert bias < 0 < bias + weights[0]
 
@@ -128,7 +128,7 @@ def test_fit_weights_of_one_pair_by_hand():
     # One pair that applies with weight 2, and a constant feature: p q = 1 is the maximum, and the
     # penalty does not hold the constant.
     ones = np.ones((1, 1))
-    weights, bias = fit_weights(ones, ones, np.array([True]), np.full(1, 2.0), strength=1.0)
+    weights, bias = fit_head_weights(ones, ones, np.array([True]), np.full(1, 2.0), strength=1.0)
     assert weights[0] == pytest.approx(0)
     assert bias > 5
 

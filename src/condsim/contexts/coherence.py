@@ -239,7 +239,7 @@ class Passages(NamedTuple):
         return cls(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
 
 
-class Batch(NamedTuple):
+class PassageBatch(NamedTuple):
     """Sentences of some passages, each once, and the rows of them that make up k examples.
 
     ``sentences``, (b,), are rows of the corpus; ``neighbours``, (k, left + right), are -1 where the
@@ -256,7 +256,7 @@ class Batch(NamedTuple):
 
 def make_batch(
     passages: Passages, chosen: IntArray, random: np.random.Generator, *, left: int, right: int
-) -> Batch:
+) -> PassageBatch:
     """Make one example and one counter-example of each centre of some passages."""
     # Half of the replacements are of the centre's passage, so of its document; half of the other
     # passages of the batch. As these are drawn from the whole corpus, they are random sentences of
@@ -264,7 +264,7 @@ def make_batch(
     offsets = np.concatenate([[0], np.cumsum(passages.sizes[chosen])])
     total = int(offsets[-1])
     around = np.array([*range(-left, 0), *range(1, right + 1)])
-    parts: list[Batch] = []
+    parts: list[PassageBatch] = []
     for passage, offset, after in zip(chosen, offsets[:-1], offsets[1:], strict=True):
         size, low = int(after - offset), passages.low[passage]
         inside = np.arange(passages.first[passage], passages.last[passage]) - low
@@ -279,8 +279,10 @@ def make_batch(
         elsewhere += np.where(elsewhere >= offset, size, 0)
         replacements = np.where(from_document, same, elsewhere)
         sentences = np.arange(low, passages.high[passage])
-        parts.append(Batch(sentences, neighbours, inside + offset, replacements, from_document))
-    return Batch(*map(np.concatenate, zip(*parts, strict=True)))
+        parts.append(
+            PassageBatch(sentences, neighbours, inside + offset, replacements, from_document)
+        )
+    return PassageBatch(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 class CoherenceReport(TrainingSummary, allow_inf_nan=True):

@@ -33,7 +33,7 @@ _MIN_RATING_ABOVE_UNIT = 1.01
 _LOGGER = logging.getLogger(__name__)
 
 
-class PairColumns(NamedTuple):
+class ScoredColumns(NamedTuple):
     """The names of the three columns."""
 
     sentence1: str = "sentence1"
@@ -45,7 +45,7 @@ def load_pairs(
     path: Path | str,
     *,
     name: str | None = None,
-    columns: PairColumns = PairColumns(),  # noqa: B008
+    columns: ScoredColumns = ScoredColumns(),  # noqa: B008
     label_range: tuple[float, float] | None = None,
     txt_as_tsv: bool = False,
 ) -> Task:
@@ -74,7 +74,7 @@ def task_of_pairs(
     rows: Iterable[Row],
     *,
     name: str | None,
-    columns: PairColumns,
+    columns: ScoredColumns,
     label_range: tuple[float, float],
 ) -> Task:
     """Make a task of the rows of a file of sentence pairs; see `load_pairs`."""
@@ -88,7 +88,7 @@ def task_of_pairs(
     return task
 
 
-def _detected_range(path: Path, columns: PairColumns) -> tuple[float, float]:
+def _detected_range(path: Path, columns: ScoredColumns) -> tuple[float, float]:
     for row in iter_rows(path, columns=(columns.score,)):
         score = number_of(row.cells[columns.score])
         if score is not None and score > _MIN_RATING_ABOVE_UNIT:

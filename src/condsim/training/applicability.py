@@ -65,7 +65,7 @@ def load_extra(
     return joined.take(np.sort(np.array([pairs[number] for number in drawn]).ravel()))
 
 
-def fit_weights(
+def fit_head_weights(
     first: Float64Array,
     second: Float64Array,
     applies: BoolArray,
@@ -158,7 +158,7 @@ class _HeadFit:
             weights = np.append(OWN_WEIGHT * weights, np.ones(len(more.first)))
             first, second = np.vstack([first, more.first]), np.vstack([second, more.second])
             applies = np.append(applies, more.applies)
-        return fit_weights(first, second, applies, weights, strength=self.strength)
+        return fit_head_weights(first, second, applies, weights, strength=self.strength)
 
     def chances(self, *, extra: bool, seed: int) -> Float64Array:
         """Compute the probability of each row by a fit without its sentence pair, ``(n,)``."""
@@ -189,7 +189,7 @@ def fit_head(
     extra: Task | None = None,
     strength: float = STRENGTH,
 ) -> ApplicabilityHead:
-    """Train a head for a model; see `fit_weights`.
+    """Train a head for a model; see `fit_head_weights`.
 
     Args:
         scorer: The model.
