@@ -272,8 +272,8 @@ def teach(
     """Label rows by models, so that a smaller model can learn from them (distillation).
 
     Teachers teach little on rows they were trained on: give other rows, such as those of
-    `condsim build weak`. A file without the column `condition` is scored from 0 to 1, for
-    the key `plain` of a recipe.
+    `condsim build weak`. A file without the column `condition` is scored from 0 to 1, as
+    a source of a recipe.
 
     **Examples**
 
