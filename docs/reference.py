@@ -57,8 +57,8 @@ files, columns, streams and exit statuses.
 """
 RECIPE_START = """# Recipe keys
 
-A recipe is a YAML file that describes a [training](training.md) run. An unknown key or a wrong value
-is an error that names it. `--set key=value` changes a key on the command line.
+A recipe is a YAML file that describes a [training](training.md) run. An unknown key or a wrong
+value is an error that names it. `--set key=value` changes a key on the command line.
 """
 
 
