@@ -129,8 +129,8 @@ class Recipe(Settings):
         keep: Epoch that becomes the model: the ``best`` on the dev file, or the ``last``.
         chosen_by: Dev figure that selects the best epoch: ``spearman``, or ``both``, the mean of
             Spearman and pair accuracy. With a dev file of triplets it is always their accuracy.
-        steps: Optimizer steps of a run with ``sources``; None: an epoch reads ``train`` once and, of
-            each source, what its share requires, from where the previous epoch stopped.
+        steps: Optimizer steps of a run with ``sources``; None: an epoch reads ``train`` once and
+            of each source what its share requires, from where the previous epoch stopped.
         batch_size: Rows in a batch; the high and the low row of a pair are two rows. With
             ``sources``, distinct inputs: texts under a condition, each encoded once.
         gradient_accumulation: Batches per optimizer step.
