@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import hashlib
 import importlib.util
 import json
@@ -24,9 +25,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from condsim.errors import InputError, ModelError, one_line
+from condsim.errors import InputError, ModelError, one_line, reason_of
 
 _PARTIAL = ".partial"
+_FULL_DISK_CODES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Marks of errors about writing: of any library, of safetensors, and of torch.
+_WRITING_MARKS = ("no space left", "os error", "pytorchstreamwriter", "inline_container")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -138,6 +142,23 @@ def finite_values(value: object) -> object:
 def printable(text: str) -> str:
     """Show characters that steer a terminal, such as escapes and line ends, as codes."""
     return _CONTROL.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
+
+
+@contextmanager
+def saved_work(folder: Path, *, advice: str = "run the same command again") -> Iterator[None]:
+    """Say in one line that the folder of long work cannot be written, such as on a full disk."""
+    try:
+        yield
+    # The libraries that write there share no class of errors.
+    except Exception as error:
+        text = str(error).lower()
+        is_full = isinstance(error, OSError) and error.errno in _FULL_DISK_CODES
+        if not is_full and not any(mark in text for mark in _WRITING_MARKS):
+            raise
+        raise InputError(
+            f"{folder} cannot be written: {reason_of(error)}. Finished work is saved; free some "
+            f"space and {advice}."
+        ) from error
 
 
 def check_not_input(output: Path, file: Path, *, option: str = "output") -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,14 +9,13 @@ import typer
 
 from condsim.cli.options import RayAddress, RayWorkers, check_engine
 from condsim.cli.process import long_work
-from condsim.errors import InputError, require
+from condsim.errors import require
+from condsim.io import saved_work
 
 if TYPE_CHECKING:
     from condsim.contexts.harvest import Engine
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
-
-_FULL_DISK_CODES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 Stage = Literal["corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate"]
 EngineName = Literal["local", "ray"]
@@ -68,7 +64,7 @@ def run(
     from condsim.contexts.pipeline import Pipeline
 
     harvest_engine = _harvest_engine(engine, address=address, workers=workers, gpus=worker_gpus)
-    with long_work(log=None) as progress, _full_disk_in_one_line(output):
+    with long_work(log=None) as progress, saved_work(output):
         with Pipeline(output, settings, until=until, progress=progress).begun() as pipeline:
             for line in pipeline.run(harvest_engine):
                 # The trainer of the surrogate has its own display.
@@ -119,18 +115,3 @@ def _harvest_engine(
     if address is not None:
         cluster.check()
     return ray_engine(cluster)
-
-
-@contextmanager
-def _full_disk_in_one_line(folder: Path) -> Iterator[None]:
-    """Turn the errors of a full disk, in any stage, into one line."""
-    try:
-        yield
-    except Exception as error:
-        is_full = isinstance(error, OSError) and error.errno in _FULL_DISK_CODES
-        if not is_full and "no space left" not in str(error).lower():
-            raise
-        raise InputError(
-            f"No space is left on the disk of {folder}. Finished work is saved; free some space "
-            "and run the same command again."
-        ) from error

@@ -6,8 +6,7 @@ import json
 import logging
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -169,20 +168,3 @@ def _check_complete(path: Path) -> None:
             pass
     if path.suffix in (".pt", ".pth", ".bin") and not zipfile.is_zipfile(path):
         raise ValueError(f"{path.name} is cut off")
-
-
-@contextmanager
-def writing_checkpoints(output: Path) -> Iterator[None]:
-    """Translate errors of writing a checkpoint, such as a full disk, into one line."""
-    try:
-        yield
-    # safetensors and torch share no class of errors.
-    except Exception as error:
-        text = " ".join(str(error).split())
-        marks = ("os error", "[Errno", "PytorchStreamWriter", "inline_container")
-        if not any(mark in text for mark in marks):
-            raise
-        raise InputError(
-            f"{output}: a checkpoint cannot be written ({text[:120]}). Free some space; the same "
-            "command with --resume continues from the checkpoint before."
-        ) from error

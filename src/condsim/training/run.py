@@ -16,7 +16,7 @@ with requires_extra("train"):
     from accelerate import PartialState
 
     from condsim.cache import locked
-    from condsim.io import write_text
+    from condsim.io import saved_work, write_text
     from condsim.model.builders import without_progress_bars
     from condsim.training.callbacks import LOSS_STATE, load_loss_state, loss_state
     from condsim.training.card import write_model
@@ -40,10 +40,11 @@ with requires_extra("train"):
         check_same,
         finished_run,
         last_checkpoint,
-        writing_checkpoints,
     )
     from condsim.training.recipe import Recipe, load_recipe
     from condsim.training.trainer import TrainingRun, build_run
+
+RESUME_ADVICE = "continue from the last checkpoint with --resume"
 
 logger = logging.getLogger("condsim")
 
@@ -91,7 +92,7 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | 
     if checkpoint is not None:
         load_loss_state(run.loss, checkpoint)
         logger.info("continuing from %s", checkpoint.name)
-    with run.checkpoints.listening(), writing_checkpoints(output):
+    with run.checkpoints.listening(), saved_work(output, advice=RESUME_ADVICE):
         run.trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if run.checkpoints.interrupted and run.trainer.state.global_step < run.trainer.state.max_steps:
         raise KeyboardInterrupt
