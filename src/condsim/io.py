@@ -198,7 +198,8 @@ def check_suffix(path: Path, suffixes: Sequence[str]) -> str:
     """Reject a file name that has none of the suffixes; return the one it has, in lower case."""
     suffix = path.suffix.lower()
     if suffix not in suffixes:
-        raise InputError(f"{path}: the suffix must be {' or '.join(suffixes)}; got {suffix!r}.")
+        names = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
+        raise InputError(f"{path}: the suffix must be {names}; got {suffix!r}.")
     return suffix
 
 

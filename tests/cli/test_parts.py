@@ -143,7 +143,7 @@ def test_parts_that_cannot_be_are_one_line(here, run, parts, tmp_path):
         (tmp_path / "i*/part-0.parquet", tmp_path / "out", "only the names"),
         (parts / "part-*.parquet", tmp_path / "full", "holds other files"),
         (tmp_path / "absent/part-*.csv", tmp_path / "out", "no such files"),
-        ("nope://x/part-*.csv", tmp_path / "out", "nope://x: "),
+        ("nope://x/part-*.csv", tmp_path / "out", "nope://x cannot be opened"),
     ]
     for source, output, message in cases:
         status, errors = run(*parts_of(source, output))

@@ -44,7 +44,7 @@ with requires_extra("train"):
     from condsim.training.recipe import Recipe, load_recipe
     from condsim.training.trainer import TrainingRun, build_run
 
-RESUME_ADVICE = "continue from the last checkpoint with --resume"
+RESUME_ADVICE = "continue from the last checkpoint (condsim train: with --resume)"
 
 logger = logging.getLogger("condsim")
 
