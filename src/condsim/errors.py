@@ -114,6 +114,15 @@ def one_line(
 
 
 @contextmanager
+def located(place: str) -> Iterator[None]:
+    """Begin the message of an error of condsim inside the block with a place."""
+    try:
+        yield
+    except (InputError, ModelError) as error:
+        raise type(error)(f"{place}: {error}") from None
+
+
+@contextmanager
 def requires_extra(extra: str) -> Iterator[None]:
     """Turn a library missing from an import inside the block into MissingExtraError."""
     try:

@@ -13,7 +13,7 @@ from condsim.cli import options
 from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, BlankRows, open_writer
-from condsim.errors import InputError
+from condsim.errors import InputError, located
 from condsim.io import check_suffix, write_text
 from condsim.loading import load_scorer
 from condsim.model.base import SAMPLES, PairScorer
@@ -42,10 +42,8 @@ def _pairs(batch: Batch, columns: PairColumns) -> Iterator[tuple[str, str, str]]
     assert conditions is not None
     for row, *texts in zip(batch.rows, sentences1, sentences2, conditions, strict=True):
         sentence1, sentence2, condition = texts
-        try:
+        with located(row.place()):
             check_explained(1, sentence1=sentence1, sentence2=sentence2)
-        except InputError as error:
-            raise InputError(f"{row.place()}: {error}") from None
         yield sentence1, sentence2, condition
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from condsim import __version__
-from condsim.errors import ModelError
+from condsim.errors import ModelError, located
 from condsim.io import asset, expanded, packaged_folder, sha256_of, write_text
 from condsim.model.calibration import Calibration
 from condsim.model.inputs import Inputs, Layout, Order
@@ -82,10 +82,8 @@ class ModelSettings:
             raise ModelError(f"{path} is missing; the folder is not a condsim model.") from None
         except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{path} is not valid JSON ({error}).") from None
-        try:
+        with located(str(path)):
             return cls._from_dict(content)
-        except ModelError as error:
-            raise ModelError(f"{path}: {error}") from None
 
     @classmethod
     def _from_dict(cls, content: Any) -> ModelSettings:  # noqa: ANN401

@@ -19,7 +19,7 @@ from condsim import __version__
 from condsim.console import Progress
 from condsim.data.files import iter_rows, write_records
 from condsim.data.row import Row, number_of, short_repr
-from condsim.errors import InputError, one_line, require
+from condsim.errors import InputError, located, one_line, require
 from condsim.io import check_suffix, replacing, sha256_of, write_json
 
 if TYPE_CHECKING:
@@ -109,10 +109,8 @@ def read_rows(path: Path | str, kind: type[RowT]) -> Iterator[RowT]:
             for name in (*required, *optional)
             if name in required or row.cells[name] not in (None, "")
         }
-        try:
+        with located(row.place()):
             record = kind(**values)
-        except InputError as error:
-            raise InputError(f"{row.place()}: {error}") from None
         yield record
 
 

@@ -19,7 +19,7 @@ import yaml
 from pydantic import Field
 
 from condsim.config import Settings, read_mapping, validated
-from condsim.errors import InputError, unknown_name
+from condsim.errors import InputError, located, unknown_name
 from condsim.training.recipe import Recipe, load_recipe
 
 Point = dict[str, Any]
@@ -127,10 +127,8 @@ class SweepSpec:
             head, _, part = key.partition(".")
             weights = changes.get(head, getattr(self.base, head))
             changes[head] = {**weights, part: value} if part else value
-        try:
+        with located(f"'space': no recipe with {point_text(point)}"):
             return self.base.replaced(**changes)
-        except InputError as error:
-            raise InputError(f"'space': no recipe with {point_text(point)}: {error}") from error
 
     def search(self) -> dict[str, Any]:
         """Plain values that decide the trials.
