@@ -69,8 +69,8 @@ def test_explain_command_stopped_at_a_bad_row_before_the_work(tmp_path):
         (ROW[:2], "Give two sentences and a condition"),
         ([*ROW, "--file", "x.csv", "--output", "y.jsonl"], "not both"),
         (["--file", "x.csv"], "needs --output"),
-        (["--file", "x.csv", "--output", "y.html"], r"must be \.jsonl"),
-        ([*ROW, "--output", "y.txt"], r"must be \.html"),
+        (["--file", "x.csv", "--output", "y.html"], r"must be one of \.jsonl"),
+        ([*ROW, "--output", "y.txt"], r"must be one of \.html"),
         ([*ROW, "--output", "nowhere/y.json", "--samples", "2"], "make the folder first"),
     ],
 )

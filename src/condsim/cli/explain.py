@@ -13,8 +13,8 @@ from condsim.cli import options
 from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, BlankRows, open_writer
-from condsim.errors import InputError, located
-from condsim.io import check_suffix, write_text
+from condsim.errors import InputError
+from condsim.io import write_text
 from condsim.loading import load_scorer
 from condsim.model.base import SAMPLES, PairScorer
 from condsim.model.explanation import PICTURES, check_explained
@@ -42,8 +42,10 @@ def _pairs(batch: Batch, columns: PairColumns) -> Iterator[tuple[str, str, str]]
     assert conditions is not None
     for row, *texts in zip(batch.rows, sentences1, sentences2, conditions, strict=True):
         sentence1, sentence2, condition = texts
-        with located(row.place()):
+        try:
             check_explained(1, sentence1=sentence1, sentence2=sentence2)
+        except InputError as error:
+            raise InputError(f"{row.place()}: {error}") from None
         yield sentence1, sentence2, condition
 
 
@@ -92,6 +94,14 @@ def _write(explanation: Explanation, output: Path) -> None:
         write_text(output, content + "\n")
 
 
+def _check_suffix(output: Path, suffixes: tuple[str, ...]) -> None:
+    if output.suffix.lower() not in suffixes:
+        raise InputError(
+            f"--output {output}: the suffix must be one of {', '.join(suffixes)}; got "
+            f"{output.suffix!r}."
+        )
+
+
 def explain(
     sentence1: Annotated[str | None, typer.Argument()] = None,
     sentence2: Annotated[str | None, typer.Argument()] = None,
@@ -137,14 +147,14 @@ def explain(
     if file is not None:
         if output is None:
             raise InputError("A file of pairs needs --output.")
-        check_suffix(output, _JSON_LINES)
+        _check_suffix(output, _JSON_LINES)
         pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
         _explain_file(file, output, pairs, model=model, settings=settings)
         return
     assert pair is not None
     texts = (*pair[:2], pair[2][0])
     if output is not None:
-        check_suffix(output, _SINGLE_FILES)
+        _check_suffix(output, _SINGLE_FILES)
     explanation = _explained(load_scorer(model), texts, settings)
     if output is None:
         from condsim.console import Terminal
