@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -21,6 +22,11 @@ ROWS_SHOWN = 10
 """Maximum number of rows that a notebook shows of a result."""
 
 _MAX_TEXT_CHARACTERS = 120
+
+
+def is_marks(text: str) -> bool:
+    """Check if a text is only punctuation and spaces, which names no condition."""
+    return all(unicodedata.category(character)[0] in "CPZ" for character in text)
 
 
 @dataclass(frozen=True)

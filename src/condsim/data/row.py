@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 from condsim.errors import InputError
+from condsim.types import is_marks
 
 Cell = str | float | int | None
 Record = Mapping[str, object]
@@ -76,11 +76,6 @@ def short_repr(value: object) -> str:
     """Return the `repr` of a value, cut to 60 characters."""
     text = repr(value)
     return text if len(text) <= _MAX_REPR_CHARACTERS else f"{text[: _MAX_REPR_CHARACTERS - 3]}..."
-
-
-def is_marks(text: str) -> bool:
-    """Check if a text is only punctuation and spaces, which names no condition."""
-    return all(unicodedata.category(character)[0] in "CPZ" for character in text)
 
 
 def number_of(value: Cell) -> float | None:

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, ge
 
 import numpy as np
 
-from condsim.data.row import is_marks
 from condsim.errors import InputError, unknown_name
 from condsim.model.calibration import Calibration
 from condsim.model.chunking import collect_truncations
 from condsim.model.legibility import collect_unread, record_unread
-from condsim.types import BoolArray, FloatArray, html_table
+from condsim.types import BoolArray, FloatArray, html_table, is_marks
 
 if TYPE_CHECKING:
     from condsim.model.explanation import Explanation, Occlusion, Reader
