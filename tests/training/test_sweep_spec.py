@@ -180,7 +180,7 @@ def test_point_name_is_a_folder_name_and_tells_points_apart():
 
 def test_docs_table_has_every_key_of_a_sweep():
     page = (PROJECT / "docs" / "training.md").read_text("utf-8")
-    lines = page.partition("### The sweep file")[2].partition("###")[0]
+    lines = page.partition("## Sweeps")[2].partition("##")[0]
     keys = re.findall(r"^\| `(\w+)` \| (\S+) \|", lines, re.MULTILINE)
     assert [key for key, _ in keys] == [
         *("name", "recipe", "set", "space", "sampler", "trials", "seed", "seeds", "test")
