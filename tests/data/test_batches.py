@@ -135,7 +135,7 @@ def test_open_writer_nan_is_an_empty_cell(tmp_path):
 
 
 def test_open_writer_unknown_suffix_refused(tmp_path):
-    with pytest.raises(InputError, match=r"one of \.csv, \.tsv, \.jsonl, \.ndjson"):
+    with pytest.raises(InputError, match=r"must be \.csv, \.tsv, \.jsonl, \.ndjson"):
         open_writer(tmp_path / "y.xlsx").__enter__()
 
 
