@@ -183,7 +183,7 @@ def test_write_stage_ratings_read_back_with_a_manifest(store, server, verificati
 
 
 def test_work_that_lacks_its_stage_is_refused(store):
-    with pytest.raises(InputError, match="no test to score"):
+    with pytest.raises(InputError, match="has no items"):
         score_test(store)
     with pytest.raises(InputError, match="'condsim build push verification'"):
         rate_rows(store, HalfScorer(), model="half")
