@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import condsim
 from condsim.cli.main import app
-from condsim.errors import InputError
+from condsim.errors import InputError, ModelError
 from condsim.model.applicability import ApplicabilityHead
 
 
@@ -53,5 +53,5 @@ def test_evaluate_model_without_embeddings_refused(data, monkeypatch):
 
     monkeypatch.setattr("condsim.loading.load_scorer", lambda model: Other())
     result = run("evaluate", data)
-    assert isinstance(result.exception, InputError)
-    assert "needs a bi-encoder" in str(result.exception)
+    assert isinstance(result.exception, ModelError)
+    assert "bi- or tri-encoder" in str(result.exception)
