@@ -458,6 +458,7 @@ def test_score_names_of_columns_and_several_conditions_are_options(own_names, tm
     assert float(rows[0]["score: the colour"]) == pytest.approx(expected, abs=1e-5)
     assert rows[1]["score: the colour"] == ""
     assert "1 row has no text and thus no score (row 2); --strict stops there." in result.stderr
+    assert f"out.csv: {len(rows) - 1} rows scored" in result.stderr
 
 
 def test_score_without_condition_is_of_the_whole_and_says_so(own_names):

@@ -113,3 +113,20 @@ def test_index_prepare_on_ray_encodes_the_same(folder):
     assert result.exit_code == 0, result.exception
     here = invoke("index", "prepare", folder, "--condition", "the topic")
     assert "the topic: 0 texts encoded" in here.stderr
+
+
+def test_index_build_and_add_leave_out_rows_without_text(tmp_path):
+    first, more = tmp_path / "in.csv", tmp_path / "more.csv"
+    first.write_text("text,n\nIt came late.,1\n,2\nIt broke.,3\n", "utf-8")
+    more.write_text("text,n\n ,4\nIt hums.,5\n", "utf-8")
+    folder = tmp_path / "made"
+    error = invoke("index", "build", first, "--output", folder, "--strict").exception
+    assert "row 2 (line 3), column 'text': must not be empty" in str(error)
+    result = invoke("index", "build", first, "--output", folder)
+    assert "1 row has no text and thus no place in the index (row 2)" in result.stderr
+    assert "made: 2 texts" in result.stderr
+    result = invoke("index", "add", folder, more)
+    assert "1 rows added; 3 texts" in result.stderr
+    result = invoke("search", folder, "It came late.", "--condition", "the complaint")
+    # Keys are the numbers of the rows; those of added rows follow.
+    assert sorted(line.split("\t")[1] for line in result.stdout.splitlines()) == ["1", "3", "5"]

@@ -124,7 +124,7 @@ def _encode_file(
             dtype=np.float16 if float16 else np.float32,
         )
     print_note(blank.note("a vector of NaN"))
-    print_note(f"{output}: {rows} embeddings of dimension {scorer.dimension}")
+    print_note(f"{output}: {rows - blank.count} embeddings of dimension {scorer.dimension}")
 
 
 def encode(

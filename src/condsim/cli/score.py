@@ -113,7 +113,7 @@ def _score_to_file(
         for batch in scored.batches(progress, table=table):
             writer.write(batch)
     scored.print_notes()
-    print_note(f"{output}: {writer.rows} rows scored")
+    print_note(f"{output}: {writer.rows - scored.blank.count} rows scored")
 
 
 def _print_rows(file: Path, scoring: _Scoring) -> None:

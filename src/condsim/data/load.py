@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from condsim.data.csts import CstsRow, iter_csts, load_csts
+from condsim.data.csts import load_csts
 from condsim.data.files import check_file, column_names
 from condsim.data.nli import NLI_COLUMNS
 from condsim.data.pairs import is_stsb, load_pairs, load_stsb
 from condsim.data.triplets import TRIPLET_COLUMNS
-from condsim.data.written import is_written, iter_written, load_written
+from condsim.data.written import is_written, load_written
 from condsim.errors import InputError, require
 from condsim.types import Task
 
@@ -158,18 +158,3 @@ def _load_from_hub(hub: HubName, *, name: str | None, require_labels: bool) -> T
         if (label_range := _HUB_LABEL_RANGES.get(hub.dataset)) is not None:
             return load_pairs(path, name=name, label_range=label_range)
         return load_task(path, name=name, require_labels=require_labels)
-
-
-def iter_conditional(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
-    """Stream the rows of C-STS or of the written form in bounded memory.
-
-    Args:
-        path: See `iter_csts` and `iter_written`.
-        labels: Whether to read labels from C-STS; the written form always has them.
-    """
-    if not is_written(Path(path)):
-        yield from iter_csts(path, labels=labels)
-        return
-    for pair in iter_written(path):
-        for condition, label in pair.labels.items():
-            yield CstsRow(pair.sentence1, pair.sentence2, condition, label)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from condsim.data.files import check_file, iter_rows, suffix_of
+from condsim.data.files import BlankRows, check_file, iter_rows, suffix_of
 from condsim.data.row import Row
 from condsim.errors import InputError, unknown_name
 from condsim.io import sha256_of
@@ -66,11 +66,14 @@ class RowSummary:
 class RowReader:
     """Rows to index, from a file or from memory, read more than once."""
 
-    def __init__(self, rows: RowInput, text: str, key: str | None) -> None:
-        """Reject input that cannot be read twice."""
+    def __init__(
+        self, rows: RowInput, text: str, key: str | None, blank: BlankRows | None = None
+    ) -> None:
+        """Reject input that cannot be read twice; ``blank`` counts rows without text."""
         self.rows = Path(rows) if isinstance(rows, str) else rows
         self.text = text
         self.key = key
+        self._blank = blank or BlankRows(strict=True)
         self._typed = True
         if isinstance(self.rows, Path):
             check_file(self.rows)
@@ -79,7 +82,16 @@ class RowReader:
             raise InputError("The rows are read twice; give a list, not an iterator.")
 
     def __iter__(self) -> Iterator[Row]:
-        """Stream the rows."""
+        """Stream the rows; those without text only if they are to be rejected."""
+        return self._read(BlankRows(strict=self._blank.strict))
+
+    def _read(self, blank: BlankRows) -> Iterator[Row]:
+        """Stream the rows, and count those that are left out."""
+        for row in self._rows():
+            if blank.strict or not blank.skips(row, [self.text]):
+                yield row
+
+    def _rows(self) -> Iterator[Row]:
         columns = (self.text,) if self.key is None else (self.text, self.key)
         if isinstance(self.rows, Path):
             yield from iter_rows(self.rows, columns=columns, whole_record=True)
@@ -92,6 +104,8 @@ class RowReader:
                 for name, value in record.items()
             }
             cells = {name: values.get(name) for name in columns}
+            if str(cells[self.text]).isspace():
+                cells[self.text] = ""
             yield Row(Path("rows"), number, None, cells, values)
 
     def batches(self, *, skip: int = 0) -> Iterator[list[Row]]:
@@ -101,15 +115,14 @@ class RowReader:
             yield batch
 
     def summary(self) -> RowSummary:
-        """Read all rows once; check their texts, keys and column names."""
+        """Read all rows once; check their texts, keys and column names; count the left out."""
         kinds: dict[str, Kind | None] = {}
         digests: list[int] = []
         count = 0
         content = hashlib.sha256()
-        for row in self:
+        for row in self._read(self._blank):
             count += 1
-            if not row.text(self.text).strip():
-                raise InputError(f"{row.place(self.text)}: must have text. Remove the row.")
+            row.text(self.text)
             if self.key is not None:
                 digests.append(key_digest(row_key(row, self.key)))
             for name, value in row.record.items():
