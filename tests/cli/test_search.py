@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from condsim.cli.main import app
 from condsim.errors import InputError
+from condsim.loading import load_scorer
 
 pytest.importorskip("lancedb")
 
@@ -130,3 +131,17 @@ def test_index_build_and_add_leave_out_rows_without_text(tmp_path):
     result = invoke("search", folder, "It came late.", "--condition", "the complaint")
     # Keys are the numbers of the rows; those of added rows follow.
     assert sorted(line.split("\t")[1] for line in result.stdout.splitlines()) == ["1", "3", "5"]
+
+
+def test_search_overall_is_a_share_of_the_whole_in_each_score(folder):
+    def found(*options):
+        lines = invoke("search", folder, "It came late.", *options).stdout.splitlines()
+        return {key: float(score) for score, key, _ in (line.split("\t") for line in lines)}
+
+    default, alone = found(), found("--overall", 0)
+    assert found("--overall", 0.3) == default != alone
+    model = load_scorer()
+    text = "Delivery took a whole month."
+    for scores, share in (default, 0.3), (alone, 0.0):
+        expected = model.score("It came late.", text, "the complaint", overall=share)
+        assert scores["p3"] == pytest.approx(expected, abs=0.01)

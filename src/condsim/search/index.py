@@ -16,7 +16,7 @@ from condsim.data.files import BlankRows
 from condsim.data.row import Row
 from condsim.errors import InputError, require
 from condsim.loading import load_encoder
-from condsim.model.base import check_rows
+from condsim.model.base import COLLECTION_SHARE, check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.search.prefilter import Prefilter, VectorTable
@@ -288,7 +288,7 @@ class Index:
         top: int = 10,
         at_least: float | None = None,
         rescore: int = 200,
-        overall: float = 0.0,
+        overall: float = COLLECTION_SHARE,
     ) -> list[Hit]:
         """Find the texts most similar to a query with respect to a condition.
 
@@ -302,7 +302,7 @@ class Index:
             at_least: The lowest score, in [0, 1].
             rescore: How many are scored in the second stage, at least ``top``.
             overall: Share of the similarity without the condition, in [0, 1]; its vectors are
-                stored, so that it costs nothing. See `EmbeddingScorer.score`.
+                stored, so that it costs next to nothing. See `EmbeddingScorer.score`.
 
         Returns:
             The texts with calibrated scores, best first.
