@@ -145,3 +145,13 @@ def test_search_overall_is_a_share_of_the_whole_in_each_score(folder):
     for scores, share in (default, 0.3), (alone, 0.0):
         expected = model.score("It came late.", text, "the complaint", overall=share)
         assert scores["p3"] == pytest.approx(expected, abs=0.01)
+
+
+def test_index_build_keeps_columns_with_a_dot_and_doubled_ones(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_text("text,note,note,a.b\nIt came late.,1,2,3\n", "utf-8")
+    result = invoke("index", "build", file, "--output", tmp_path / "made")
+    assert result.exit_code == 0, result.exception
+    words = ("--condition", "the complaint", "--where", "note_1 = 2", "--json")
+    (hit,) = json.loads(invoke("search", tmp_path / "made", "It broke.", *words).stdout)
+    assert hit["columns"] == {"text": "It came late.", "note": 1, "note_1": 2, "a_b": 3}

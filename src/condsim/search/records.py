@@ -89,7 +89,7 @@ class RowReader:
         """Stream the rows, and count those that are left out."""
         for row in self._rows():
             if blank.strict or not blank.skips(row, [self.text]):
-                yield row
+                yield _with_stored_names(row)
 
     def _rows(self) -> Iterator[Row]:
         columns = (self.text,) if self.key is None else (self.text, self.key)
@@ -185,13 +185,29 @@ def key_digest(key: str) -> int:
     return int.from_bytes(digest, "little", signed=True)
 
 
+def _with_stored_names(row: Row) -> Row:
+    """Write an underscore for each dot in the names of columns: in filters a dot means a part."""
+    if not any("." in str(name) for name in row.record):
+        return row
+    record: dict[str, object] = {}
+    for name, value in row.record.items():
+        stored = name if name in row.cells else str(name).replace(".", "_")
+        if stored in record:
+            raise InputError(
+                f"{row.path}: a dot in the name of a column becomes an underscore, and there are "
+                f"two columns {stored!r} then. Rename one of them."
+            )
+        record[stored] = value
+    return row._replace(record=record)
+
+
 def _check_column_name(row: Row, name: object) -> None:
     reserved = ("_", INTERNAL_PREFIX)
     if isinstance(name, str) and name and "." not in name and not name.startswith(reserved):
         return
     raise InputError(
-        f"{row.path}: a column name must not contain a dot or begin with '_' or "
-        f"'{INTERNAL_PREFIX}'; got {name!r}. Rename the column."
+        f"{row.path}: a column name must not begin with '_' or '{INTERNAL_PREFIX}', nor that of "
+        f"texts or keys contain a dot; got {name!r}. Rename the column."
     )
 
 

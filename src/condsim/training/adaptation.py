@@ -44,6 +44,7 @@ with requires_extra("train"):
         split_labelled,
         write_labelled,
     )
+    from condsim.training.callbacks import FirstEpochCallback
     from condsim.training.export import SAMPLES, export_onnx
     from condsim.training.folder import RECIPE
     from condsim.training.precision import (
@@ -71,6 +72,9 @@ MIN_REBUILT_COSINE = 0.999
 
 # Ridge penalty on the change of a head's weight, per row; the features have a spread of about 1.
 HEAD_CHANGE_PENALTY = 0.1
+
+# Time of the export and the measurements, relative to that of the preparation.
+EXPORT_SHARE = 1.0
 
 FIGURES = {"spearman": "Spearman", "pair_accuracy": "pair accuracy"}
 
@@ -229,7 +233,7 @@ def adapt(
     work = target.with_name(f"{target.name}.work")
     with sole_process(work):
         run = _AdaptationRun(source, work, settings, files)
-        run.train(target.name, train_pairs, dev_pairs)
+        run.train(target.name, train_pairs, dev_pairs, started=started)
         after = run.export(target.name, train_pairs)
         result = run.compare(after, len(train_pairs), started=started)
         if not (result.helped or force):
@@ -274,7 +278,12 @@ class _AdaptationRun:
             raise ModelError(f"{source} is a {kind}; only a bi-encoder can be adapted.")
 
     def train(
-        self, name: str, train_pairs: Sequence[LabelledPair], dev_pairs: Sequence[LabelledPair]
+        self,
+        name: str,
+        train_pairs: Sequence[LabelledPair],
+        dev_pairs: Sequence[LabelledPair],
+        *,
+        started: float,
     ) -> None:
         """Train in the folder ``run``, by the recipe that it was begun with if there is one."""
         run = self.work / "run"
@@ -282,7 +291,20 @@ class _AdaptationRun:
             recipe = load_recipe(run / RECIPE)
         else:
             recipe = self._recipe(name, train_pairs, dev_pairs)
-        run_or_resume(recipe, run)
+        prepared = time.monotonic() - started
+
+        def report(training_seconds: float) -> None:
+            """Log how long the adaptation takes, in which the export takes its share."""
+            done = time.monotonic() - started
+            seconds = done + training_seconds + EXPORT_SHARE * prepared
+            logger.info(
+                "the first epoch is measured: about %.1f minutes in all, and less if it ends "
+                "before epoch %d as your rows to measure on get no better",
+                seconds / 60,
+                recipe.epochs,
+            )
+
+        run_or_resume(recipe, run, callbacks=[FirstEpochCallback(report)])
 
     def _recipe(
         self, name: str, train_pairs: Sequence[LabelledPair], dev_pairs: Sequence[LabelledPair]
@@ -353,8 +375,8 @@ class _AdaptationRun:
             affordable = int(60 * settings.minutes / seconds)
             steps = min(steps, max(MIN_STEPS_PER_EPOCH, affordable))
         logger.info(
-            "%d rows to train on, %d to measure on; at most %d steps, about %.0f min, and a minute "
-            "before and after",
+            "%d rows to train on, %d to measure on; at most %d steps, about %.0f min (measured "
+            "again after the first epoch)",
             len(pairs),
             dev_rows,
             steps,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -68,6 +69,32 @@ class ProgressCallback(TrainerCallback):
     ) -> None:
         """Remove the bar."""
         self._display.close()
+
+
+class FirstEpochCallback(TrainerCallback):
+    """Reports, once the first epoch of this call is measured, how long the others will take."""
+
+    def __init__(self, report: Callable[[float], None]) -> None:
+        """Take the function that gets the seconds that the other epochs take at most."""
+        self._report = report
+        self._started = 0.0
+        self._first_step = -1
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        """Start the clock."""
+        self._started, self._first_step = time.monotonic(), state.global_step
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        """Report after the first evaluation."""
+        steps = state.global_step - self._first_step
+        if self._first_step >= 0 and steps:
+            seconds = (time.monotonic() - self._started) / steps
+            self._report(seconds * (state.max_steps - state.global_step))
+            self._first_step = -1
 
 
 class CheckpointCallback(TrainerCallback):
