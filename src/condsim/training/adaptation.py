@@ -73,6 +73,10 @@ MIN_REBUILT_COSINE = 0.999
 # Ridge penalty on the change of a head's weight, per row; the features have a spread of about 1.
 HEAD_CHANGE_PENALTY = 0.1
 
+# Epochs without a gain that end the training, and the share of all epochs that it usually runs.
+PATIENCE = 3
+USUAL_SHARE = 0.8
+
 # Time of the export and the measurements, relative to that of the preparation.
 EXPORT_SHARE = 1.0
 
@@ -293,14 +297,15 @@ class _AdaptationRun:
             recipe = self._recipe(name, train_pairs, dev_pairs)
         prepared = time.monotonic() - started
 
-        def report(training_seconds: float) -> None:
-            """Log how long the adaptation takes, in which the export takes its share."""
-            done = time.monotonic() - started
-            seconds = done + training_seconds + EXPORT_SHARE * prepared
+        def report(seconds_per_step: float, steps_done: int) -> None:
+            """Log how long the adaptation will take."""
+            epochs = max(min(recipe.epochs, PATIENCE + 1), round(USUAL_SHARE * recipe.epochs))
+            steps = (recipe.steps or 0) * epochs / recipe.epochs
+            rest = max(0.0, steps - steps_done) * seconds_per_step + EXPORT_SHARE * prepared
             logger.info(
-                "the first epoch is measured: about %.1f minutes in all, and less if it ends "
-                "before epoch %d as your rows to measure on get no better",
-                seconds / 60,
+                "about %.1f minutes in all, if it runs %d of %d epochs",
+                (time.monotonic() - started + rest) / 60,
+                epochs,
                 recipe.epochs,
             )
 
@@ -335,7 +340,7 @@ class _AdaptationRun:
             objective=OBJECTIVE,
             scale=10.0,
             epochs=min(settings.epochs, steps),
-            patience=3,
+            patience=PATIENCE,
             chosen_by="both",
             steps=steps,
             batch_size=settings.batch_size,

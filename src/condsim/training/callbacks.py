@@ -72,10 +72,10 @@ class ProgressCallback(TrainerCallback):
 
 
 class FirstEpochCallback(TrainerCallback):
-    """Reports, once the first epoch of this call is measured, how long the others will take."""
+    """Reports the time of a step once the first epoch of this call is measured."""
 
-    def __init__(self, report: Callable[[float], None]) -> None:
-        """Take the function that gets the seconds that the other epochs take at most."""
+    def __init__(self, report: Callable[[float, int], None]) -> None:
+        """Take the function that gets the seconds of a step, and the number of steps done."""
         self._report = report
         self._started = 0.0
         self._first_step = -1
@@ -92,8 +92,7 @@ class FirstEpochCallback(TrainerCallback):
         """Report after the first evaluation."""
         steps = state.global_step - self._first_step
         if self._first_step >= 0 and steps:
-            seconds = (time.monotonic() - self._started) / steps
-            self._report(seconds * (state.max_steps - state.global_step))
+            self._report((time.monotonic() - self._started) / steps, state.global_step)
             self._first_step = -1
 
 
