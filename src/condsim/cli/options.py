@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -129,6 +130,12 @@ def check_embeddings(scorer: PairScorer, **used: bool | float) -> None:
     for option, value in used.items():
         if value and not isinstance(scorer, EmbeddingScorer):
             raise ModelError(f"{scorer.name} gives scores only; --{option} needs embeddings.")
+
+
+def score_function(scorer: PairScorer, *, overall: float) -> Callable[..., Any]:
+    """Return the function that scores pairs, with a share of the whole if there is one."""
+    check_embeddings(scorer, overall=overall)
+    return partial(scorer.score, overall=overall) if overall else scorer.score
 
 
 def revision_of(model: str | None) -> str:

@@ -91,10 +91,10 @@ def _batches(data: Path, blank: BlankRows) -> Iterator[tuple[int, PairTexts]]:
 
 def _finite_scores(texts: PairTexts, scorer: Scorer, location: str) -> FloatArray:
     """Score m rows as finite float32, ``(m,)``; reject scores of a damaged model."""
-    rows, *columns = texts
-    if not len(rows):
+    rows, sentences1, sentences2, conditions = texts
+    if conditions is None or not len(rows):
         return np.empty(0, np.float32)
-    scores = np.asarray(scorer.score(*columns), dtype=np.float32)
+    scores = np.asarray(scorer.score(sentences1, sentences2, conditions), dtype=np.float32)
     if scores.shape != (len(rows),) or not np.isfinite(scores).all():
         raise ModelError(
             f"{scorer.name} must give every row one finite score; for {location} it gave the shape "

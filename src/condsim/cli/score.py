@@ -83,18 +83,15 @@ class _ScoredFile:
         scorer = load_scorer(self.scoring.model, device=self.scoring.device)
         if isinstance(scorer, EmbeddingScorer):
             scorer.set_cache_size(_CACHED_VECTORS)
-        options.check_embeddings(
-            scorer, applicability=self.scoring.applicability, overall=self.scoring.overall
-        )
+        options.check_embeddings(scorer, applicability=self.scoring.applicability)
         return scorer
 
     def _add_columns(self, batch: Batch, scorer: PairScorer) -> None:
         columns = self.columns
         rows, sentences1, sentences2, row_conditions = columns.read(batch, self.blank)
         scoring = self.scoring
-        functions = {"score": partial(scorer.score, scale=scoring.scale)}
-        if scoring.overall:
-            functions["score"] = partial(functions["score"], overall=scoring.overall)
+        score_pairs = options.score_function(scorer, overall=scoring.overall)
+        functions = {"score": partial(score_pairs, scale=scoring.scale)}
         if scoring.applicability:
             functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
         for condition in columns.conditions or (None,):
@@ -257,11 +254,9 @@ def score(
             raise InputError(
                 "--applicability, --strict, --separator and --encoding go with --file."
             )
-        scorer = load_scorer(model, device=device)
-        options.check_embeddings(scorer, overall=overall)
-        share = {"overall": overall} if overall else {}
+        score_pairs = options.score_function(load_scorer(model, device=device), overall=overall)
         for name in pair[2]:
-            value = scorer.score(*pair[:2], name, scale=scale, **share)
+            value = score_pairs(*pair[:2], name, scale=scale)
             typer.echo(f"{value:.3f}" if len(pair[2]) == 1 else f"{value:.3f}\t{name}")
         return
     if table is not None and (output is not None or (table and applicability)):

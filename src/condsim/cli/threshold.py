@@ -60,8 +60,7 @@ def threshold(
         )
     columns, batches = open_pairs(labelled, pairs)
     scorer = load_scorer(model)
-    options.check_embeddings(scorer, overall=overall)
-    share = {"overall": overall} if overall else {}
+    score_pairs = options.score_function(scorer, overall=overall)
     blank = BlankRows(strict=strict)
     scores, alike = array("f"), list[bool]()
     start = 0
@@ -71,7 +70,7 @@ def threshold(
         labelled_rows = np.flatnonzero(labels.present[rows])
         texts = columns.read(batch.take(labelled_rows), blank)
         if len(texts.rows):
-            scores.extend(scorer.score(*texts[1:], **share))
+            scores.extend(score_pairs(texts.sentences1, texts.sentences2, texts.conditions))
             alike.extend(labels.alike[rows][labelled_rows[texts.rows]].tolist())
     best = find_threshold(
         np.array(scores, np.float32), np.array(alike, np.bool_), precision=precision

@@ -38,7 +38,7 @@ _ROUNDS = 4
 _CANDIDATES_PER_SCORED = 10
 # Fewer or more texts than these are scored at once, without rounds.
 _MIN_GUIDED, _MAX_GUIDED = 80, 1000
-# Rows that each ranking of prepared vectors begins with, and the factor by which it goes on.
+# Rows that each ranking of prepared vectors begins with, and the factor by which it grows.
 _RANKED_PER_HIT = 8
 # Tables of vectors in memory.
 _CACHED_TABLES = 3
@@ -229,8 +229,8 @@ class Searcher:
         query = encoded.query
         vector, weights = np.zeros(1, np.float32), np.zeros(1, np.float32)
         for condition, share in query.weights.items():
-            vectors = encoded.vector(None), encoded.vector(condition)
-            ranking, learned = self._prefilter.query(*vectors, condition, self._sample)
+            plain, under = encoded.vector(None), encoded.vector(condition)
+            ranking, learned = self._prefilter.query(plain, under, condition, self._sample)
             vector, weights = vector + share * ranking, weights + share * learned  # (d,), (d, d)
         guided = _MIN_GUIDED <= query.rescore <= _MAX_GUIDED
         candidates = query.rescore * (_CANDIDATES_PER_SCORED if guided else 1)

@@ -72,7 +72,7 @@ class ProgressCallback(TrainerCallback):
 
 
 class FirstEpochCallback(TrainerCallback):
-    """Reports the time of a step once the first epoch of this call is measured."""
+    """Clock of the first epoch of a call, which reports the time of a step."""
 
     def __init__(self, report: Callable[[float, int], None]) -> None:
         """Take the function that gets the seconds of a step, and the number of steps done."""
