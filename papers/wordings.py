@@ -156,7 +156,7 @@ def double_rows(model: EmbeddingScorer, pairs: Sequence[LabelledPair]) -> list[l
     mean, lower = (first + second) / 2, np.minimum(first, second)
     rows = []
     for name, scores in (
-        ("one condition, “A and B”", np.concatenate(joined)),
+        ('one condition, "A and B"', np.concatenate(joined)),
         ("mean of two scores", mean),
         ("lower of two scores", lower),
     ):
