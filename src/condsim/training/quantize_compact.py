@@ -1,8 +1,8 @@
 """Compact int8 quantisation of a large ONNX encoder: a scale per token and 4-bit tables.
 
 In a large model one token of a text may have activations forty times as large as all others, which
-no fixed scale fits. Here each token has a scale of its own, so a row still has the same score in
-any batch. Errors in queries and keys weigh most, so the activations that several products read are
+no fixed scale fits. Here each token has a separate scale, so a row still has the same score in any
+batch. Errors in queries and keys weigh most, so the activations that several products read are
 stored twice, as 8 bits and as 8 bits of what these left out. Embedding tables have 4 bits.
 """
 
@@ -104,14 +104,16 @@ def _quantized_products(
         for name, value in constants.items()
     ]
 
-    def operation(kind: str, inputs: str, output: str, **options: list[int]) -> NodeProto:
+    def operation(kind: str, inputs: str, output: str) -> NodeProto:
         names = [f"{activation}_{name}" for name in inputs.split()]
-        return helper.make_node(kind, names, [f"{activation}_{output}"], **options)
+        return helper.make_node(kind, names, [f"{activation}_{output}"])
 
     before = [
         helper.make_node("Mul", [activation, f"{activation}_smooth"], [f"{activation}_smoothed"]),
-        operation("ReduceMax", "smoothed", "high", axes=[-1]),
-        operation("ReduceMin", "smoothed", "low", axes=[-1]),
+        *(
+            helper.make_node(kind, [f"{activation}_smoothed"], [f"{activation}_{name}"], axes=[-1])
+            for kind, name in (("ReduceMax", "high"), ("ReduceMin", "low"))
+        ),
         operation("Mul", "high above", "step_above"),
         operation("Mul", "low below", "step_below"),
         operation("Max", "step_above step_below least", "step"),
