@@ -35,6 +35,19 @@ def test_load_no_name_gives_the_default_model():
     assert isinstance(load_scorer("default"), OnnxScorer)
 
 
+def test_load_large_without_its_package_gives_the_install_command():
+    with pytest.raises(MissingExtraError, match="^The model 'large' .* pip install condsim-large$"):
+        load_scorer("large")
+
+
+def test_load_large_opens_the_installed_package(exported, tmp_path, monkeypatch):
+    shutil.copytree(exported, tmp_path / "condsim_large" / "model")
+    (tmp_path / "condsim_large" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert load_scorer("large").name == "tiny"
+    assert named_scorer("large").revision() == f"model:{revision_of(exported)}"
+
+
 def test_load_exported_and_trained_folders_give_the_same_scores(trained, exported):
     light, scorer = load_scorer(str(exported)), load_scorer(trained, device="cpu")
     assert isinstance(light, OnnxScorer)
