@@ -16,9 +16,12 @@ from papers.model.groups import read_groups
 from papers.model.natural import checkpoint_embedder
 from papers.model.pack import pack, read_tokenizer, save_packed
 from papers.model.plain import PlainVectors
+from papers.model.rows import PLAIN_VECTORS
 
 _LOGGER = logging.getLogger("condsim")
 
+TAUGHT = "taught"
+"""Source of the small model: inputs with the vectors of the large one."""
 
 INPUTS_PER_SOURCE = 8000
 
@@ -53,7 +56,7 @@ def teach(
             if number > inputs:
                 break
             groups.append(replace(group, plain=True))
-    plain = PlainVectors(plain_model, rows / "plain-minilm")
+    plain = PlainVectors(plain_model, rows / PLAIN_VECTORS)
     packed = pack(groups, read_tokenizer(model), plain, checkpoint_embedder(teacher))
     save_packed(packed, output)
     _LOGGER.info("%d groups, %d inputs", len(groups), len(packed["inputs"]))

@@ -1,0 +1,261 @@
+"""From a trained checkpoint to a folder that ships: int8 weights, calibration, applicability."""
+
+from __future__ import annotations
+
+import logging
+import random
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import onnx
+from numpy.typing import ArrayLike
+from onnx.external_data_helper import set_external_data
+from safetensors.torch import load_file, save_file
+
+from condsim.data.csts import load_applicability
+from condsim.data.load import load_task
+from condsim.data.pairs import make_task
+from condsim.model.calibration import Calibration, fit_calibration
+from condsim.model.onnx import MODEL_FILE, OnnxScorer
+from condsim.model.settings import FILE_NAME, Fact, ModelSettings
+from condsim.training.applicability import fit_head, load_extra
+from condsim.training.export import export_onnx
+from condsim.types import FloatArray, Task
+from papers.model.applicability import write_applicability
+from papers.model.balanced import trainable_sets
+from papers.model.draws import natural_groups
+from papers.model.groups import Group, read_groups
+from papers.model.natural import graded_tests
+from papers.model.sources import ROOT, Sources, open_sets
+
+_LOGGER = logging.getLogger("condsim")
+
+SAMPLES_PER_SOURCE = 40
+LONGEST_INPUT_TOKENS = 256
+FILE_BYTES = 95 << 20
+"""Largest file of weights; a repository on GitHub takes files below 100 MiB."""
+
+HEAD = "applicability.json"
+HEAD_ROWS = 14_000
+NATURAL_DRAWS_PER_SET = 60
+GRADED_CALIBRATION_TESTS = ("patent phrases", "activities")
+TRAINING_DATA = (
+    "labelled texts of open sets, C-STS, captions, graded pairs, NLI and questions about negation; "
+    "texts, pairs and rules written for condsim"
+)
+
+
+@dataclass(frozen=True)
+class ShippedModel:
+    """Names of a model that ships, and the bits of its embedding tables."""
+
+    name: str
+    base: str
+    table_bits: Literal[4, 8] = 8
+
+
+SMALL = ShippedModel("condsim-minilm", "sentence-transformers/all-MiniLM-L6-v2")
+# With 8 bits the tables alone would take the model above 100 MB.
+LARGE = ShippedModel("condsim-large", "sentence-transformers/all-mpnet-base-v2", table_bits=4)
+
+
+def model_folder(model: ShippedModel, checkpoint: Path, template: Path, output: Path) -> Path:
+    """Copy a sentence-transformers folder with the weights of a checkpoint.
+
+    Args:
+        model: The names of the model.
+        checkpoint: Folder of ``papers.model.train``.
+        template: Folder of the backbone, or of the model that training began from.
+        output: The folder to write.
+    """
+    skipped = shutil.ignore_patterns("model.safetensors", FILE_NAME, "*.ini")
+    shutil.copytree(template, output, ignore=skipped, dirs_exist_ok=True)
+    state = load_file(template / "model.safetensors")
+    trained = load_file(checkpoint / "model.safetensors")
+    unknown = trained.keys() - state.keys()
+    if unknown:
+        raise KeyError(f"{template} has no weights named {sorted(unknown)[:3]}")
+    state |= {key: value.float() for key, value in trained.items()}
+    save_file(state, output / "model.safetensors", metadata={"format": "pt"})
+    ModelSettings(
+        kind="bi-encoder",
+        name=model.name,
+        order="bare-condition-first",
+        max_seq_length=LONGEST_INPUT_TOKENS,
+        facts={"base_model": model.base, "license": "apache-2.0"},
+    ).save(output)
+    return output
+
+
+def ship(model: ShippedModel, folder: Path, output: Path, sources: Sources, rows: Path) -> Path:
+    """Write what ships, or what is missing of it; the head is written last.
+
+    Args:
+        model: The names of the model.
+        folder: Folder of :func:`model_folder`.
+        output: The folder to write.
+        sources: Input data of the rows.
+        rows: Folder of the training rows, and of those on applicability.
+    """
+    if (output / HEAD).is_file():
+        return output
+    facts = {
+        "training_data": TRAINING_DATA,
+        "criteria_sets": ", ".join(trainable_sets(sources.data / "criteria")),
+    }
+    samples = input_samples(rows)
+    export_onnx(folder, output, table_bits=model.table_bits, samples=samples, facts=facts)
+    split_weights(output)
+    scorer = OnnxScorer(output)
+    calibration, errors = calibrate(scorer, calibration_tasks(sources))
+    settings = scorer.settings
+    replace(settings, calibration=calibration, facts={**settings.facts, **errors}).save(output)
+    applies = rows / "applicability"
+    if not (applies / "train.csv").is_file():
+        write_applicability(sources.data, applies)
+    labelled = load_applicability(sources.data / "csts-reannotated" / "dev.csv")
+    extra = load_extra([applies / "train.csv"], sample=HEAD_ROWS, exclude=labelled)
+    fit_head(OnnxScorer(output), labelled, extra=extra).save(output / HEAD)
+    return output
+
+
+def input_samples(rows: Path) -> list[tuple[str, str]]:
+    """Texts and conditions of the training rows of all sources, for the quantisation."""
+    pairs = []
+    for path in sorted(rows.glob("*.jsonl.gz")):
+        groups = islice(read_groups(path), 0, 100 * SAMPLES_PER_SOURCE, 100)
+        inputs = [group.inputs[0] for group in groups]
+        pairs += [(text, condition) for condition, text in inputs if condition is not None]
+    return pairs
+
+
+def split_weights(folder: Path, *, most: int = FILE_BYTES) -> None:
+    """Move the weights of a graph that is too large a file into files next to it."""
+    path = folder / MODEL_FILE
+    if path.stat().st_size <= most:
+        return
+    graph = onnx.load(str(path))
+    number, size = 0, 0
+    for tensor in graph.graph.initializer:
+        if len(tensor.raw_data) < 1024:
+            continue
+        if size and size + len(tensor.raw_data) > most:
+            number, size = number + 1, 0
+        set_external_data(tensor, f"weights-{number}.bin")
+        size += len(tensor.raw_data)
+    onnx.save(graph, str(path))
+
+
+def calibration_tasks(sources: Sources) -> dict[str, list[Task]]:
+    """Dev rows by prior: balanced under each condition, and as they come."""
+    balanced = [
+        sources.data / "csts-reannotated" / "dev.csv",
+        sources.data / "criteria" / "dev_rows.csv",
+        ROOT / "data" / "written" / "dev.txt",
+    ]
+    return {
+        "balanced": [load_task(path, require_labels=True).labelled() for path in balanced],
+        "natural": [_natural_task(sources), _graded_task(sources.data)],
+    }
+
+
+def _natural_task(sources: Sources) -> Task:
+    """Natural draws of the dev texts of the open sets; rows with a silent text are left out."""
+    rows: list[tuple[str, str, str | None, float]] = []
+    for table in open_sets(sources, "dev"):
+        draw = random.Random(table.name)
+        groups = natural_groups(table, sources.plain, draw, {}, number=NATURAL_DRAWS_PER_SET)
+        rows += [row for group in groups for row in _labelled_pairs(group)]
+    return make_task(sources.data / "criteria", rows, label_range=(0, 1), name="open sets", revision="")
+
+
+def _labelled_pairs(group: Group) -> Iterator[tuple[str, str, str | None, float]]:
+    for first, second, label, weight in group.rows:
+        (condition, text1), (_, text2) = group.inputs[first], group.inputs[second]
+        if weight == 1:
+            yield text1, text2, condition, label
+
+
+def _graded_task(data: Path) -> Task:
+    rows: list[tuple[str, str, str | None, float]] = []
+    for test in graded_tests(data, "dev"):
+        if test.spec.title.startswith(GRADED_CALIBRATION_TESTS):
+            for row in test.rows:
+                texts = (str(row["text1"]), str(row["text2"]), str(row["condition"]))
+                rows.append((*texts, (float(str(row["label"])) - 1) / 4))
+    return make_task(data / "graded", rows, label_range=(0, 1), name="graded", revision="")
+
+
+def calibrate(
+    scorer: OnnxScorer, tasks: Mapping[str, Sequence[Task]]
+) -> tuple[Calibration, dict[str, Fact]]:
+    """Fit scores on as many rows of each prior, and of each task of a prior.
+
+    Returns:
+        The calibration, and the calibration error by prior, of rows that a fit on the other half
+        of the rows has not seen.
+    """
+    columns = {prior: _even_rows(scorer, own) for prior, own in tasks.items()}
+    most = max(len(raw) for raw, _ in columns.values())
+
+    def fitted(half: slice) -> Calibration:
+        sides = [
+            [np.resize(side[half], most) for side in column] for column in columns.values()
+        ]  # (priors, 2, rows)
+        raw, gold = np.concatenate(sides, axis=1)
+        return fit_calibration(raw, gold)
+
+    errors: dict[str, Fact] = {}
+    halves = slice(0, None, 2), slice(1, None, 2)
+    for prior, (raw, gold) in columns.items():
+        parts = [
+            calibration_error(fitted(other).apply(raw[own]), gold[own])
+            for own, other in (halves, halves[::-1])
+        ]
+        errors[f"calibration_error_{prior}"] = round(sum(parts) / 2, 3)
+    return fitted(slice(None)), errors
+
+
+def _even_rows(scorer: OnnxScorer, tasks: Sequence[Task]) -> tuple[FloatArray, FloatArray]:
+    """Raw scores and gold of tasks in a random order, with as many rows of each task."""
+    draw = np.random.default_rng(0)
+    most = max(len(task) for task in tasks)
+    raws, golds = [], []
+    for task in tasks:
+        raw = scorer.score(task.sentences1, task.sentences2, task.conditions, scale="raw")
+        rows = np.resize(draw.permutation(len(task)), most)
+        raws.append(raw[rows])
+        golds.append(task.gold[rows])
+    order = draw.permutation(most * len(tasks))
+    return np.concatenate(raws)[order], np.concatenate(golds)[order]
+
+
+def calibration_error(scores: ArrayLike, gold: ArrayLike, *, bins: int = 10) -> float:
+    """Compute how far the mean label is from the score, on average.
+
+    The expected calibration error of Naeini et al. (2015), over bins of as many rows each.
+
+    Args:
+        scores: Calibrated scores in [0, 1], ``(n,)``.
+        gold: Labels in [0, 1], ``(n,)``.
+        bins: Number of bins; each holds neighbours in the order of the scores.
+
+    Returns:
+        The mean over bins, weighted by their rows, of the absolute difference of the mean label
+        and the mean score, in [0, 1]; 0 is perfect.
+
+    Example:
+        >>> calibration_error([0.0, 0.5, 0.5, 1.0], [0.0, 0.0, 1.0, 0.5], bins=2)
+        0.125
+    """
+    values, labels = np.asarray(scores, np.float64), np.asarray(gold, np.float64)
+    _, tied = np.unique(values, return_inverse=True)
+    # Otherwise the order of equal scores would count.
+    labels = (np.bincount(tied, labels) / np.bincount(tied))[tied]
+    parts = np.array_split(np.argsort(values, kind="stable"), min(bins, values.size))
+    return float(sum(abs((values[rows] - labels[rows]).sum()) for rows in parts) / values.size)
