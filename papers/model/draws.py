@@ -243,6 +243,43 @@ def duplicates(sources: Sources) -> Iterator[Group]:
             yield Group(inputs, rows, share=0.5)
 
 
+TITLE_CONDITIONS = (
+    "the product",
+    "the product",
+    "the item",
+    "which product it is",
+    "the article sold",
+)
+GROUPS_PER_TITLE = 4
+OTHER_TITLE_LABEL = 0.15
+
+
+def titles(sources: Sources) -> Iterator[Group]:
+    """Titles of one product in two shops among the titles nearest to them."""
+    draw = random.Random(9)
+    lines = read_lines(sources.data / "criteria" / "walmart_amazon" / "train.jsonl.gz")
+    partners: dict[str, set[str]] = defaultdict(set)
+    for line in lines:
+        if line["labels"].get("the product", 0) > 0.5:
+            partners[line["text1"]].add(line["text2"])
+            partners[line["text2"]].add(line["text1"])
+    pool = sorted({line[side] for line in lines for side in ("text1", "text2")})
+    vectors = sources.plain(pool)
+    rows_of = {text: row for row, text in enumerate(pool)}
+    for title in sorted(partners):
+        cosines = vectors @ vectors[rows_of[title]]
+        nearest = [pool[row] for row in np.argpartition(-cosines, 12)[:12].tolist()]
+        others = [text for text in nearest if text != title and text not in partners[title]]
+        for _ in range(GROUPS_PER_TITLE):
+            match = draw.choice(sorted(partners[title]))
+            members = [title, match, *draw.sample(others, 4), draw.choice(pool)]
+            condition = draw.choice(TITLE_CONDITIONS)
+            rows = [(0, 1, 1.0, 1.0)]
+            for place in range(2, len(members)):
+                rows += [(0, place, OTHER_TITLE_LABEL, 0.7), (1, place, OTHER_TITLE_LABEL, 0.5)]
+            yield Group([(condition, text) for text in members], rows, share=0.5)
+
+
 def broad(sources: Sources) -> Iterator[Group]:
     """Any text under no condition or a broad one, with its plain vector as target."""
     draw = random.Random(5)

@@ -312,8 +312,9 @@ def detail_tests() -> Iterator[Test]:
                     units.append(number)
         yield _pairs("details", f"rule: {name}", "order", rows, labels, units)
     triplets: list[Row] = []
-    for _, asked, (first, alike, other) in read_details("dev"):
-        triplets += [(asked, first, alike), (asked, first, other)]
+    for triplet in read_details("dev"):
+        first, alike, other = triplet.texts
+        triplets += [(triplet.condition, first, alike), (triplet.condition, first, other)]
     yield _choices("details", "written triplets", triplets)
 
 

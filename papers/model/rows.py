@@ -11,10 +11,13 @@ import argparse
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from condsim.data.held_out import held_out_texts
-from papers.model.draws import attributes, broad, criteria, duplicates, queries
+from papers.model.draws import attributes, broad, criteria, duplicates, queries, titles
 from papers.model.groups import Group, Input, percentile, write_groups
 from papers.model.plain import PlainVectors
 from papers.model.ratings import graded, negation
@@ -77,24 +80,67 @@ def rules(sources: Sources) -> Iterator[Group]:
 
 
 DETAILS_TRAIN_PERCENT = 70
+DETAILS = ROOT / "data" / "details"
 
 
-def read_details(part: str) -> list[tuple[str, str, tuple[str, str, str]]]:
-    """Kind, condition, and three texts written for condsim: the second is like the first."""
-    triplets = []
-    path = ROOT / "data" / "details" / "triplets.txt"
+@dataclass(frozen=True)
+class Triplet:
+    """Three texts written for condsim, of which the second is like the first.
+
+    Attributes:
+        kind: Kind of the detail that decides.
+        condition: Condition under which the third text is not like the first.
+        texts: The texts.
+        swapped: Condition under which the third is like the first and the second is not, or empty.
+    """
+
+    kind: str
+    condition: str
+    texts: tuple[str, str, str]
+    swapped: str = ""
+
+
+def _cells(path: Path) -> Iterator[list[str]]:
     for line in path.read_text(encoding="utf-8").splitlines():
-        kind, condition, first, alike, other = (cell.strip() for cell in line.split("|||"))
+        yield [cell.strip() for cell in line.split("|||")]
+
+
+def read_details(part: str) -> Iterator[Triplet]:
+    """Read the written triplets of a part; those of other hands are all for training."""
+    for kind, condition, first, alike, other in _cells(DETAILS / "triplets.txt"):
         if (percentile(first) < DETAILS_TRAIN_PERCENT) == (part == "train"):
-            triplets.append((kind, condition, (first, alike, other)))
-    return triplets
+            yield Triplet(kind, condition, (first, alike, other))
+    if part == "train":
+        for path in sorted(DETAILS.glob("triplets-*.txt")):
+            for kind, condition, first, alike, other, *swapped in _cells(path):
+                yield Triplet(kind, condition, (first, alike, other), *swapped)
 
 
 def details(sources: Sources) -> Iterator[Group]:
     """Written triplets whose label turns on one detail."""
-    for _, condition, texts in read_details("train"):
+    for triplet in read_details("train"):
+        inputs: list[Input] = [(triplet.condition, text) for text in triplet.texts]
         rows = [(0, 1, 1.0, 1.0), (0, 2, 0.0, 1.0), (1, 2, 0.0, 1.0)]
-        yield Group([(condition, text) for text in texts], rows)
+        if triplet.swapped:
+            inputs += [(triplet.swapped, text) for text in triplet.texts]
+            rows += [(3, 4, 0.0, 1.0), (3, 5, 1.0, 1.0), (4, 5, 0.0, 1.0)]
+        yield Group(inputs, rows)
+
+
+def grades(sources: Sources) -> Iterator[Group]:
+    """Written texts graded against an anchor, the same texts under several conditions."""
+    lines = _cells(DETAILS / "grades.txt")
+    for _, members in groupby(lines, key=itemgetter(2)):
+        inputs: list[Input] = []
+        rows = []
+        for _, condition, anchor, *graded_texts in members:
+            start = len(inputs)
+            inputs.append((condition, anchor))
+            for cell in graded_texts:
+                grade, text = cell.split(" ", 1)
+                rows.append((start, len(inputs), float(grade) / 5, 1.0))
+                inputs.append((condition, text))
+        yield Group(inputs, rows)
 
 
 SOURCES: dict[str, Callable[[Sources], Iterator[Group]]] = {
@@ -108,10 +154,12 @@ SOURCES: dict[str, Callable[[Sources], Iterator[Group]]] = {
     "balanced-attributes": balanced("attributes"),
     "rules": rules,
     "details": details,
+    "grades": grades,
     "queries": queries,
     "attributes": attributes,
     "criteria": criteria,
     "duplicates": duplicates,
+    "titles": titles,
     "broad": broad,
 }
 
