@@ -14,10 +14,11 @@ from condsim.prompting.settings import Scoring
 from papers.catalogue import Experiment, load_experiment, names
 from papers.columns import resolve_backbones, resolve_models
 from papers.engine import open_work, reproduce
-from papers.options import ContextsOptions, Options, PromptOptions
+from papers.model.sources import HELD_OUT
+from papers.options import ContextsOptions, Options, PromptOptions, data_path
 
 DEFAULT_MODEL = "default-model"
-_DEFAULT_TITLE = "A default model, made again from the data files"
+_DEFAULT_TITLE = "Both default models, made again from the data files"
 _DEFAULT_OPTIONS = ("--backbone",)
 _ENCODERS = ("--backbone", "--set", "--seeds", "--full")
 _LANGUAGE_MODELS = (
@@ -159,8 +160,8 @@ def main(
     The ssbc-... experiments learn similarity from the contexts of the corpus in --recipe. They make
     what rows share, such as models, only once, and print the cost first.
 
-    default-model makes the default model from C-STS rows, captions, labelled texts of other domains
-    and the data that condsim publishes.
+    default-model makes the small and the large default model from the data sets and the data that
+    condsim publishes; --backbone twice names the large and the small encoder to start from.
 
     **Examples**
 
@@ -187,7 +188,7 @@ def main(
     given = _given(context)
     if name == DEFAULT_MODEL:
         _check_default(given)
-        _make_default(Options(data, runs, resolve_backbones(backbone or ())))
+        _make_default(backbone or (), Options(data, runs))
         return
     experiment = load_experiment(name)
     _check_options(experiment, [option for option in given if option not in _REPORTING])
@@ -241,19 +242,20 @@ def _print_plan(experiment: Experiment, options: Options) -> None:
         typer.echo(note, err=True)
 
 
-def _make_default(options: Options) -> None:
-    """Make the default model, or go on with it, and print its folder and results."""
-    from papers.default_model import default_files, make_default_model
+def _make_default(names: Sequence[str], options: Options) -> None:
+    """Make both default models, or go on with them, and print their folders."""
+    from papers.model.pipeline import Checkpoints, make_models
+    from papers.model.shipping import LARGE, SMALL
 
-    files = default_files(options)
-    folder = options.runs / DEFAULT_MODEL
-    with long_work() as progress:
-        report = make_default_model(files, folder, progress)
-    spearman = report.model.metrics["spearman"]
-    typer.echo(
-        f"{folder / 'exported'}: dev Spearman {spearman.value:.1f} "
-        f"[{spearman.low:.1f}, {spearman.high:.1f}] out of fold"
-    )
+    if len(names) not in (0, 2):
+        raise InputError("--backbone of default-model must be given twice: the large and the small.")
+    work = options.runs / DEFAULT_MODEL
+    data = data_path(options, HELD_OUT).parents[1]
+    with long_work():
+        starts = Checkpoints.find(*(names or (LARGE.base, SMALL.base)), work)
+        shipped = make_models(data, starts, work)
+    for model, folder in shipped.items():
+        typer.echo(f"{model.name}: {folder}")
 
 
 def _given(context: typer.Context) -> list[str]:
@@ -271,7 +273,7 @@ def _check_default(given: list[str]) -> None:
     for option in given:
         if option not in _DEFAULT_OPTIONS:
             raise InputError(
-                f"{option} does not apply to {DEFAULT_MODEL}, which makes one model; it takes "
+                f"{option} does not apply to {DEFAULT_MODEL}, which makes both models; it takes "
                 f"{', '.join(_DEFAULT_OPTIONS)}, --data and --runs."
             )
 

@@ -272,7 +272,7 @@ def titles(sources: Sources) -> Iterator[Group]:
         others = [text for text in nearest if text != title and text not in partners[title]]
         for _ in range(GROUPS_PER_TITLE):
             match = draw.choice(sorted(partners[title]))
-            members = [title, match, *draw.sample(others, 4), draw.choice(pool)]
+            members = [title, match, *drawn(draw, others, 4), draw.choice(pool)]
             condition = draw.choice(TITLE_CONDITIONS)
             rows = [(0, 1, 1.0, 1.0)]
             for place in range(2, len(members)):
