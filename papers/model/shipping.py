@@ -49,6 +49,9 @@ TRAINING_DATA = (
     "texts, pairs and rules written for condsim"
 )
 
+LabelledPair = tuple[str, str, str | None, float]
+"""Two texts, a condition and a label in [0, 1]."""
+
 
 @dataclass(frozen=True)
 class ShippedModel:
@@ -166,29 +169,35 @@ def calibration_tasks(sources: Sources) -> dict[str, list[Task]]:
 
 def _natural_task(sources: Sources) -> Task:
     """Natural draws of the dev texts of the open sets; rows with a silent text are left out."""
-    rows: list[tuple[str, str, str | None, float]] = []
+    rows: list[LabelledPair] = []
     for table in open_sets(sources, "dev"):
         draw = random.Random(table.name)
         groups = natural_groups(table, sources.plain, draw, {}, number=NATURAL_DRAWS_PER_SET)
         rows += [row for group in groups for row in _labelled_pairs(group)]
-    return make_task(sources.data / "criteria", rows, label_range=(0, 1), name="open sets", revision="")
+    return make_task(
+        sources.data / "criteria", rows, label_range=(0, 1), name="open sets", revision=""
+    )
 
 
-def _labelled_pairs(group: Group) -> Iterator[tuple[str, str, str | None, float]]:
+def _labelled_pairs(group: Group) -> Iterator[LabelledPair]:
     for first, second, label, weight in group.rows:
         (condition, text1), (_, text2) = group.inputs[first], group.inputs[second]
         if weight == 1:
             yield text1, text2, condition, label
 
 
+def _task(rows: Sequence[LabelledPair], *, name: str) -> Task:
+    return make_task(Path(name), rows, label_range=(0, 1), name=name, revision="")
+
+
 def _graded_task(data: Path) -> Task:
-    rows: list[tuple[str, str, str | None, float]] = []
+    rows: list[LabelledPair] = []
     for test in graded_tests(data, "dev"):
         if test.spec.title.startswith(GRADED_CALIBRATION_TESTS):
             for row in test.rows:
                 texts = (str(row["text1"]), str(row["text2"]), str(row["condition"]))
                 rows.append((*texts, (float(str(row["label"])) - 1) / 4))
-    return make_task(data / "graded", rows, label_range=(0, 1), name="graded", revision="")
+    return _task(rows, name="graded")
 
 
 def calibrate(

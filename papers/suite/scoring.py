@@ -109,10 +109,8 @@ class StsScoring(SuiteScoring):
             try:
                 vectors[rows] = scorer.encode([texts[row][0] for row in rows], row_conditions)
             except InputError as error:
-                hint = " A model that needs a condition is given one by --condition."
-                raise InputError(
-                    f"{scorer.name}: {error}{'' if row_conditions else hint}"
-                ) from error
+                hint = "" if row_conditions else " Give it a condition with --condition."
+                raise InputError(f"{scorer.name}: {error}{hint}") from error
             done += len(rows)
         return {
             key: np.clip(np.einsum("nd,nd->n", vectors[first], vectors[second]), -1, 1)

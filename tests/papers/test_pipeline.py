@@ -364,7 +364,7 @@ def test_published_labels_are_half_steps_from_1_to_5() -> None:
         ([], "Name the folder of the data sets with --data; it must hold csts-reannotated"),
         (["--data", "none"], "--data must name a folder that holds csts-reannotated"),
         (["--seeds", "2"], "--seeds does not apply to default-model"),
-        (["--backbone", "a"], "must be given twice"),
+        (["--backbone", "a"], "takes --backbone twice"),
         (["--dry-run"], "--dry-run does not apply to default-model"),
     ],
 )

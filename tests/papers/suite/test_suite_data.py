@@ -83,7 +83,7 @@ def test_load_suite_sick_in_one_file_takes_the_test_rows(data_sets):
     assert len(task.task) == 1
 
 
-def test_load_suite_triplets_are_drawn_from_text_once(data_sets, tmp_path, monkeypatch):
+def test_load_suite_triplets_are_drawn_from_text(data_sets):
     pytest.importorskip("sentencex")
     documents = []
     for document in range(4):
@@ -95,13 +95,9 @@ def test_load_suite_triplets_are_drawn_from_text_once(data_sets, tmp_path, monke
                 for line in range(5)
             ]
     (data_sets.folder("text") / "sections.txt").write_text("\n".join(documents) + "\n")
-    cache = tmp_path / "cache"
-    (drawn,) = load_sts_suite(data_sets.root, "wiki-sections", triplets_cache=cache)
+    (drawn,) = load_sts_suite(data_sets.root, "wiki-sections")
     assert not drawn.published
-    monkeypatch.setattr("papers.suite.data.draw_section_triplets", None)
-    (kept,) = load_sts_suite(data_sets.root, "wiki-sections", triplets_cache=cache)
-    assert kept.task.sentences2 == drawn.task.sentences2
-    assert kept.task.revision == drawn.task.revision
+    assert len(drawn.task) > 0
 
 
 @pytest.mark.parametrize(
