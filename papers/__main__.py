@@ -248,9 +248,7 @@ def _make_default(names: Sequence[str], options: Options) -> None:
     from papers.model.shipping import LARGE, SMALL
 
     if len(names) not in (0, 2):
-        raise InputError(
-            "default-model takes --backbone twice, the large and the small one."
-        )
+        raise InputError("default-model takes --backbone twice, the large and the small one.")
     work = options.runs / DEFAULT_MODEL
     data = data_path(options, HELD_OUT).parents[1]
     with long_work():
