@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -22,127 +19,74 @@ import typer
 from condsim.cli.process import long_work, run_app
 from condsim.data.load import load_task
 from condsim.data.tables import iter_criteria
-from condsim.errors import InputError
 from condsim.evaluation.evaluate import evaluate
 from condsim.io import write_text
-from condsim.loading import load_scorer
-from condsim.model.embedding import EmbeddingScorer
+from condsim.loading import load_encoder
 from condsim.rows.criteria.balance import PairRow
 from condsim.rows.criteria.build import criteria_rows
 from condsim.rows.criteria.settings import CriteriaSettings
 from condsim.rows.records import write_rows
 from condsim.training.adaptation import AdaptSettings, adapt
-from condsim.types import Task
 from papers.pages import MARKER, kept_notes
 
 SETS = ("sentihood", "druglib", "acos_laptop", "oats")
 SIZES = (50, 200, 500, 2_000)
 PAGE = Path(__file__).resolve().parent / "docs" / "results" / "adapt.md"
+TESTED_ROWS = 1_000
+FIGURES = {"spearman": 1, "pair_accuracy": 1, "csts": 1, "stsb": 1, "moved": 3, "minutes": 1}
+"""Names of the figures and their digits, in the order of the table."""
 
-_SEEDS = 3
-# Number of rows of a set that are measured on.
-_TESTED = 1_000
-_FIGURES = ("spearman", "pair_accuracy")
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Folders of the data, of figures and of unfinished work."""
-
-    data: Path
-    runs: Path
-
-    def figures(self, name: str, size: int, seed: int, settings: AdaptSettings) -> dict[str, float]:
-        """The figures of one adaptation, or with size 0 of the model as it ships."""
-        kept = self.runs / f"{name}-{size}-{seed}.json"
-        if kept.is_file():
-            found: dict[str, float] = json.loads(kept.read_text(encoding="utf-8"))
-            return found
-        test = self._rows(name, _TESTED, part="test", seed=0)
-        if size == 0:
-            measured = self._measured(load_scorer(), test)
-        else:
-            rows, output = self._rows(name, size, part="train", seed=seed), kept.with_suffix("")
-            shutil.rmtree(output, ignore_errors=True)
-            result = adapt(rows, output, settings=settings.replaced(seed=seed), force=True)
-            measured = self._measured(load_scorer(output), test)
-            measured |= {"minutes": result.seconds / 60, "helped": float(result.helped)}
-            measured |= {"moved": result.moved}
-            shutil.rmtree(output)
-        write_text(kept, json.dumps(measured))
-        return measured
-
-    def _rows(self, name: str, number: int, *, part: str, seed: int) -> Path:
-        """Draw pairs of half of the texts of a set."""
-        output = self.runs / f"{name}-{part}-{number}-{seed}.csv"
-        if not output.is_file():
-            files = sorted((self.data / "criteria" / name).glob("*.jsonl.gz"))
-            if not files:
-                raise InputError(f"{self.data / 'criteria' / name} has no files (*.jsonl.gz).")
-            items = [item for path in files for item in iter_criteria(path)]
-            order = np.random.default_rng(0).permutation(len(items)).tolist()
-            half = order[: len(items) // 2] if part == "train" else order[len(items) // 2 :]
-            settings = CriteriaSettings(rows=number, form="pairs", seed=seed)
-            drawn = criteria_rows((items[place] for place in half), settings, name=name)
-            write_rows(drawn, output, kind=PairRow)
-        return output
-
-    def _measured(self, scorer: object, test: Path) -> dict[str, float]:
-        """Spearman and pair accuracy on a set, Spearman on C-STS and STS-B."""
-        if not isinstance(scorer, EmbeddingScorer):
-            raise InputError("The curve is that of a bi-encoder.")
-        own = _metrics(scorer, load_task(test))
-        csts = _metrics(scorer, load_task(self.data / "csts-reannotated" / "dev.csv"))
-        plain = _metrics(scorer, load_task(self.data / "sts-b" / "sts-dev.csv"))
-        return {
-            **{name: own[name] for name in _FIGURES},
-            "csts": csts["spearman"],
-            "stsb": plain["spearman"],
-        }
+Figures = dict[str, float]
 
 
-def _metrics(scorer: EmbeddingScorer, task: Task) -> dict[str, float]:
-    report = evaluate(scorer, task, resamples=1)
-    return {name: metric.value for name, metric in report.model.metrics.items()}
+def adapted_figures(data: Path, runs: Path, name: str, size: int, seed: int) -> Figures:
+    """Measure one adaptation, or with size 0 the model as it ships; read it where it is done."""
+    done = runs / f"{name}-{size}-{seed}.json"
+    if done.is_file():
+        figures: Figures = json.loads(done.read_text(encoding="utf-8"))
+        return figures
+    test = pair_rows(data, runs, name, TESTED_ROWS, part="test", seed=0)
+    if size == 0:
+        figures = measured(data, None, test)
+    else:
+        rows, output = pair_rows(data, runs, name, size, part="train", seed=seed), runs / done.stem
+        shutil.rmtree(output, ignore_errors=True)
+        result = adapt(rows, output, settings=AdaptSettings(seed=seed), force=True)
+        figures = measured(data, output, test)
+        figures |= {"minutes": result.seconds / 60, "moved": result.moved}
+        shutil.rmtree(output)
+    write_text(done, json.dumps(figures))
+    return figures
 
 
-def page(
-    figures: dict[tuple[str, int], list[dict[str, float]]], command: str, notes: str = ""
-) -> str:
-    """Write the table of a curve in Markdown; where there are several seeds, mean ± deviation.
-
-    ``notes`` is what a person wrote below the marker.
-    """
-    lines = [
-        "| set | pairs | Spearman | pair accuracy | C-STS dev | STS-B dev | moved | minutes |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    names = (*_FIGURES, "csts", "stsb", "moved", "minutes")
-    for (name, size), runs in figures.items():
-        cells = [_cell([run[key] for run in runs if key in run], key) for key in names]
-        lines.append(f"| {name} | {size or 'none'} | {' | '.join(cells)} |")
-    return f"""# Adapting: how many pairs?
-
-`condsim adapt` with 50 to 2,000 labelled pairs of four open data sets that the model was not
-trained on. They serve here as a user's own data: pairs are drawn from half of the texts, and
-Spearman (x 100) and pair accuracy (%) are those on up to {_TESTED:,} rows of the other half. C-STS
-and STS-B, both Spearman, show what is lost; "moved" is the mean change of scores from 0 to 1 on
-texts of other domains. C-STS dev is higher here than elsewhere: the default model has seen most
-of its rows. The weights were not kept.
-
-Made by `{command}`.
-
-{chr(10).join(lines)}
-
-{MARKER}""" + (notes or "\n")
+def pair_rows(data: Path, runs: Path, name: str, number: int, *, part: str, seed: int) -> Path:
+    """Draw pairs of half of the texts of a set."""
+    output = runs / f"{name}-{part}-{number}-{seed}.csv"
+    if not output.is_file():
+        files = sorted((data / "criteria" / name).glob("*.jsonl.gz"))
+        items = [item for path in files for item in iter_criteria(path)]
+        order = np.random.default_rng(0).permutation(len(items)).tolist()
+        half = order[: len(items) // 2] if part == "train" else order[len(items) // 2 :]
+        settings = CriteriaSettings(rows=number, form="pairs", seed=seed)
+        rows = criteria_rows((items[place] for place in half), settings, name=name)
+        write_rows(rows, output, kind=PairRow)
+    return output
 
 
-def _cell(values: Sequence[float], key: str) -> str:
-    if not values:
-        return ""
-    digits = 3 if key == "moved" else 1
-    text = f"{statistics.fmean(values):.{digits}f}"
-    return text if len(values) < 2 else f"{text} ± {statistics.stdev(values):.{digits}f}"
+def measured(data: Path, model: Path | None, test: Path) -> Figures:
+    """Spearman and pair accuracy on a set, Spearman on C-STS and STS-B."""
+    scorer, figures = load_encoder(model), {}
+    for name, path in (
+        ("own", test),
+        ("csts", data / "csts-reannotated" / "dev.csv"),
+        ("stsb", data / "sts-b" / "sts-dev.csv"),
+    ):
+        metrics = evaluate(scorer, load_task(path), resamples=1).model.metrics
+        figures[name] = metrics["spearman"].value
+        if name == "own":
+            figures["pair_accuracy"] = metrics["pair_accuracy"].value
+    figures["spearman"] = figures.pop("own")
+    return figures
 
 
 app = typer.Typer(add_completion=False)
@@ -156,25 +100,51 @@ def main(
     ),
     sets: Annotated[list[str] | None, typer.Option("--set", help="Set; repeatable.")] = None,
     sizes: Annotated[list[int] | None, typer.Option("--size", help="Pairs; repeatable.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Adaptations of each size.")] = _SEEDS,
+    seeds: Annotated[int, typer.Option(min=1, help="Adaptations of each size.")] = 1,
     output: Annotated[Path, typer.Option(help="The page to write.")] = PAGE,
 ) -> None:
     """Measure what adapting brings with how many pairs."""
     runs.mkdir(parents=True, exist_ok=True)
-    curve, settings = Curve(data, runs), AdaptSettings()
-    figures: dict[tuple[str, int], list[dict[str, float]]] = {}
+    rows = []
     with long_work():
         for name in sets or SETS:
             for size in (0, *(sizes or SIZES)):
-                figures[name, size] = [
-                    curve.figures(name, size, seed, settings)
-                    for seed in range(1 if size == 0 else seeds)
+                own = [
+                    adapted_figures(data, runs, name, size, seed)
+                    for seed in range(seeds if size else 1)
                 ]
+                rows.append(f"| {name} | {size or 'none'} | {' | '.join(_cells(own))} |")
     options = [f"--set {name}" for name in sets or ()] + [f"--size {size}" for size in sizes or ()]
-    options += [f"--seeds {seeds}"] if seeds != _SEEDS else []
+    options += [f"--seeds {seeds}"] if seeds > 1 else []
     command = " ".join(["python -m papers.adapt_curve", *options])
-    write_text(output, page(figures, command, kept_notes(output)))
-    typer.echo(f"{output}: {len(figures)} rows")
+    text = PAGE_TEXT.format(rows="\n".join(rows), tested=f"{TESTED_ROWS:,}", command=command)
+    write_text(output, text + MARKER + (kept_notes(output) or "\n"))
+    typer.echo(str(output))
+
+
+def _cells(runs: list[Figures]) -> list[str]:
+    """Means over seeds; empty where there is no figure."""
+    return [
+        f"{np.mean([run[name] for run in runs]):.{digits}f}" if name in runs[0] else ""
+        for name, digits in FIGURES.items()
+    ]
+
+
+PAGE_TEXT = """# Adapting: how many pairs?
+
+`condsim adapt` with 50 to 2,000 labelled pairs of four open data sets that the model was not
+trained on. They serve here as a user's own data: pairs are drawn from half of the texts, and
+Spearman (x 100) and pair accuracy (%) are those on up to {tested} rows of the other half. C-STS
+and STS-B, both Spearman, show what is lost; "moved" is the mean change of scores from 0 to 1 on
+texts of other domains. The weights were not kept.
+
+Made by `{command}`.
+
+| set | pairs | Spearman | pair accuracy | C-STS dev | STS-B dev | moved | minutes |
+|---|---:|---:|---:|---:|---:|---:|---:|
+{rows}
+
+"""
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Recall of a search in two stages: recall against the bi-encoder over everything.
+"""``python -m papers.search_recall``: recall of a search in two stages.
 
 For each set of texts and condition, some texts are queries. The best ten and hundred by the model
-under the condition, over all texts, are what a search should find. Compared are the two stages and
-the first stage alone, which is a search by plain vectors. Run it as
-``python -m papers.search_recall``.
+under the condition, over all texts, are what a search should find. Compared are the two stages, a
+search by plain vectors that scores as many texts, and one that scores none.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ import gzip
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -22,75 +19,41 @@ import typer
 
 from condsim.cli.process import run_app
 from condsim.data.tables import CriteriaText, iter_criteria
-from condsim.errors import InputError
 from condsim.io import write_text
-from condsim.loading import load_scorer
+from condsim.loading import load_encoder
 from condsim.model.embedding import EmbeddingScorer
 from condsim.search.index import Index
+from condsim.types import Float64Array
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 PAGE = Path(__file__).resolve().parent / "docs" / "results" / "search.md"
+CAPTIONS = "captions"
 CAPTION_CONDITIONS = ("the activity", "the place", "the people", "the clothes", "the animals")
+DEPTHS = (10, 100)
 
-_DEPTHS = (10, 100)
+TextSet = tuple[str, list[str], list[str]]
+"""Name, texts and conditions."""
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
 
-@dataclass(frozen=True)
-class Recall:
-    """Recall on one set under one condition.
-
-    Attributes:
-        name: The set.
-        condition: The condition.
-        texts: How many texts were searched.
-        queries: How many queries were asked.
-        rescore: How many texts the second stage scored.
-        two_stages: Recall of the two stages, by depth.
-        plain: Recall of plain vectors with as many texts scored, by depth.
-        unscored: Recall of plain vectors alone, by depth.
-    """
-
-    name: str
-    condition: str
-    texts: int
-    queries: int
-    rescore: int
-    two_stages: dict[int, float]
-    plain: dict[int, float]
-    unscored: dict[int, float]
-
-
-def captions(file: Path, count: int) -> list[str]:
-    """Draw distinct captions of Flickr30k."""
-    if not file.is_file():
-        raise InputError(f"{file} is missing; give the folder of the data with --data.")
-    with gzip.open(file, "rt", encoding="utf-8") as stream:
+def text_sets(data: Path, most: int) -> Iterator[TextSet]:
+    """Captions of Flickr30k, and the texts and criteria of each set of labelled texts."""
+    path = data / "captions" / "flickr30k_multi30k.tsv.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
         next(stream)
-        texts = sorted({line.rstrip("\n").split("\t")[-1].strip() for line in stream})
-    random.Random(0).shuffle(texts)
-    return texts[:count]
-
-
-def criteria_sets(folder: Path, count: int) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Name, texts and criteria of each set of labelled texts."""
-    for file in sorted(folder.glob("*/train.jsonl.gz")):
-        texts: dict[str, None] = {}
-        criteria: dict[str, None] = {}
-        for row in iter_criteria(file):
-            if isinstance(row, CriteriaText):
-                texts[row.text] = None
-                criteria |= dict.fromkeys(row.attributes)
-            if len(texts) == count:
-                break
-        if len(texts) < _DEPTHS[-1] * 2:
-            continue
-        yield file.parent.name, list(texts), list(criteria)
+        captions = sorted({line.rstrip("\n").split("\t")[-1].strip() for line in stream})
+    random.Random(0).shuffle(captions)
+    yield CAPTIONS, captions[:most], list(CAPTION_CONDITIONS)
+    for file in sorted((data / "criteria").glob("*/train.jsonl.gz")):
+        rows = [row for row in iter_criteria(file) if isinstance(row, CriteriaText)]
+        texts = list(dict.fromkeys(row.text for row in rows))[:most]
+        criteria = dict.fromkeys(name for row in rows for name in row.attributes)
+        if len(texts) >= 2 * DEPTHS[-1]:
+            yield file.parent.name, texts, list(criteria)
 
 
 def recall(
-    name: str,
     texts: Sequence[str],
     condition: str,
     scorer: EmbeddingScorer,
@@ -98,34 +61,29 @@ def recall(
     *,
     queries: int,
     rescore: int,
-) -> Recall:
-    """Compare the searches on one set under one condition."""
-    under = scorer.encode(texts, condition)  # (n, d)
-    plain = scorer.encode(texts)
-    drawn = random.Random(1).sample(range(len(texts)), min(queries, len(texts)))
-    found: dict[str, dict[int, list[float]]] = {
-        side: {depth: [] for depth in _DEPTHS} for side in ("two_stages", "plain", "unscored")
-    }
-    for query in drawn:
+) -> Float64Array:
+    """Recall at each depth of two stages, plain vectors, and these alone: ``(depths, 3)``."""
+    under, plain = scorer.encode(texts, condition), scorer.encode(texts)  # (n, d)
+    shares = []
+    for query in random.Random(1).sample(range(len(texts)), min(queries, len(texts))):
         best = np.argsort(-(under @ under[query]), kind="stable")
         near = np.argsort(-(plain @ plain[query]), kind="stable")
-        hits = index.search(texts[query], condition, top=_DEPTHS[-1], rescore=rescore)
-        two = np.array([int(hit.key) - 1 for hit in hits])
+        hits = index.search(texts[query], condition, top=DEPTHS[-1], rescore=rescore)
+        two_stages = np.array([int(hit.key) - 1 for hit in hits])
         chosen = near[:rescore]
         scored = chosen[np.argsort(-(under[chosen] @ under[query]), kind="stable")]
-        for side, order in (("two_stages", two), ("plain", scored), ("unscored", near)):
-            for depth in _DEPTHS:
-                share = len(np.intersect1d(best[:depth], order[:depth])) / min(depth, len(texts))
-                found[side][depth].append(share)
-    means = {
-        side: {depth: float(np.mean(values)) for depth, values in by.items()}
-        for side, by in found.items()
-    }
-    return Recall(name, condition, len(texts), len(drawn), rescore, **means)
+        shares.append(
+            [
+                [len(np.intersect1d(best[:depth], order[:depth])) / min(depth, len(texts))]
+                for depth in DEPTHS
+                for order in (two_stages, scored, near)
+            ]
+        )
+    return np.mean(shares, axis=0).reshape(len(DEPTHS), 3)
 
 
 @app.command()
-def run(
+def main(
     output: Annotated[Path, typer.Option(help="The page to write.")] = PAGE,
     data: Annotated[Path, typer.Option(help="Folder with captions/ and criteria/.")] = DATA,
     texts: Annotated[int, typer.Option(min=200, help="Most texts of a set.")] = 50_000,
@@ -136,55 +94,28 @@ def run(
     model: Annotated[str | None, typer.Option(help="Model folder.", show_default=False)] = None,
 ) -> None:
     """Measure the recall of searches in two stages, on captions and on labelled texts."""
-    scorer = load_scorer(model)
-    if not isinstance(scorer, EmbeddingScorer):
-        raise InputError(f"{scorer.name} gives scores only; give a bi-encoder.")
-    drawn = captions(data / "captions" / "flickr30k_multi30k.tsv.gz", texts)
-    results: list[Recall] = []
-    sets = chain(
-        [("captions", drawn, list(CAPTION_CONDITIONS))], criteria_sets(data / "criteria", texts)
-    )
-    for name, found, criteria in sets:
+    scorer = load_encoder(model)
+    rows: list[str] = []
+    figures: dict[str, list[Float64Array]] = {CAPTIONS: [], "other sets": []}
+    for name, members, criteria in text_sets(data, texts):
         if only and name not in only:
             continue
         with tempfile.TemporaryDirectory(prefix="condsim-recall-") as folder:
-            index = Index.build([{"text": text} for text in found], folder, model=model)
+            index = Index.build([{"text": text} for text in members], folder, model=model)
             for condition in criteria[:conditions]:
-                result = recall(
-                    name, found, condition, scorer, index, queries=queries, rescore=rescore
-                )
-                results.append(result)
-                typer.echo(_row(result))
-                write_text(output, _page(results))
+                shares = recall(members, condition, scorer, index, queries=queries, rescore=rescore)
+                figures[CAPTIONS if name == CAPTIONS else "other sets"].append(shares)
+                rows.append(_row(f"{name}, {condition}", f"{len(members):,}", shares))
+                typer.echo(rows[-1])
+    for kind, own in figures.items():
+        if own:
+            rows.append(_row(f"**mean of {len(own)}, {kind}**", "", np.mean(own, axis=0)))
+    text = PAGE_TEXT.format(queries=queries, rescore=rescore, rows="\n".join(rows))
+    write_text(output, text)
 
 
-def _row(result: Recall) -> str:
-    sides = (result.two_stages, result.plain, result.unscored)
-    shares = (f"{100 * side[depth]:.1f}" for depth in _DEPTHS for side in sides)
-    return f"| {result.name}, {result.condition} | {result.texts:,} | {' | '.join(shares)} |"
-
-
-def _page(results: Sequence[Recall]) -> str:
-    rows = [_row(one) for one in results]
-    for what, chosen in (
-        ("captions", [one for one in results if one.name == "captions"]),
-        ("other sets", [one for one in results if one.name != "captions"]),
-    ):
-        if chosen:
-            two, plain, unscored = (
-                {d: float(np.mean([getattr(one, side)[d] for one in chosen])) for d in _DEPTHS}
-                for side in ("two_stages", "plain", "unscored")
-            )
-            mean = replace(
-                chosen[0],
-                name=f"**mean of {len(chosen)}, {what}**",
-                two_stages=two,
-                plain=plain,
-                unscored=unscored,
-            )
-            rows.append(_row(mean).replace(f", {chosen[0].condition} | {mean.texts:,}", " | "))
-    first = results[0]
-    return PAGE_TEXT.format(queries=first.queries, rescore=first.rescore, rows="\n".join(rows))
+def _row(name: str, number: str, shares: Float64Array) -> str:
+    return f"| {name} | {number} | {' | '.join(f'{100 * share:.1f}' for share in shares.ravel())} |"
 
 
 PAGE_TEXT = """# Search
