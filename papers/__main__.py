@@ -19,19 +19,19 @@ from papers.options import ContextsOptions, Options, PromptOptions, data_path
 
 DEFAULT_MODEL = "default-model"
 _DEFAULT_TITLE = "Both default models, made again from the data files"
-_DEFAULT_OPTIONS = ("--backbone",)
-_ENCODERS = ("--backbone", "--set", "--seeds", "--full")
-_LANGUAGE_MODELS = (
-    "--model",
-    "--base-url",
-    "--scoring",
-    "--max-requests",
-    "--max-tokens",
-    "--rows",
-)
-_EVERYWHERE = ("name", "--list", "--data", "--runs", "--output")
-_REPORTING = ("--dry-run", "--report-only")
-_CONTEXTS = ("--recipe", "--on", "--rows", "--set", "--full")
+_EVERYWHERE = ("name", "--list", "--data", "--runs", "--output", "--dry-run", "--report-only")
+# By what an experiment does: the other options that it takes.
+_OPTIONS = {
+    "runs encoders; name them with --backbone": ("--backbone", "--set", "--seeds", "--full"),
+    "learns from a corpus; name it with --recipe": (
+        *("--recipe", "--on", "--rows", "--set", "--full"),
+    ),
+    "asks language models; name them with --model": (
+        *("--model", "--base-url", "--scoring", "--max-requests", "--max-tokens", "--rows"),
+    ),
+    "makes two models; name what they start from with --backbone": ("--backbone",),
+}
+_ENCODERS, _CONTEXTS, _LANGUAGE_MODELS, _MODELS = _OPTIONS
 
 app = typer.Typer(name="papers", rich_markup_mode="markdown", pretty_exceptions_enable=False)
 
@@ -138,7 +138,7 @@ def main(
         bool,
         typer.Option(
             "--dry-run",
-            help="Print the runs, whether they are finished, and the requests still to send.",
+            help="Print the folders of the runs, and whether they are finished.",
         ),
     ] = False,
     report_only: Annotated[
@@ -151,14 +151,14 @@ def main(
     """Repeat a table or figure of the papers.
 
     Trains the missing runs and writes the paper's numbers and ours side by side. Ctrl-C stops after
-    the step in progress; the same command continues. Start it in several processes to share the
-    runs. Experiments share runs too, so nothing is trained twice.
+    the step in progress; the same command continues. Experiments share runs, so nothing is trained
+    twice.
 
     csts-table4, csts-table11 and csts-table12 ask the language models of --model instead. They
     store each answer as it arrives, and no prompt is sent twice.
 
     The ssbc-... experiments learn similarity from the contexts of the corpus in --recipe. They make
-    what rows share, such as models, only once, and print the cost first.
+    what rows share, such as models, only once.
 
     default-model makes the small and the large default model from the data sets and the data that
     condsim publishes; --backbone twice names the large and the small encoder to start from.
@@ -187,16 +187,21 @@ def main(
         raise InputError("Give the name of a table or figure; --list prints all of them.")
     given = _given(context)
     if name == DEFAULT_MODEL:
-        _check_default(given)
+        reporting = ["--dry-run"] * dry_run + ["--report-only"] * report_only
+        _check_options(name, _MODELS, [*reporting, *given])
         _make_default(backbone or (), Options(data, runs))
         return
     experiment = load_experiment(name)
-    _check_options(experiment, [option for option in given if option not in _REPORTING])
+    prompting = experiment.kind == "prompting"
+    does = _CONTEXTS if experiment.from_contexts else _ENCODERS
+    _check_options(name, _LANGUAGE_MODELS if prompting else does, given)
+    if prompting and given and "--model" not in given:
+        raise InputError(f"{given[0]} is of no use without a language model: name it with --model.")
     prompts = PromptOptions(
         models=resolve_models(model or ()),
         base_url=base_url,
         scoring=_scorings(scoring or ("text",)),
-        rows=rows if experiment.kind == "prompting" else None,
+        rows=rows if prompting else None,
         max_requests=max_requests,
         max_tokens=max_tokens,
     )
@@ -235,11 +240,10 @@ def _print_names() -> None:
 
 def _print_plan(experiment: Experiment, options: Options) -> None:
     work = open_work(experiment, options)
-    lines, notes = work.plan([run for run in work.runs if not work.finished(run)])
-    for line in lines:
-        typer.echo(line)
-    for note in notes:
-        typer.echo(note, err=True)
+    finished = {run.folder: work.finished(run) for run in work.runs}
+    for folder, is_finished in finished.items():
+        typer.echo(f"{'finished' if is_finished else 'to do   '}  {folder}")
+    typer.echo(f"{sum(finished.values())} of {len(finished)} runs finished", err=True)
 
 
 def _make_default(names: Sequence[str], options: Options) -> None:
@@ -268,30 +272,10 @@ def _given(context: typer.Context) -> list[str]:
     return given
 
 
-def _check_default(given: list[str]) -> None:
-    """Reject options that default-model does not have."""
+def _check_options(name: str, does: str, given: Sequence[str]) -> None:
     for option in given:
-        if option not in _DEFAULT_OPTIONS:
-            raise InputError(
-                f"{option} does not apply to {DEFAULT_MODEL}, which makes both models; it takes "
-                f"{', '.join(_DEFAULT_OPTIONS)}, --data and --runs."
-            )
-
-
-def _check_options(experiment: Experiment, given: list[str]) -> None:
-    """Reject options that an experiment of this kind does not have."""
-    prompting = experiment.kind == "prompting"
-    applies: tuple[str, ...] = _ENCODERS
-    does = "runs encoders; name them with --backbone"
-    if prompting:
-        applies, does = _LANGUAGE_MODELS, "asks language models; name them with --model"
-    elif experiment.from_contexts:
-        applies, does = _CONTEXTS, "learns from a corpus; name it with --recipe"
-    for option in given:
-        if option not in applies:
-            raise InputError(f"{option} does not apply to {experiment.name}, which {does}.")
-    if prompting and given and "--model" not in given:
-        raise InputError(f"{given[0]} is of no use without a language model: name it with --model.")
+        if option not in _OPTIONS[does]:
+            raise InputError(f"{option} does not apply to {name}, which {does}.")
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ class Prompts:
                 self._backends[run.settings.model] = open_prompt.open_backend(run.settings)
         return missing
 
-    def make(self, run: PromptRun, *, wait: bool) -> None:
+    def make(self, run: PromptRun) -> None:
         """Ask until all rows are answered; what was answered is stored, whatever happens."""
         scorer = self._scorer(run)
         data = self._data[run.data]
@@ -142,22 +142,6 @@ class Prompts:
                 del self._backends[model]
         run.folder.mkdir(parents=True, exist_ok=True)
         report.to_json(run.folder / _REPORT)
-
-    def plan(self, missing: Sequence[PromptRun]) -> tuple[list[str], list[str]]:
-        """One line for each run: its state, the requests to be sent and its folder."""
-        left = {run.folder: self._requests(run) for run in self.prepare(missing)}
-        lines = []
-        for run in self.runs:
-            state = "to do   " if run.folder in left else "finished"
-            asked = f"{left[run.folder]:>6} requests" if run.folder in left else " " * 15
-            lines.append(f"{state}  {asked}  {run.folder}")
-        notes = [
-            f"{len(self.runs) - len(left)} of {len(self.runs)} runs finished, "
-            f"{sum(left.values())} requests to be sent"
-        ]
-        if not self.runs:
-            notes.append("Name a language model with --model.")
-        return lines, notes
 
     def plot(self, results: Results, path: Path) -> None:
         """Draw dots or curves."""
@@ -184,12 +168,6 @@ class Prompts:
             report = reports[line.run.folder]
             found[line.run.settings.seed] = None if report is None else _metrics(report)
         return line_of(self._experiment, line.row, line.column, found)
-
-    def _requests(self, run: PromptRun) -> int:
-        """Requests that are still to be sent; nothing is asked."""
-        dev, scorer = self._data[run.data].dev, self._scorer(run)
-        prompts = scorer.prompts(dev.sentences1, dev.sentences2, dev.conditions)
-        return len(scorer.asker.missing(prompts, len(dev)))
 
     def _scorer(self, run: PromptRun) -> PromptScorer:
         allowed = self._options.prompts

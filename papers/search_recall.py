@@ -74,7 +74,7 @@ def recall(
         scored = chosen[np.argsort(-(under[chosen] @ under[query]), kind="stable")]
         shares.append(
             [
-                [len(np.intersect1d(best[:depth], order[:depth])) / min(depth, len(texts))]
+                len(np.intersect1d(best[:depth], order[:depth])) / min(depth, len(texts))
                 for depth in DEPTHS
                 for order in (two_stages, scored, near)
             ]

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.cache import BusyError
 from condsim.data.load import load_task
 from condsim.errors import InputError, ModelError, require
 from condsim.evaluation.bootstrap import Metric
@@ -130,23 +129,15 @@ class Trained:
         self._absent = frozenset(name for name in backbones if not _has_weights(name))
         return [run for run in missing if run.recipe.backbone not in self._absent]
 
-    def make(self, run: TrainedRun, *, wait: bool) -> None:
+    def make(self, run: TrainedRun) -> None:
         """Train it, or go on with it."""
         # This imports torch.
         from condsim.training.run import run_or_resume
 
-        if not run.trained:
+        if run.trained:
+            run_or_resume(run.recipe, run.folder)
+        else:
             _score_untrained(run)
-        elif run_or_resume(run.recipe, run.folder, wait=wait) is None and not wait:
-            raise BusyError(run.folder.name)
-
-    def plan(self, missing: Sequence[TrainedRun]) -> tuple[list[str], list[str]]:
-        """One line for each run: its state and its folder."""
-        lines = [
-            f"{'to do   ' if run in missing else 'finished'}  {run.folder}" for run in self.runs
-        ]
-        done = len(self.runs) - len(missing)
-        return lines, [f"{done} of {len(self.runs)} runs finished"]
 
     def plot(self, results: Results, path: Path) -> None:
         """Draw dots or curves; the cosines themselves where over-estimation is counted."""

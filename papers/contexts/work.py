@@ -33,14 +33,8 @@ from papers.baselines import CorpusTfIdfScorer
 from papers.catalogue import Experiment
 from papers.columns import TEST_SETS
 from papers.contexts.cases import cases
-from papers.contexts.parts import MADE, PartMaker, counts_of, part_folder, steps
-from papers.contexts.plan import (
-    ContextsLine,
-    Measurement,
-    expected_cost,
-    measurements,
-    plan_contexts,
-)
+from papers.contexts.parts import PartMaker, counts_of
+from papers.contexts.plan import ContextsLine, Measurement, measurements, plan_contexts
 from papers.contexts.terms import missing_pairs, stored_blocks, write_blocks
 from papers.options import Options
 from papers.plots import plot_results
@@ -93,22 +87,20 @@ class FromContextsWork:
         return run.finished
 
     def prepare(self, missing: Sequence[Measurement]) -> Sequence[Measurement]:
-        """Say what is to be done, before it is."""
+        """Check that the libraries are there."""
         for module in ("pyarrow", "sentencex", "filelock", "sentence_transformers"):
             require(module, extra="contexts")
-        for line in self._costs(missing):
-            _LOGGER.info("to be done: %s", line)
         return missing
 
-    def make(self, run: Measurement, *, wait: bool) -> None:
+    def make(self, run: Measurement) -> None:
         """Make the parts that are missing, scores and measures."""
         if run.part is not None:
-            self._maker.make(run.part, run.recipe, wait=wait)
+            self._maker.make(run.part, run.recipe)
         task = run.gold.task
         _LOGGER.info("%s on %s: %s", run.how.scorer, run.gold.label, run.folder.name)
         if run.how.scorer == "origin":
             name = f"{run.recipe.name} origin"
-            scores, counts = _origin_scores(run, self._terms(run, wait=wait))
+            scores, counts = _origin_scores(run, self._terms(run))
         else:
             scorer = _scorer(run)
             name = scorer.name
@@ -116,24 +108,6 @@ class FromContextsWork:
             counts = Counted(len(task))
         report = evaluate(Scores(name, scores), task)
         _write(run, report, scores, self._with_parts(run, counts))
-
-    def plan(self, missing: Sequence[Measurement]) -> tuple[list[str], list[str]]:
-        """One line for each part and each run; then what is still to be scored."""
-        runs = self._options.runs
-        done = {
-            folder: (folder / MADE).is_file()
-            for run in self.runs
-            if run.part is not None
-            for folder in (part_folder(runs, s, run.recipe) for s in steps(run.part, run.recipe))
-        }
-        done |= {run.folder: run.finished for run in self.runs}
-        lines = [
-            f"{'finished' if finished else 'to do   '}  {folder}"
-            for folder, finished in done.items()
-        ]
-        finished = len(self.runs) - len(missing)
-        notes = [*self._costs(missing), f"{finished} of {len(self.runs)} runs finished"]
-        return lines, notes
 
     def plot(self, results: Results, path: Path) -> None:
         """Draw dots or curves."""
@@ -152,27 +126,13 @@ class FromContextsWork:
             below=tuple(cases(self.lines)) if self._experiment.kind == "cases" else (),
         )
 
-    def _costs(self, missing: Sequence[Measurement]) -> list[str]:
-        """A line for each scoring and each harvest, with the sequences that generators score."""
-        lines: dict[Path, str] = {}
-        for run in missing:
-            cost = expected_cost(run, self._means(run))
-            if cost is None:
-                continue
-            what, where = "harvest", part_folder(self._options.runs, "harvest", run.recipe)
-            if run.part == "origin":
-                what, where = f"origin on {run.gold.label}", run.terms(self._means(run))
-            folder = where.relative_to(self._options.runs)
-            lines[where] = f"{what}, at most: {cost} ({folder})"
-        return list(lines.values())
-
     def _means(self, run: Measurement) -> Center:
         """Means to compute: those of this row or, if it has none, of another of the same scorer."""
         if run.center != "none":
             return run.center
         return self._centred.get(run.terms("none"), "none")
 
-    def _terms(self, run: Measurement, *, wait: bool) -> Path:
+    def _terms(self, run: Measurement) -> Path:
         """Compute the terms that are missing, the cost said first; return their folder."""
         task, label = run.gold.task, f"origin on {run.gold.label}"
         # Terms with means also serve scores without them.
@@ -181,7 +141,7 @@ class FromContextsWork:
             if run.center in ("none", center) and not missing_pairs(folder, len(task)):
                 return folder
         folder = run.terms(self._means(run))
-        with self._maker.own(folder, wait=wait):
+        with self._maker.own(folder):
             if left := missing_pairs(folder, len(task)):
                 scorer = self._origin(run)
                 todo = {*task.sentences1[-left:], *task.sentences2[-left:]}

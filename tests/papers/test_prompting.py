@@ -7,10 +7,10 @@ import pytest
 from papers.columns import resolve_models
 from papers.prompts import plan_prompts
 
-from condsim.errors import BudgetError, InputError
+from condsim.errors import InputError
 from condsim.prompting import scorer as open_prompt
 from condsim.prompting.backend import Answer
-from papers import PromptOptions, load_experiment, open_work, reproduce
+from papers import PromptOptions, load_experiment, reproduce
 
 TABLES = ("csts-table4", "csts-table11", "csts-table12")
 ROWS = 20  # labelled rows of the C-STS dev file
@@ -289,15 +289,3 @@ def test_reproduce_server_leaves_its_address_out(ask, backends, options):
     reports = [path.read_text() for path in options.runs.glob("*-shot-*/report.json")]
     assert len(reports) == 9
     assert not any("secret" in text for text in (page, *reports))
-
-
-def test_plan_counts_requests_of_what_is_not_stored(ask, backends, options):
-    with pytest.raises(BudgetError):
-        ask("csts-table11", "m", max_requests=25)
-    runs = prompt_runs(planned(options, "csts-table11", "m"))
-    chosen = dataclasses.replace(options, prompts=PromptOptions(models=resolve_models(["m"])))
-    lines, notes = open_work(load_experiment("csts-table11"), chosen).plan(runs[1:])
-    assert [line.split()[-1] for line in lines] == [str(run.folder) for run in runs]
-    assert [int(line.split()[2]) for line in lines[1:]] == [ROWS - 5, *[ROWS] * 7]
-    assert notes == [f"1 of 9 runs finished, {8 * ROWS - 5} requests to be sent"]
-    assert len(backends["m"].asked) == 25
