@@ -40,8 +40,7 @@ app = typer.Typer(name="papers", rich_markup_mode="markdown", pretty_exceptions_
 def main(
     context: typer.Context,
     name: Annotated[
-        str | None,
-        typer.Argument(help="Table or figure, such as ccl-table4.", show_default=False),
+        str | None, typer.Argument(help="Table or figure, such as ccl-table4.", show_default=False)
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Print all names.")] = False,
     backbone: Annotated[
@@ -77,8 +76,7 @@ def main(
         ),
     ] = None,
     max_requests: Annotated[
-        int | None,
-        typer.Option(min=0, help="Send at most this many prompts in all runs together."),
+        int | None, typer.Option(min=0, help="Send at most this many prompts in all runs together.")
     ] = None,
     max_tokens: Annotated[
         int | None,
@@ -137,8 +135,7 @@ def main(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run",
-            help="Print the folders of the runs, and whether they are finished.",
+            "--dry-run", help="Print the folders of the runs, and whether they are finished."
         ),
     ] = False,
     report_only: Annotated[

@@ -32,14 +32,7 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.search.cluster import cluster
 from condsim.search.dedupe import find_duplicates
 from condsim.types import BoolArray, FloatArray, Scorer, Task
-from papers.comparison_samples import (
-    PRODUCT,
-    ROOT,
-    Facet,
-    draw_facets,
-    draw_pairs,
-    draw_products,
-)
+from papers.comparison_samples import PRODUCT, ROOT, Facet, draw_facets, draw_pairs, draw_products
 from papers.comparison_tables import fill, percent, table_row
 
 PAGE = ROOT / "docs" / "comparison.md"

@@ -22,17 +22,7 @@ HEADS = {
     "valid_spearman": "Spearman of the valid answers alone",
 }
 UNDEFINED = "undefined"
-_COLUMNS = (
-    "metric",
-    "paper",
-    "paper_std",
-    "ours",
-    "ours_std",
-    "low",
-    "high",
-    "seeds",
-    "status",
-)
+_COLUMNS = ("metric", "paper", "paper_std", "ours", "ours_std", "low", "high", "seeds", "status")
 
 
 def results_page(results: Results, command: str, notes: str) -> str:

@@ -43,11 +43,7 @@ def missing_pairs(folder: Path, pairs: int) -> int:
 
 
 def write_blocks(
-    folder: Path,
-    scorer: OriginScorer,
-    task: Task,
-    *,
-    progress: Callable[[int, int], None],
+    folder: Path, scorer: OriginScorer, task: Task, *, progress: Callable[[int, int], None]
 ) -> None:
     """Compute the terms that are missing."""
     folder.mkdir(parents=True, exist_ok=True)

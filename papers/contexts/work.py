@@ -168,9 +168,7 @@ class FromContextsWork:
         if run.part == "surrogate":
             made = counts_of("surrogate", runs, run.recipe)
         return dataclasses.replace(
-            counts,
-            corpus_tokens=corpus.get("tokens"),
-            training_pairs=made.get("training_pairs"),
+            counts, corpus_tokens=corpus.get("tokens"), training_pairs=made.get("training_pairs")
         )
 
     def _line(self, line: ContextsLine, counts: Mapping[Path, Counted]) -> Line:

@@ -36,8 +36,7 @@ def main(
         str | None, typer.Option(help="With --bootstrap: the model to compare with.")
     ] = None,
     bootstrap: Annotated[
-        bool,
-        typer.Option("--bootstrap", help="95 % intervals; mark significant differences."),
+        bool, typer.Option("--bootstrap", help="95 % intervals; mark significant differences.")
     ] = False,
     resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples and the folds.")] = 0,
@@ -46,8 +45,7 @@ def main(
         typer.Option(help="How the subsets of a year become one number."),
     ] = "all",
     condition: Annotated[
-        str | None,
-        typer.Option(help="Condition for pairs that have none.", show_default="none"),
+        str | None, typer.Option(help="Condition for pairs that have none.", show_default="none")
     ] = None,
     precision: Annotated[
         Literal["auto", "float32", "bfloat16", "float16"],

@@ -136,10 +136,7 @@ def test_reproduce_prompting_report_only_asks_nothing(tmp_path, prompt_data, bac
             r"--data must name a folder that holds csts-reannotated/train\.csv",
         ),
         (("csts-table3", "--set", "seed=1"), "'seed' is decided by --seeds"),
-        (
-            ("csts-table4", "--backbone", "minilm"),
-            r"--backbone does not apply to csts-table4",
-        ),
+        (("csts-table4", "--backbone", "minilm"), r"--backbone does not apply to csts-table4"),
         (("csts-table12", "--seeds", "2"), r"--seeds does not apply to csts-table12.* --model"),
         (("csts-table3", "--model", "m"), r"--model does not apply to csts-table3.* --backbone"),
         (("ccl-table4", "--max-tokens", "0"), r"--max-tokens does not apply to ccl-table4"),

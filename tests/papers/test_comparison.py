@@ -85,9 +85,7 @@ def test_duplicate_row_threshold_of_the_first_sample(products):
     assert [sum(task.labels) for task in samples] == [5, 5]
     scorer = WordOverlapScorer()
     row = duplicate_row(
-        "word overlap",
-        samples,
-        lambda task: score_detector(task, scorer=scorer, conditional=False),
+        "word overlap", samples, lambda task: score_detector(task, scorer=scorer, conditional=False)
     )
     assert row.startswith("| word overlap | 100.0 [100.0, 100.0] | ")
 

@@ -215,11 +215,7 @@ def test_labelled_group_of_a_silent_text_is_neither_alike_nor_different() -> Non
 
 
 def test_measure_of_a_written_suite_mixes_in_the_plain_vector(tmp_path: Path) -> None:
-    vectors = {
-        "a": ([1, 0], [1, 0]),
-        "b": ([1, 0], [0, 1]),
-        "c": ([0, 1], [1, 0]),
-    }
+    vectors = {"a": ([1, 0], [1, 0]), "b": ([1, 0], [0, 1]), "c": ([0, 1], [1, 0])}
 
     def embed(inputs: Sequence[tuple[str | None, str]]) -> np.ndarray:
         rows = [vectors[text][condition is not None] for condition, text in inputs]

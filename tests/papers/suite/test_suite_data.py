@@ -102,10 +102,7 @@ def test_load_suite_triplets_are_drawn_from_text(data_sets):
 
 @pytest.mark.parametrize(
     ("suite", "message"),
-    [
-        ("st", "Unknown suite 'st'"),
-        ("afs", "no data of the suite 'afs'. .*ArgPairs_DP.csv"),
-    ],
+    [("st", "Unknown suite 'st'"), ("afs", "no data of the suite 'afs'. .*ArgPairs_DP.csv")],
 )
 def test_load_suite_bad_request_is_one_line(data_sets, suite, message):
     data_sets.sick()
