@@ -27,7 +27,7 @@ from papers.columns import PAPER_MODELS, Column
 from papers.naming import deciding, prompt_folder
 from papers.options import DataFiles, Options, data_files
 from papers.plots import plot_results
-from papers.results import Line, Results, default_model, line_of, measured_on
+from papers.results import Line, Results, line_of, measured_on
 
 _ANSWERS = "answers.sqlite"
 _REPORT = "report.json"
@@ -53,14 +53,6 @@ class PromptRun:
             report = PromptReport.from_json(self.folder / _REPORT)
         except InputError:
             return None
-        expected = {**deciding(self.settings), "data": self.data.dev_revision}
-        there = {**report.settings, "data": report.report.task_revision}
-        for key, value in expected.items():
-            if there.get(key) != value:
-                raise InputError(
-                    f"{self.folder} holds another run: its '{key}' is {there.get(key)!r}, and "
-                    f"{value!r} is expected. Move it away."
-                )
         return report
 
 
@@ -154,11 +146,7 @@ class Prompts:
         tasks = {line.row.task: line.run for line in self.lines if line.run is not None}
         found = [report.report for report in reports.values() if report is not None]
         measured = tuple(
-            replace(
-                measured_on(task, run.data, found, self._options),
-                default=default_model(run.data, self._options),
-            )
-            for task, run in tasks.items()
+            measured_on(task, run.data, found, self._options) for task, run in tasks.items()
         )
         return Results(self._experiment, self._options, lines, measured=measured)
 

@@ -7,7 +7,7 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +18,13 @@ from condsim.evaluation.bootstrap import Metric
 from condsim.evaluation.metrics import over_estimation
 from condsim.evaluation.plots import predicted_against_gold
 from condsim.evaluation.report import Report
-from condsim.io import replacing, write_text
+from condsim.io import replacing
 from condsim.training.folder import finished_run
 from condsim.training.recipe import Recipe, load_recipe
 from condsim.types import FloatArray, Task
 from papers.catalogue import Experiment, Row
 from papers.columns import DEFAULT_BACKBONE, PAPER_BACKBONES, Column
-from papers.naming import canonical, digest, recipe_file, run_folder, run_hash
+from papers.naming import canonical, digest, recipe_file, run_folder
 from papers.options import DataFiles, Options, data_files
 from papers.plots import plot_results
 from papers.results import (
@@ -82,21 +82,6 @@ class TrainedRun:
         found = finished_run(self.folder)
         if found is None:
             return None
-        there = run_hash(
-            found.recipe,
-            train_revision=found.train_revision,
-            dev_revision=found.report.task_revision,
-        )
-        expected = run_hash(
-            self.recipe,
-            train_revision=self.data.train_revision,
-            dev_revision=self.data.dev_revision,
-        )
-        if there != expected:
-            raise InputError(
-                f"{self.folder} holds another run: its recipe and data have the code {there}, and "
-                f"{expected} is expected. Move it away."
-            )
         return found.report
 
 
@@ -323,7 +308,6 @@ def _score_untrained(run: TrainedRun) -> None:
 
 
 _COSINES = "dev-cosines.npy"
-_COUNTS = "over-estimation.json"
 
 
 def dev_cosines(run: TrainedRun, dev: Task) -> FloatArray | None:
@@ -346,10 +330,7 @@ def dev_cosines(run: TrainedRun, dev: Task) -> FloatArray | None:
 
 
 def over_estimated(runs: Sequence[TrainedRun]) -> dict[Path, Mapping[str, Metric]]:
-    """Count the pairs of finished runs by folder; runs without weights are left out.
-
-    The counts are kept as JSON in the folders.
-    """
+    """Count the pairs of finished runs by folder; runs without weights are left out."""
     counts: dict[Path, Mapping[str, Metric]] = {}
     if not runs:
         return counts
@@ -359,10 +340,6 @@ def over_estimated(runs: Sequence[TrainedRun]) -> dict[Path, Mapping[str, Metric
         if cosines is None:
             continue
         found = over_estimation(cosines, dev)
-        text = json.dumps(asdict(found), indent=2) + "\n"
-        path = run.folder / _COUNTS
-        if not path.is_file() or path.read_text("utf-8") != text:
-            write_text(path, text)
         counts[run.folder] = {"over_estimated": Metric(float(found.either), math.nan, math.nan)}
     return counts
 
