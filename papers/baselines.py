@@ -115,12 +115,7 @@ _MAX_LIMIT = 100_000
 
 
 class BertScoreScorer:
-    """F1 of BERTScore; blind to the condition.
-
-    Attributes:
-        name: Short name, shown in tables.
-        layer: The layer whose token vectors are matched, from 1.
-    """
+    """F1 of BERTScore; blind to the condition."""
 
     def __init__(
         self,
@@ -130,15 +125,7 @@ class BertScoreScorer:
         device: str | None = None,
         batch_size: int = 64,
     ) -> None:
-        """Load the encoder.
-
-        Args:
-            model: A local folder or a Hub name of an encoder.
-            layer: The layer to use, from 1. By default the one that agrees best with people
-                according to the package, which knows it for common encoders.
-            device: Device of torch; the package chooses if None.
-            batch_size: Sentences encoded at once.
-        """
+        """Load the encoder."""
         package = require("bert_score", extra="train,bertscore")
         from condsim.model.backbone import resolve_backbone
 

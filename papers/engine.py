@@ -94,13 +94,6 @@ def reproduce(
 
     What a person wrote below the line ``<!-- notes -->`` of an earlier page is kept. An error in a
     run is raised after the page is written with what there is.
-
-    Args:
-        experiment: The experiment.
-        options: What was chosen.
-        output: Folder of the three files; made if it is not there.
-        report_only: Whether to make no run.
-        progress: Shows how far a run is.
     """
     if output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file; --output must be a folder.")

@@ -35,13 +35,7 @@ _REPORT = "report.json"
 
 @dataclass(frozen=True)
 class PromptRun:
-    """A language model asked in one way, finished or not.
-
-    Attributes:
-        folder: Where its report is, or will be.
-        settings: What is asked of which model, without a budget.
-        data: The file the examples are drawn from, and the dev file.
-    """
+    """A language model asked in one way, finished or not."""
 
     folder: Path
     settings: PromptSettings
@@ -75,11 +69,7 @@ class _Data:
 
 
 class Prompts:
-    """The work of experiments that ask language models, within one budget.
-
-    Attributes:
-        spent: What was asked so far, over all runs.
-    """
+    """The work of experiments that ask language models, within one budget."""
 
     def __init__(self, experiment: Experiment, options: Options, progress: Progress) -> None:
         self._experiment, self._options, self._progress = experiment, options, progress

@@ -60,18 +60,12 @@ _MINILM_FILES = {
 
 @dataclass(frozen=True)
 class TrainedRun:
-    """A run that may be finished or not.
-
-    Attributes:
-        folder: Where it is, or will be.
-        recipe: What it runs.
-        data: Its files.
-        trained: Whether there is anything to train; False for a backbone as it is.
-    """
+    """A run that may be finished or not."""
 
     folder: Path
     recipe: Recipe
     data: DataFiles
+    # False for a backbone as it is.
     trained: bool = True
 
     def report(self) -> Report | None:

@@ -31,16 +31,7 @@ _PARTS: dict[str | None, Part] = {
 
 @dataclass(frozen=True)
 class Measurement:
-    """One scorer on one test set, measured or not.
-
-    Attributes:
-        folder: Where its report is, or will be.
-        part: The part that scores; None if it needs none.
-        part_folder: Where that is, or will be.
-        recipe: What that is made of.
-        how: How scores come of it.
-        gold: The test set.
-    """
+    """One scorer on one test set, measured or not."""
 
     folder: Path
     part: Part | None

@@ -23,12 +23,7 @@ _PARTS = ("first", "second", "means", _ALONE)
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some pairs of a test set.
-
-    Attributes:
-        pairs: Their terms.
-        without_contexts: Sentences among them that got random contexts, each where it came first.
-    """
+    """Some pairs of a test set."""
 
     pairs: list[PairTerms]
     without_contexts: int

@@ -109,14 +109,7 @@ def caption_key(caption: str) -> str:
 def caption_rows(
     captions: Sequence[Path], *, exclude: HeldOutTexts, labels: Path = CAPTION_LABELS
 ) -> Iterator[TrainingRow]:
-    """Join the labels of pairs of captions to the captions; rows without them are left out.
-
-    Args:
-        captions: Files with a column ``caption``.
-        exclude: Captions whose rows are left out.
-        labels: File with the columns ``first`` and ``second`` (:func:`caption_key`), ``condition``
-            and ``label``.
-    """
+    """Join the labels of pairs of captions to the captions; rows without them are left out."""
     texts = {
         caption_key(text): text
         for file in captions

@@ -35,17 +35,7 @@ def quantised(weight: Tensor) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
 
 
 def split(checkpoint: Path, folder: Path, *, megabytes: int, from_layer: int = 0) -> list[Path]:
-    """Write the weights of a checkpoint in parts.
-
-    Args:
-        checkpoint: Folder with ``config.json`` and ``model.safetensors``.
-        folder: Folder to write.
-        megabytes: Largest size of a part.
-        from_layer: First layer written; above 0 the embeddings are left out too.
-
-    Returns:
-        The parts.
-    """
+    """Write the weights of a checkpoint in parts."""
     folder.mkdir(parents=True, exist_ok=True)
     state = load_file(checkpoint / "model.safetensors")
     config = json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))
@@ -92,13 +82,7 @@ def split(checkpoint: Path, folder: Path, *, megabytes: int, from_layer: int = 0
 
 
 def join(folder: Path, checkpoint: Path, *, base: Path | None = None) -> None:
-    """Rebuild the checkpoint folder of parts, float16.
-
-    Args:
-        folder: What :func:`split` wrote.
-        checkpoint: The folder to write.
-        base: Checkpoint with the weights that the parts leave out; None if they hold all.
-    """
+    """Rebuild the checkpoint folder of parts, float16."""
     index = json.loads((folder / INDEX_FILE).read_text(encoding="utf-8"))
     arrays: dict[str, NDArray[np.generic]] = {}
     for name in index["parts"]:

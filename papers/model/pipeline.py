@@ -70,14 +70,7 @@ def _checkpoint(name: str, work: Path) -> Path:
 def make_models(
     data: Path, starts: Checkpoints, work: Path, *, settings: Path = SETTINGS
 ) -> Mapping[ShippedModel, Path]:
-    """Make both models, or go on with them; returns the folders that ship.
-
-    Args:
-        data: Folder of the data sets.
-        starts: The checkpoints that the models begin from.
-        work: Folder of all steps.
-        settings: Folder of ``large.yaml`` and ``small.yaml``.
-    """
+    """Make both models, or go on with them; returns the folders that ship."""
     rows = work / "rows"
     write_balanced(data, rows / "balanced")
     vectors = PlainVectors(starts.plain, rows / PLAIN_VECTORS)

@@ -68,14 +68,7 @@ LARGE = ShippedModel("condsim-large", "sentence-transformers/all-mpnet-base-v2",
 
 
 def model_folder(model: ShippedModel, checkpoint: Path, template: Path, output: Path) -> Path:
-    """Copy a sentence-transformers folder with the weights of a checkpoint.
-
-    Args:
-        model: The names of the model.
-        checkpoint: Folder of ``papers.model.train``.
-        template: Folder of the backbone, or of the model that training began from.
-        output: The folder to write.
-    """
+    """Copy a sentence-transformers folder with the weights of a checkpoint."""
     skipped = shutil.ignore_patterns("model.safetensors", FILE_NAME, "*.ini")
     shutil.copytree(template, output, ignore=skipped, dirs_exist_ok=True)
     state = load_file(template / "model.safetensors")
@@ -96,15 +89,7 @@ def model_folder(model: ShippedModel, checkpoint: Path, template: Path, output: 
 
 
 def ship(model: ShippedModel, folder: Path, output: Path, sources: Sources, rows: Path) -> Path:
-    """Write what ships, or what is missing of it; the head is written last.
-
-    Args:
-        model: The names of the model.
-        folder: Folder of :func:`model_folder`.
-        output: The folder to write.
-        sources: Input data of the rows.
-        rows: Folder of the training rows, and of those on applicability.
-    """
+    """Write what ships, or what is missing of it; the head is written last."""
     if (output / HEAD).is_file():
         return output
     facts = {
@@ -248,15 +233,6 @@ def calibration_error(scores: ArrayLike, gold: ArrayLike, *, bins: int = 10) -> 
     """Compute how far the mean label is from the score, on average.
 
     The expected calibration error of Naeini et al. (2015), over bins of as many rows each.
-
-    Args:
-        scores: Calibrated scores in [0, 1], ``(n,)``.
-        gold: Labels in [0, 1], ``(n,)``.
-        bins: Number of bins; each holds neighbours in the order of the scores.
-
-    Returns:
-        The mean over bins, weighted by their rows, of the absolute difference of the mean label
-        and the mean score, in [0, 1]; 0 is perfect.
 
     Example:
         >>> calibration_error([0.0, 0.5, 0.5, 1.0], [0.0, 0.0, 1.0, 0.5], bins=2)

@@ -35,16 +35,7 @@ def teach(
     *,
     inputs: int = INPUTS_PER_SOURCE,
 ) -> None:
-    """Pack a draw of the groups of every source with the vectors of the teacher.
-
-    Args:
-        rows: Folder of groups.
-        teacher: Checkpoint of the larger model.
-        model: Checkpoint of the model to teach, whose tokens the rows get.
-        plain_model: Checkpoint of the plain vectors stored with the rows.
-        output: The packed file.
-        inputs: Inputs of each source, about.
-    """
+    """Pack a draw of the groups of every source with the vectors of the teacher."""
     draw = random.Random(0)
     groups = []
     for path in sorted(rows.glob("*.jsonl.gz")):

@@ -263,14 +263,7 @@ def embed_batch(encoder: Encoder, batch: Batch, settings: Settings, device: str)
 def objectives(
     vectors: Tensor, batch: Batch, settings: Settings, projection: nn.Linear | None = None
 ) -> dict[str, Tensor]:
-    """The losses of a batch, each before its weight.
-
-    Args:
-        vectors: Of the inputs, ``(inputs, hidden)``.
-        batch: Their targets.
-        settings: Of the run.
-        projection: To the dimension of a teacher's vectors, where that is another one.
-    """
+    """The losses of a batch, each before its weight."""
     losses: dict[str, Tensor] = {}
     device = vectors.device
     if batch.first:

@@ -96,11 +96,7 @@ class _Part(SuiteSet):
 
 @dataclass(frozen=True, eq=False)
 class TripletSet(SuiteSet):
-    """A data set measured by accuracy on triplets; the pairs with the positive come first.
-
-    Attributes:
-        published: Whether it has all the rows that published results are of.
-    """
+    """A data set measured by accuracy on triplets; the pairs with the positive come first."""
 
     published: bool = False
 
@@ -310,10 +306,6 @@ def load_sts_suite(folder: Path | str, suite: str = "sts") -> tuple[SuiteSet, ..
 
     Files are found by their names, in the folder itself or up to two levels below it. If two
     folders have the same set, the shallower one wins, then the one whose name comes first.
-
-    Args:
-        folder: The folder.
-        suite: A name in `SUITES`.
 
     Returns:
         The data sets in the order of the tables. Missing ones are skipped with a warning; for

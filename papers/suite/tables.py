@@ -14,13 +14,7 @@ from condsim.evaluation.tables import Cell, markdown_table
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A row of a published table.
-
-    Attributes:
-        name: Name of the model as printed.
-        source: The paper.
-        figures: Results by key of the data set, x 100, as printed.
-    """
+    """A row of a published table."""
 
     name: str
     source: str
