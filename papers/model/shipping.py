@@ -55,7 +55,7 @@ LabelledPair = tuple[str, str, str | None, float]
 
 @dataclass(frozen=True)
 class ShippedModel:
-    """Names of a model that ships, and the bits of its embedding tables."""
+    """Names of a model, and the bits of its embedding tables."""
 
     name: str
     base: str

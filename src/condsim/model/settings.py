@@ -143,7 +143,7 @@ def model_folder(model: str | Path) -> Path:
         package = importlib.util.find_spec(LARGE_PACKAGE)
         if package is None or package.origin is None:
             raise MissingExtraError(
-                "The model 'large' is a package of its own, which is not installed: "
+                "The model 'large' is a separate package, which is not installed: "
                 "pip install condsim-large"
             )
         return Path(package.origin).parent / "model"

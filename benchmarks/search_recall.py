@@ -1,4 +1,4 @@
-"""``python -m papers.search_recall``: recall of a search in two stages.
+"""``python -m benchmarks.search_recall``: recall of a search in two stages.
 
 For each set of texts and condition, some texts are queries. The best ten and hundred by the model
 under the condition, over all texts, are what a search should find. Compared are the two stages, a
@@ -26,7 +26,7 @@ from condsim.search.index import Index
 from condsim.types import Float64Array
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-PAGE = Path(__file__).resolve().parent / "docs" / "results" / "search.md"
+PAGE = Path(__file__).resolve().parents[1] / "papers" / "docs" / "results" / "search.md"
 CAPTIONS = "captions"
 CAPTION_CONDITIONS = ("the activity", "the place", "the people", "the clothes", "the animals")
 DEPTHS = (10, 100)
@@ -134,7 +134,7 @@ the texts; {rescore} texts are scored in the second stage.
 {rows}
 
 Where thousands of texts are alike in the respect, as in "whether it is family-friendly", the best
-ten differ by rounding, and recall says little. `python -m papers.search_recall` makes this
+ten differ by rounding, and recall says little. `python -m benchmarks.search_recall` makes this
 page.
 """
 
