@@ -79,7 +79,8 @@ def recall(
                 for order in (two_stages, scored, near)
             ]
         )
-    return np.mean(shares, axis=0).reshape(len(DEPTHS), 3)
+    means: Float64Array = np.mean(shares, axis=0).reshape(len(DEPTHS), 3)
+    return means
 
 
 @app.command()

@@ -253,7 +253,8 @@ def _make_default(names: Sequence[str], options: Options) -> None:
     work = options.runs / DEFAULT_MODEL
     data = data_path(options, HELD_OUT).parents[1]
     with long_work():
-        starts = Checkpoints.find(*(names or (LARGE.base, SMALL.base)), work)
+        large, small = names or (LARGE.base, SMALL.base)
+        starts = Checkpoints.find(large, small, work)
         shipped = make_models(data, starts, work)
     for model, folder in shipped.items():
         typer.echo(f"{model.name}: {folder}")

@@ -30,7 +30,7 @@ from condsim.model.base import SAMPLES
 from condsim.model.explanation import Occlusion
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import DEFAULT_FOLDER
-from condsim.types import BoolArray, Float64Array, IntArray, Scorer, Task
+from condsim.types import BoolArray, Float64Array, FloatArray, IntArray, Scorer, Task
 from papers.pages import pipe_table
 
 RANDOM = "random words"
@@ -80,12 +80,13 @@ class Side:
 
     def score(self, subsets: Sequence[BoolArray]) -> Float64Array:
         """Score the text with each of some subsets of its words."""
-        return self.score_texts([self.occlusion.keeping(subset) for subset in subsets])
+        texts = [self.occlusion.keeping(subset) for subset in subsets]
+        return self.score_texts(texts).astype(np.float64)
 
-    def score_texts(self, texts: Sequence[str]) -> Float64Array:
+    def score_texts(self, texts: Sequence[str]) -> FloatArray:
         """Score texts in place of this one."""
         others, conditions = [self.other] * len(texts), [self.condition] * len(texts)
-        return np.asarray(self.scorer.score(texts, others, conditions), np.float64)
+        return self.scorer.score(texts, others, conditions)
 
 
 def shapley(side: Side) -> Float64Array:

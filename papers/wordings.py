@@ -98,7 +98,7 @@ def score_pairs(
     model: EmbeddingScorer, pairs: LabelledPairs, conditions: Sequence[str] | None
 ) -> Scores:
     """Score one condition of each pair, or the pairs as a whole."""
-    return np.asarray(model.score(*pairs.texts, conditions), np.float64)
+    return np.asarray(model.score(pairs.texts[0], pairs.texts[1], conditions), np.float64)
 
 
 def wording_rows(model: EmbeddingScorer, pairs: LabelledPairs) -> list[list[str]]:

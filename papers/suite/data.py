@@ -282,23 +282,7 @@ SUITES: Mapping[str, tuple[str, ...]] = {
 """Keys of the data sets by suite; ``sts`` has the seven columns of SSBC Table 2."""
 
 _AVERAGED_SETS = 7
-_LOOKED_FOR: Mapping[str, str] = {
-    **dict.fromkeys(
-        _YEARS,
-        "STS.input.<subset>.txt with STS.gs.<subset>.txt, in a folder named after the year, or "
-        "sts12.MSRpar.test.tsv and so on",
-    ),
-    **dict.fromkeys(
-        ("sts-b-dev", "sts-b"),
-        "sts-dev.csv (or dev.tsv of GLUE in a folder named STS-B) and sts-test.csv",
-    ),
-    "sick-r": "SICK_test_annotated.txt, sick_test.tsv or SICK.txt",
-    "cxc": "cxc_sts_test.tsv",
-    "afs": "ArgPairs_DP.csv, ArgPairs_GC.csv and ArgPairs_GM.csv",
-    "wiki-sections": "test.csv in a folder with 'section' or 'triplet' in its name, "
-    "sections-dev.tsv, or text with headings as openstax.txt.gz or sections.txt",
-    "csts": "csts_validation.csv, or dev.csv in a folder with 'csts' in its name",
-}
+_PAGE = "papers/docs/reproduce.md says which files are looked for"
 
 
 def load_sts_suite(folder: Path | str, suite: str = "sts") -> tuple[SuiteSet, ...]:
@@ -316,15 +300,11 @@ def load_sts_suite(folder: Path | str, suite: str = "sts") -> tuple[SuiteSet, ..
     files = DataFolder(Path(folder))
     loaded = {key: _LOADERS[key](files) for key in SUITES[suite]}
     sets = tuple(suite_set for suite_set in loaded.values() if suite_set is not None)
-    missing = [_LOOKED_FOR[key] for key, suite_set in loaded.items() if suite_set is None]
-    looked_for = "; ".join(dict.fromkeys(missing))
     if not sets:
-        raise InputError(
-            f"{folder}: has no data of the suite {suite!r}. Looked for, there and two levels "
-            f"below: {looked_for}."
-        )
+        raise InputError(f"{folder}: has no data of the suite {suite!r}; {_PAGE}.")
+    missing = [key for key, suite_set in loaded.items() if suite_set is None]
     if missing and suite != "all":
-        _LOGGER.warning("%s: some data sets are missing (%s)", folder, looked_for)
+        _LOGGER.warning("%s: no data of %s; %s", folder, ", ".join(missing), _PAGE)
     # SSBC Table 2 averages all seven of its columns.
     if sum(suite_set.averaged for suite_set in sets) < _AVERAGED_SETS:
         sets = tuple(replace(suite_set, averaged=False) for suite_set in sets)
