@@ -472,7 +472,7 @@ def train(settings: Settings, packed: Path, start: Path, out: Path) -> Path:
             if not all(math.isfinite(value) for value in facts.values()):
                 raise SystemExit(f"step {run.step}: a loss is not finite")
     if run.stopped:
-        raise SystemExit(f"stopped at step {run.step}; the same command goes on")
+        raise SystemExit(f"stopped at step {run.step}; the same command continues")
     return out
 
 
