@@ -1,4 +1,4 @@
-"""Write the pages that the code itself tells: api.md, commands.md and recipe.md.
+"""Write the pages that are generated from the code: api.md, commands.md and recipe.md.
 
 Run it as ``python docs/reference.py``; a test compares the pages with the code. Signatures and
 docstrings of the API are added by mkdocstrings when the site is built.
@@ -42,12 +42,13 @@ PACKAGES = {
 }
 API_START = """# Python API
 
+This page lists the public names of condsim. All other names are internal and may change without
+notice. Import a name from the package under which it is listed; `help(condsim.load)` shows the same
+text in Python.
+
 `import condsim` loads nothing heavy: each name is imported on first use, and none needs torch or a
 network until you open a trained model folder or a Hub name. If an extra is missing, the error says
 what to install.
-
-Import from the packages on this page. All other names are internal and may change without notice.
-The site shows signatures and docstrings below each name; in Python, use `help(condsim.load)`.
 """
 COMMANDS_START = """# Commands
 
@@ -56,8 +57,8 @@ files, columns, streams and exit statuses.
 """
 RECIPE_START = """# Recipe keys
 
-A recipe is one YAML file that decides a training run ([training](training.md)). An unknown key or
-a wrong value is an error that names it. `--set key=value` changes a key on the command line.
+A recipe is a YAML file that describes a [training](training.md) run. An unknown key or a wrong
+value is an error that names it. `--set key=value` changes a key on the command line.
 """
 
 

@@ -138,7 +138,7 @@ def double_rows(model: EmbeddingScorer, pairs: LabelledPairs) -> list[list[str]]
     ]
     rows = []
     for name, scores in (
-        ("one condition, “A and B”", np.concatenate(joined)),
+        ('one condition, "A and B"', np.concatenate(joined)),
         ("mean of two scores", mean),
         ("lower of two scores", lower),
     ):

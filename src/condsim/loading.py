@@ -65,7 +65,7 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
             else a folder with ``model.onnx``, a folder that sentence-transformers can load, the
             folder of a run of ``condsim contexts`` (its origin model), a Hub name, or a YAML file
             of a prompted model. A folder takes precedence over a Hub name.
-        device: Device of torch (``"cpu"``, ``"cuda"`` ...), which chooses if None. ONNX models run
+        device: Device of torch (``"cpu"``, ``"cuda"`` ...); torch chooses if None. ONNX models run
             on the processor and ignore it.
 
     Raises:

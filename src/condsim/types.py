@@ -27,7 +27,7 @@ def is_marks(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Task:
-    """Validated data: what is measured.
+    """Validated rows, on which scorers are measured.
 
     Attributes:
         name: Short name, shown in tables (the file's stem by default).
@@ -102,7 +102,7 @@ class Task:
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Anything that turns sentence pairs into similarities: what measures."""
+    """Anything that turns sentence pairs into similarities."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""``condsim adapt``: adapt the default model to labelled pairs."""
+"""``condsim adapt``: adapt the default model to labeled pairs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 def adapt(
     labelled: Annotated[
         Path,
-        typer.Argument(help="Labelled pairs, or a table with a text and its labels in each row."),
+        typer.Argument(help="Labeled pairs, or a table with a text and its labels in each row."),
     ],
     output: Annotated[Path, typer.Option(help="Folder to write.")],
     model: Annotated[
         str | None,
         typer.Option(help="Folder of the bi-encoder to adapt.", show_default="the default model"),
     ] = None,
-    dev: Annotated[Path | None, typer.Option(help="Labelled pairs to measure on.")] = None,
+    dev: Annotated[Path | None, typer.Option(help="Labeled pairs to measure on.")] = None,
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
     condition_column: options.ConditionColumn = "condition",
@@ -49,11 +49,14 @@ def adapt(
             show_default="all other columns",
         ),
     ] = None,
-    rows: Annotated[int, typer.Option(min=50, help="Most rows to draw from a table.")] = 2_000,
+    rows: Annotated[
+        int, typer.Option(min=50, help="Maximum number of rows to draw from a table.")
+    ] = 2_000,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="Most passes over the rows.", show_default="10")
+        int | None,
+        typer.Option(min=1, help="Maximum number of passes over the rows.", show_default="10"),
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Most minutes of training.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Maximum minutes of training.")] = None,
     rehearsal: Annotated[
         float | None, typer.Option(help="Share of rehearsed texts.", show_default="1/3")
     ] = None,
@@ -69,7 +72,7 @@ def adapt(
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:
-    """Adapt the model to your own criteria, from 50 to 2,000 labelled pairs.
+    """Adapt the model to your own criteria, from 50 to 2,000 labeled pairs.
 
     Pairs have two texts, a condition and a label: a number from 1 to 5 or from 0 to 1, or a word
     such as alike or different. A part of them is kept to measure on. The result is an int8 model,

@@ -30,7 +30,7 @@ Extra: TypeAlias = Annotated[
 ]
 Sample: TypeAlias = Annotated[int, typer.Option(min=2, help="Use at most this many extra rows.")]
 Strength: TypeAlias = Annotated[
-    float, typer.Option(help="Inverse strength of the regularisation, above 0.")
+    float, typer.Option(help="Inverse strength of the regularization, above 0.")
 ]
 
 

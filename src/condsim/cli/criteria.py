@@ -1,4 +1,4 @@
-"""``condsim build criteria``: conditional rows from labelled tables."""
+"""``condsim build criteria``: conditional rows from labeled tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def criteria(
         Path | None, typer.Option(help="YAML file: wordings, values and the options below.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=2, help="Most rows of each table.", show_default="20000")
+        int | None,
+        typer.Option(min=2, help="Maximum number of rows of each table.", show_default="20000"),
     ] = None,
     form: Annotated[
         Literal["groups", "pairs"] | None,
@@ -76,9 +77,9 @@ def criteria(
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """Draw conditional training rows from any labelled table.
+    """Draw conditional training rows from any labeled table.
 
-    Each labelled column becomes a condition: two texts are alike (5) if their labels are the same
+    Each labeled column becomes a condition: two texts are alike (5) if their labels are the same
     and different (1) if they are not. Rows are balanced so that the condition alone tells nothing.
 
     **Examples**

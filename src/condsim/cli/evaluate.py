@@ -1,4 +1,4 @@
-"""``condsim evaluate``: measures models on labelled files, next to the baselines."""
+"""``condsim evaluate``: measures models on labeled files, next to the baselines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def evaluate(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Labelled pairs, written pairs (.txt), STS-B, or hub:owner/name@revision; with "
+            help="Labeled pairs, written pairs (.txt), STS-B, or hub:owner/name@revision; with "
             "--suite, the folder of the data sets.",
         ),
     ],
@@ -97,7 +97,7 @@ def evaluate(
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:
-    """Measure a model on labelled rows, or several models on several files.
+    """Measure a model on labeled rows, or several models on several files.
 
     The table always includes the condition-only baseline: a model that does not beat it ignores
     the sentences. Several models or files, or --suite, give a table with a row for each data set.
@@ -106,7 +106,7 @@ def evaluate(
 
     `condsim evaluate dev.csv`
 
-    `condsim evaluate pairs.csv --text1 left --text2 right --condition "the colour" --label same`
+    `condsim evaluate pairs.csv --text1 left --text2 right --condition "the color" --label same`
 
     `condsim evaluate mails.csv tickets.csv --model default --model runs/new`
     """

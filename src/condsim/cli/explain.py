@@ -130,7 +130,7 @@ def explain(
     """Explain a score: which words of each text carry it under the condition.
 
     Blue words raise the score, orange ones lower it. Contributions plus the baseline score, for
-    which one text says nothing, sum to the score. `read` shows the value that a labelling function
+    which one text says nothing, sum to the score. `read` shows the value that a labeling function
     extracted from each text.
 
     **Examples**

@@ -58,7 +58,7 @@ Exclude: TypeAlias = Annotated[
     typer.Option(help="Data file whose texts are left out, or a .sha256 list of their hashes."),
 ]
 Functions: TypeAlias = Annotated[
-    list[Path] | None, typer.Option(help="Python file with your own labelling functions.")
+    list[Path] | None, typer.Option(help="Python file with your own labeling functions.")
 ]
 Device: TypeAlias = Annotated[
     str | None,

@@ -110,8 +110,8 @@ def prompt(
     model: Annotated[
         str, typer.Option(help="Hub name, folder or GGUF file, or a server's name of a model.")
     ],
-    data: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled file: C-STS or STS-B.")],
-    train: Annotated[Path | None, typer.Option(help="Labelled file of examples.")] = None,
+    data: Annotated[Path, typer.Argument(metavar="FILE", help="Labeled file: C-STS or STS-B.")],
+    train: Annotated[Path | None, typer.Option(help="Labeled file of examples.")] = None,
     instruction: Annotated[
         Literal["none", "short", "long"], typer.Option(help="Instruction in the prompt.")
     ] = "long",
@@ -139,9 +139,13 @@ def prompt(
     ] = "strict",
     seed: Seed = 0,
     answers: Annotated[Path, typer.Option(help="Answers (SQLite).")] = Path("runs/answers.sqlite"),
-    max_requests: Annotated[int | None, typer.Option(min=0, help="Most prompts to send.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=0, help="Most tokens in all.")] = None,
-    max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest answer in tokens.")] = 20,
+    max_requests: Annotated[
+        int | None, typer.Option(min=0, help="Maximum number of prompts to send.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Maximum number of tokens in all.")
+    ] = None,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="Maximum tokens of an answer.")] = 20,
     concurrency: Annotated[int, typer.Option(min=1, help="Requests at a time.")] = 32,
     timeout: Annotated[float, typer.Option(help="Seconds until a request counts as lost.")] = 60.0,
     retries: Annotated[int, typer.Option(min=0, help="Retries of a request.")] = 5,

@@ -239,7 +239,7 @@ def score(
 
     `condsim score --file pairs.csv --output scored.csv --scale likert`
 
-    `condsim score --file pairs.csv --text1 left --text2 right --condition "the colour" --condition
+    `condsim score --file pairs.csv --text1 left --text2 right --condition "the color" --condition
     "the use"`
     """
     options.check_engine(engine, address, workers)

@@ -34,7 +34,7 @@ def search(
         typer.Option(help="Weight of each condition, in their order.", show_default="equal"),
     ] = None,
     where: Annotated[str | None, typer.Option(help='Filter in SQL, such as "year > 2020".')] = None,
-    top: Annotated[int, typer.Option(min=1, help="Most texts to find.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Maximum number of texts to find.")] = 10,
     at_least: Annotated[float | None, typer.Option(min=0, max=1, help="Lowest score.")] = None,
     rescore: Annotated[
         int, typer.Option(min=1, help="Texts that are scored under the conditions.")

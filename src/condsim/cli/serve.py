@@ -23,12 +23,11 @@ def serve(
     api_key_file: Annotated[
         Path | None, typer.Option(help="File of API keys, one a line.", show_default="no key")
     ] = None,
-    max_bytes: Annotated[int, typer.Option(help="Longest body of a request, in bytes.")] = 8
-    * 2**20,
-    max_rows: Annotated[int, typer.Option(help="Most texts or pairs times conditions.")] = 2048,
-    max_characters: Annotated[int, typer.Option(help="Longest text, in characters.")] = 50_000,
-    queue_rows: Annotated[int, typer.Option(help="Most waiting rows of 512 characters.")] = 8192,
-    batch_rows: Annotated[int, typer.Option(help="Most rows in a batch.")] = 64,
+    max_bytes: Annotated[int, typer.Option(help="Maximum bytes of a request body.")] = 8 * 2**20,
+    max_rows: Annotated[int, typer.Option(help="Maximum texts, or pairs times conditions.")] = 2048,
+    max_characters: Annotated[int, typer.Option(help="Maximum characters of a text.")] = 50_000,
+    queue_rows: Annotated[int, typer.Option(help="Maximum waiting rows of 512 characters.")] = 8192,
+    batch_rows: Annotated[int, typer.Option(help="Maximum rows in a batch.")] = 64,
     time_limit: Annotated[float, typer.Option(help="Seconds for a request.")] = 30,
 ) -> None:
     """Serve a model over HTTP: scores, embeddings and reranking under a condition, and a page.

@@ -19,7 +19,7 @@ from condsim.loading import load_scorer
 
 
 def threshold(
-    labelled: Annotated[Path, typer.Argument(help="File of labelled pairs.")],
+    labelled: Annotated[Path, typer.Argument(help="File of labeled pairs.")],
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
     condition_column: options.ConditionColumn = "condition",

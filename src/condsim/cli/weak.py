@@ -39,12 +39,12 @@ def weak(
     ] = None,
     output: Annotated[Path | None, typer.Option(help="CSV or Parquet file to write.")] = None,
     check: Annotated[
-        Path | None, typer.Option(help="Labelled C-STS file: print the agreement with it.")
+        Path | None, typer.Option(help="Labeled C-STS file: print the agreement with it.")
     ] = None,
     rows: Annotated[int, typer.Option(min=2, help="Rows with a label from 1 to 5.")] = 60_000,
     absent: Annotated[int, typer.Option(min=0, help="Rows with the label -1.")] = 0,
     absent_output: Annotated[
-        Path | None, typer.Option(help="File for rows labelled -1.", show_default="the same file")
+        Path | None, typer.Option(help="File for rows labeled -1.", show_default="the same file")
     ] = None,
     exclude: Exclude = None,
     like: Annotated[
@@ -67,7 +67,7 @@ def weak(
     sample: Annotated[
         int | None, typer.Option(min=2, help="Sentences to use.", show_default="all")
     ] = None,
-    k: Annotated[int, typer.Option(min=1, help="Neighbours of a sentence.")] = 32,
+    k: Annotated[int, typer.Option(min=1, help="Neighbors of a sentence.")] = 32,
     text_encoder: Annotated[
         str | None,
         typer.Option(
@@ -214,7 +214,9 @@ def _cover(
 def counter_edits(
     texts: Annotated[list[Path], typer.Argument(help="Files of texts, one a row.")],
     output: RowFile,
-    rows: Annotated[int, typer.Option(min=2, help="Most rows, two or three a text.")] = 20_000,
+    rows: Annotated[
+        int, typer.Option(min=2, help="Maximum number of rows, two or three for each text.")
+    ] = 20_000,
     text_column: Annotated[str, typer.Option(help="Column of the text.")] = "text",
     exclude: Exclude = None,
     functions: Functions = None,
@@ -258,7 +260,7 @@ def teach(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Rows in the C-STS columns, labelled or not, or pairs without a condition."
+            help="Rows in the C-STS columns, labeled or not, or pairs without a condition."
         ),
     ],
     output: RowFile,
@@ -275,9 +277,8 @@ def teach(
 ) -> None:
     """Label rows by models, so that a smaller model can learn from them (distillation).
 
-    Teachers teach little on rows they were trained on: give other rows, such as those of
-    `condsim build weak`. A file without the column `condition` is scored from 0 to 1, for
-    the key `plain` of a recipe.
+    Use rows that the models were not trained on, such as those of `condsim build weak`. Pairs
+    without the column `condition` are scored from 0 to 1, for one of the `sources` of a recipe.
 
     **Examples**
 
@@ -301,13 +302,13 @@ def teach(
 
 @app.command()
 def answers(
-    file: Annotated[Path, typer.Argument(help="Labelled rows in the C-STS columns.")],
+    file: Annotated[Path, typer.Argument(help="Labeled rows in the C-STS columns.")],
     output: RowFile,
     model: Annotated[
         Path | None,
         typer.Option(
             help="Language model that answers, the YAML file of `condsim prompt --save`.",
-            show_default="the labelling functions",
+            show_default="the labeling functions",
         ),
     ] = None,
     functions: Functions = None,
@@ -316,7 +317,7 @@ def answers(
     """Add rows in which a short answer to the condition replaces a sentence.
 
     "Two men talk." answers "number of people" with "two". Such rows teach a model which part of a
-    sentence counts under a condition. The output is a training file: it has the labelled rows too.
+    sentence counts under a condition. The output is a training file: it has the labeled rows too.
 
     **Examples**
 

@@ -172,7 +172,7 @@ class EmbeddingScorer(PairScorer):
     def mentions(self, sentences: Texts, condition: Texts) -> float | FloatArray:
         """Compute how likely each text says something about its condition.
 
-        Two texts that are both silent on a condition are told apart so from two that agree.
+        This separates two texts that are silent on a condition from two that agree.
 
         Args:
             sentences: Texts, length n, or one.

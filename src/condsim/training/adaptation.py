@@ -175,10 +175,10 @@ def adapt(
 ) -> Adaptation:
     """Adapt a bi-encoder to labelled pairs and export it to int8 ONNX.
 
-    A part of the rows is measured on. While the model learns the others, it rehearses texts of many
-    domains under many conditions, whose vectors should stay as they are. The epoch with the best
-    mean of Spearman and pair accuracy is kept. Unfinished work is next to ``output`` in a folder
-    that ends in ``.work``; the same call continues it, also after a kill.
+    Part of the rows is held out to measure the model. While it learns the others, it rehearses
+    texts of many domains under many conditions, whose vectors should not change. The epoch with the
+    best mean of Spearman and pair accuracy is kept. Unfinished work is next to ``output`` in a
+    folder that ends in ``.work``; the same call continues it, also after a kill.
 
     Args:
         labelled: Labelled pairs, 50 to 2,000 are a good number: columns ``sentence1``,

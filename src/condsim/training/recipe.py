@@ -39,21 +39,20 @@ class Source(Settings):
 
     Attributes:
         file: File, or list of files, of similarities with or without conditions; with ``vectors``,
-            of inputs: columns ``sentence`` and, unless they have none, ``condition``. Rows of one
-            value of a column ``group`` share a batch and are ranked against each other.
-        share: Parts of the distinct inputs of a batch that come from here: next to a
-            ``train_share`` of 1, a share of 3 is three quarters.
-        weight: Weight of a row in ``mse``, ``correlation`` and ``ranking``; of a source with
-            its own objective, a factor on that.
-        rows: Maximum number of labelled rows to train on, whole groups; None for all.
-        balance: In [0, 1]. Of the rows of a group under a condition, those above the middle of the
-            scale and those below it count n^-balance each, n being their number: at 1 both sides
-            weigh the same, at 0 every row does.
-        objective: Weight of each loss term over the rows of this source alone. None: they are
-            compared together with the rows of ``train``, under the recipe's objective; of a source
-            without conditions, the recipe's ``mse`` and ``correlation`` (``mse`` if it has
-            neither), and with ``vectors``, ``vectors`` where the dimensions agree, else
-            ``relations``.
+            of inputs: a column ``sentence`` and, if they have conditions, ``condition``. Rows with
+            the same value in a column ``group`` share a batch and are ranked against each other.
+        share: Share of this source in the distinct inputs of a batch, relative to ``train_share``
+            and the other sources: next to a ``train_share`` of 1, a share of 3 is three quarters.
+        weight: Weight of a row in ``mse``, ``correlation`` and ``ranking``; for a source with an
+            ``objective``, a factor on that.
+        rows: Maximum number of labeled rows to train on, in whole groups; None for all.
+        balance: Balance of alike and different rows of a group under a condition, in [0, 1]. The n
+            rows above the middle of the scale have the weight n^-balance each, and so have those
+            below it: at 1 both sides have the same weight, at 0 all rows have.
+        objective: Weight of each loss term over the rows of this source alone. None: the recipe's
+            objective, over these rows together with those of ``train``; for a source without
+            conditions, the recipe's ``mse`` and ``correlation`` (``mse`` if it has neither); for
+            one with ``vectors``, ``vectors`` if the dimensions are equal, else ``relations``.
         vectors: File of a teacher's embeddings of the inputs, ``.npy``, in the order of the rows,
             as ``condsim encode`` writes it.
     """
@@ -96,42 +95,42 @@ class Recipe(Settings):
 
     Attributes:
         name: Name of the model, used on its card.
-        train: Training file, relative to the working directory: similarities, for ``softmax``
-            classes of NLI, for ``triplet`` triplets.
-        dev: File the best epoch is chosen on, of similarities or triplets; never a test file.
+        train: Training file, relative to the working directory: similarities; NLI classes for
+            ``softmax``; triplets for ``triplet``.
+        dev: File on which the best epoch is chosen: similarities or triplets, never a test file.
         encoder: Architecture: how sentences and condition are encoded (C-STS §4.1).
-        backbone: Hub name or local folder of a pre-trained model; ``default`` or a folder that
+        backbone: Hub name or local folder of a pretrained model; ``default`` or a folder that
             ``condsim export`` wrote is rebuilt in float32 first.
-        license: Licence of the model, as the Hub names it (``apache-2.0``), for its card.
-        order: Whether the condition or the sentence (a cross-encoder: both sentences) comes first;
-            ``bare-condition-first``: the condition without the marks at its end.
-        layout: How a cross-encoder's texts are joined: ``released`` as in the code of C-STS, into
-            one text, or as the ``pair`` that its tokenizer makes.
-        pooling: How token states become one vector.
+        license: License of the model, as the Hub names it (``apache-2.0``), for its card.
+        order: Whether the condition or the sentence (for a cross-encoder, both sentences) comes
+            first; ``bare-condition-first`` drops the punctuation at the end of the condition.
+        layout: Form of a cross-encoder's input: ``released``, one text as in the code of C-STS, or
+            the ``pair`` that its tokenizer makes.
+        pooling: Way to turn token states into one vector.
         transform: Whether a dense layer follows the pooling (C-STS A.3, "w/ MLP").
-        fusion: How a tri-encoder joins sentence and condition.
-        rank: Dimension of its embeddings where the fusion is ``low-rank``.
+        fusion: Way in which a tri-encoder joins sentence and condition.
+        rank: Dimension of its embeddings with the fusion ``low-rank``.
         dropout: Dropout of the backbone in [0, 1); None keeps the backbone's own.
         max_seq_length: Longest input in tokens. Training cuts off the rest, with a warning;
             afterwards a bi- or tri-encoder reads longer texts in chunks.
         objective: Weight of each loss term, such as ``{mse: 1, quad: 1}``.
         margin: Margin of Quad (READING.md: 1), or of triplets (SBERT: 1).
         scale: Inverse temperature of the ranking objectives.
-        ranking_margin: How far apart ``ranking`` pushes two cosines, in [0, 2].
-        ties: Whether ``quad``, ``pair-order`` and the losses of CCL on pairs take sentence pairs
-            with two equal labels, as the released code does, the first row as the higher one.
+        ranking_margin: Distance to which ``ranking`` pushes two cosines, in [0, 2].
+        ties: Whether ``quad``, ``pair-order`` and the pair losses of CCL use sentence pairs with
+            two equal labels, with the first row as the high one, as the released code does.
         tau: τ of BCL, which divides the cosines (CCL Eq. 10).
         sigma: σ of BCL in [0, 1]: from this label on, a row's own sentence 2 is not a negative.
-        middle_tolerance: How far ``mse`` and ``correlation`` let a row labelled 3 be from a gold of
-            0.5, in [0, 0.5].
+        middle_tolerance: Distance from a gold of 0.5, in [0, 0.5], up to which a prediction for
+            the label 3 counts as correct in ``mse`` and ``correlation``.
         epochs: Passes over the training rows; the model is measured after each. With ``steps``,
-            the number of equal parts that these are cut into.
-        patience: End the run after this many epochs in a row without a better one; None: never.
+            the number of equal parts of the run.
+        patience: Number of epochs without improvement after which training stops; None: never.
         keep: Epoch that becomes the model: the ``best`` on the dev file, or the ``last``.
-        chosen_by: Dev figure that the best epoch is chosen by: ``spearman``, or ``both``, the mean
-            of Spearman and pair accuracy. Of a dev file of triplets it is always their accuracy.
-        steps: Optimizer steps of a run with ``sources``; None: an epoch draws ``train`` once, and
-            of each source as much as its share asks for, continuing where the epoch before stopped.
+        chosen_by: Dev figure that selects the best epoch: ``spearman``, or ``both``, the mean of
+            Spearman and pair accuracy. With a dev file of triplets it is always their accuracy.
+        steps: Optimizer steps of a run with ``sources``; None: an epoch reads ``train`` once and
+            of each source what its share requires, from where the previous epoch stopped.
         batch_size: Rows in a batch; the high and the low row of a pair are two rows. With
             ``sources``, distinct inputs: texts under a condition, each encoded once.
         gradient_accumulation: Batches per optimizer step.
@@ -139,17 +138,17 @@ class Recipe(Settings):
         schedule: Course of the learning rate after the warm-up.
         warmup: Share of the steps in [0, 1) over which the learning rate rises.
         weight_decay: Weight decay of AdamW, not on biases and layer norms.
-        max_grad_norm: Gradients are clipped to this norm; None: not at all.
+        max_grad_norm: Norm to which gradients are clipped; None: no clipping.
         inputs: Texts that a cross-encoder reads, in training and afterwards (C-STS Table 10).
-        train_rows: Maximum number of labelled rows to train on, whole pairs; None for all.
+        train_rows: Maximum number of labeled rows to train on, in whole pairs; None for all.
         train_share: Share of the training file next to those of the ``sources``.
         sources: Data mixed with the training file in every batch, by name; see below.
-        freeze: Parts that are not trained: ``embeddings``, those of the words, or ``encoder``, the
+        freeze: Parts that are not trained: ``embeddings``, those of the tokens, or ``encoder``, the
             whole backbone, so that only the layers on top are trained.
-        precision: ``auto`` is on a CPU the faster of float32 and bfloat16, each with the faster
-            attention, measured when the run starts, and on a GPU bfloat16 where it has it.
+        precision: Number format. ``auto``: on a CPU, the faster of float32 and bfloat16, each with
+            the faster attention, measured when the run starts; on a GPU, bfloat16 if it has it.
         checkpoint_steps: Steps between checkpoints within an epoch; 0 saves after each epoch only.
-        seed: Seed of initialisation, dropout and the order of rows.
+        seed: Seed of initialization, dropout and the order of rows.
 
     Raises:
         InputError: If a value or a combination of values breaks a rule.

@@ -36,7 +36,7 @@ FormatName = Literal["csv", "parquet"]
 Format = Annotated[FormatName, typer.Option("--format", help="File format of the splits.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the data set in the folder.")]
 Name = Annotated[str | None, typer.Option(help="Name on the card, if not the folder's.")]
-License = Annotated[str | None, typer.Option("--license", help="Licence, such as cc-by-4.0.")]
+License = Annotated[str | None, typer.Option("--license", help="License, such as cc-by-4.0.")]
 Sources = Annotated[
     list[str] | None,
     typer.Option("--source", metavar="NAME=LICENCE", help="Source of sentences; repeatable."),
