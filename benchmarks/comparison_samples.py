@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from papers.clustering import SETS, read_set
 
+from benchmarks.clustering import SETS, read_set
 from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
 from condsim.data.written import load_written
 from condsim.errors import InputError

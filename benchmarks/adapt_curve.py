@@ -1,4 +1,4 @@
-"""``python -m papers.adapt_curve``: what adapting brings with 50 to 2,000 labelled pairs.
+"""``python -m benchmarks.adapt_curve``: what adapting brings with 50 to 2,000 labelled pairs.
 
 Four open sets that the default model was not trained on stand for a user's own data. Of each, half
 of the texts are what a user might label and the other half is measured on, with C-STS and STS-B
@@ -15,6 +15,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from papers.pages import MARKER, kept_notes
 
 from condsim.cli.process import long_work, run_app
 from condsim.data.load import load_task
@@ -27,11 +28,10 @@ from condsim.rows.criteria.build import criteria_rows
 from condsim.rows.criteria.settings import CriteriaSettings
 from condsim.rows.records import write_rows
 from condsim.training.adaptation import AdaptSettings, adapt
-from papers.pages import MARKER, kept_notes
 
 SETS = ("sentihood", "druglib", "acos_laptop", "oats")
 SIZES = (50, 200, 500, 2_000)
-PAGE = Path(__file__).resolve().parent / "docs" / "results" / "adapt.md"
+PAGE = Path(__file__).resolve().parents[1] / "papers" / "docs" / "results" / "adapt.md"
 TESTED_ROWS = 1_000
 FIGURES = {"spearman": 1, "pair_accuracy": 1, "csts": 1, "stsb": 1, "moved": 3, "minutes": 1}
 """Names of the figures and their digits, in the order of the table."""
@@ -116,7 +116,7 @@ def main(
                 rows.append(f"| {name} | {size or 'none'} | {' | '.join(_cells(own))} |")
     options = [f"--set {name}" for name in sets or ()] + [f"--size {size}" for size in sizes or ()]
     options += [f"--seeds {seeds}"] if seeds > 1 else []
-    command = " ".join(["python -m papers.adapt_curve", *options])
+    command = " ".join(["python -m benchmarks.adapt_curve", *options])
     text = PAGE_TEXT.format(rows="\n".join(rows), tested=f"{TESTED_ROWS:,}", command=command)
     write_text(output, text + MARKER + (kept_notes(output) or "\n"))
     typer.echo(str(output))

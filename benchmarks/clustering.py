@@ -1,4 +1,4 @@
-"""``python -m papers.clustering``: how well clusters under a condition match labels of people.
+"""``python -m benchmarks.clustering``: how well clusters under a condition match labels of people.
 
 Texts of open sets that carry two criteria are grouped by k-means, with as many clusters as the
 criterion has values, and compared with those values: under the right condition, under that of the
@@ -38,7 +38,7 @@ SETS: Mapping[str, tuple[str, str]] = {
 """Two criteria of each set, most texts of which carry both."""
 
 WAYS = ("right condition", "other condition", "no condition", "all-MiniLM-L6-v2")
-PAGE = Path(__file__).resolve().parent / "docs" / "results" / "clustering.md"
+PAGE = Path(__file__).resolve().parents[1] / "papers" / "docs" / "results" / "clustering.md"
 
 # Minimum number of texts of a value; texts of a rarer value do not form a group.
 _FEWEST = 10
@@ -183,7 +183,7 @@ def main(
         for name in sets or SETS:
             drawn = read_set(data / "criteria" / name / "test.jsonl.gz", SETS[name], texts=texts)
             rows += measure_set(name, drawn, encoder, plain, seeds=seeds)
-    command = "python -m papers.clustering" + (" --minilm FOLDER" if minilm else "")
+    command = "python -m benchmarks.clustering" + (" --minilm FOLDER" if minilm else "")
     trained = named_scorer(model).trained_on()
     write_text(output, page(rows, model=encoder.name, trained=trained, command=command))
     typer.echo(f"{output}: {len(rows)} rows")

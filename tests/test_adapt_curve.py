@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 pytest.importorskip("sentence_transformers")
-from papers.adapt_curve import app
+from benchmarks.adapt_curve import app
 
 
 def test_page_of_finished_adaptations_has_means_over_seeds(tmp_path) -> None:

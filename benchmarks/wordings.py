@@ -2,7 +2,7 @@
 
 Three questions are measured: how well the same rows are scored when their conditions are worded in
 another way, what a condition that names two aspects measures, and what happens to texts that do
-not mention the aspect. Run it as ``python -m papers.wordings``; it takes a few minutes on one core
+not mention the aspect. Run it as ``python -m benchmarks.wordings``; it takes a few minutes on one core
 and also writes the tables of ``docs/conditions.md``.
 """
 
@@ -29,7 +29,7 @@ from condsim.loading import load_encoder
 from condsim.model.embedding import EmbeddingScorer
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "criteria"
-PAGE = Path(__file__).resolve().parent / "docs" / "results" / "wordings.md"
+PAGE = Path(__file__).resolve().parents[1] / "papers" / "docs" / "results" / "wordings.md"
 DOCS_PAGE = Path(__file__).resolve().parents[1] / "docs" / "conditions.md"
 OPINION_SETS = ("acos_laptop", "oats", "sentihood", "mams")
 PAIRS_PER_KIND = 12
@@ -239,7 +239,7 @@ def main(
         "# Wordings of a condition",
         f"{len(pairs.texts[0])} pairs of texts of {pairs.sets} open sets, each under two "
         f"conditions with different labels; model `{scorer.name}`. Made by "
-        "`python -m papers.wordings`. Spearman and pair accuracy compare with the labels of "
+        "`python -m benchmarks.wordings`. Spearman and pair accuracy compare with the labels of "
         "people; *change* is the mean absolute difference of the score, from 0 to 1, from that of "
         "the first row, and *ranks* the Spearman correlation with it.",
         "## One aspect",

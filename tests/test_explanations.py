@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks import explanations as module
 from typer.testing import CliRunner
-
-from papers import explanations as module
 
 TEXT, OTHER = "A man plays tennis.", "A girl swings a racket."
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
-from papers.clustering import WAYS, Agreement, measure_set, page, read_set
+from benchmarks.clustering import WAYS, Agreement, measure_set, page, read_set
 
 from condsim.errors import InputError
 from condsim.model.embedding import EmbeddingScorer

@@ -1,4 +1,4 @@
-"""``python -m papers.explanations``: whether the words that an explanation names matter.
+"""``python -m benchmarks.explanations``: whether the words that an explanation names matter.
 
 Two measures of ERASER (DeYoung et al. 2020), over pairs and conditions of a labelled file, for
 `explain`, leaving out one word at a time, and random words. The top words are those that push the
@@ -21,6 +21,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from papers.pages import pipe_table
 
 from condsim.cli.process import run_app
 from condsim.data.csts import load_csts
@@ -31,10 +32,9 @@ from condsim.model.explanation import Occlusion
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import DEFAULT_FOLDER
 from condsim.types import BoolArray, Float64Array, FloatArray, IntArray, Scorer, Task
-from papers.pages import pipe_table
 
 RANDOM = "random words"
-PAGE = Path(__file__).resolve().parent / "docs" / "results" / "explanations.md"
+PAGE = Path(__file__).resolve().parents[1] / "papers" / "docs" / "results" / "explanations.md"
 
 # Share of the words of a text, rounded up.
 _SHARES = (0.1, 0.2, 0.3, 0.5)
@@ -181,7 +181,7 @@ def report(task: Task, table: Float64Array, ratios: Float64Array, *, seed: int) 
         f"{len(task)} rows, {len(numbers)} pairs, {SAMPLES} subsets of each text. Mean over "
         f"{', '.join(f'{share:.0%}' for share in _SHARES)} of the words, with 95 % intervals over "
         "pairs. Irrelevant: what a word of an added phrase gets, relative to the mean word. Made "
-        "by `python -m papers.explanations`.",
+        "by `python -m benchmarks.explanations`.",
         "",
         *pipe_table(heads.split(","), rows),
     ]
