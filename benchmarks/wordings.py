@@ -2,8 +2,8 @@
 
 Three questions are measured: how well the same rows are scored when their conditions are worded in
 another way, what a condition that names two aspects measures, and what happens to texts that do
-not mention the aspect. Run it as ``python -m benchmarks.wordings``; it takes a few minutes on one core
-and also writes the tables of ``docs/conditions.md``.
+not mention the aspect. Run it as ``python -m benchmarks.wordings``; it takes a few minutes on one
+core and also writes the tables of ``docs/conditions.md``.
 """
 
 from __future__ import annotations
