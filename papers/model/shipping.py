@@ -19,7 +19,8 @@ from safetensors.torch import load_file, save_file
 
 from condsim.data.csts import load_applicability
 from condsim.data.load import load_task
-from condsim.data.pairs import make_task
+from condsim.data.pairs import join_tasks, make_task
+from condsim.evaluation.suite_data import GROUPS, load_criteria_sets
 from condsim.model.calibration import Calibration, fit_calibration
 from condsim.model.onnx import MODEL_FILE, OnnxScorer
 from condsim.model.settings import FILE_NAME, Fact, ModelSettings
@@ -141,13 +142,16 @@ def split_weights(folder: Path, *, most: int = FILE_BYTES) -> None:
 
 def calibration_tasks(sources: Sources) -> dict[str, list[Task]]:
     """Dev rows by prior: balanced under each condition, and as they come."""
-    balanced = [
+    sets = load_criteria_sets(sources.data / "criteria")
+    # Some sets are for evaluation only.
+    trainable = [item.task for item in sets if item.group != GROUPS[2]]
+    files = (
         sources.data / "csts-reannotated" / "dev.csv",
-        sources.data / "criteria" / "dev_rows.csv",
         ROOT / "data" / "written" / "dev.txt",
-    ]
+    )
+    balanced = [load_task(path, require_labels=True).labelled() for path in files]
     return {
-        "balanced": [load_task(path, require_labels=True).labelled() for path in balanced],
+        "balanced": [*balanced, join_tasks(trainable, name="criteria")],
         "natural": [_natural_task(sources), _graded_task(sources.data)],
     }
 
