@@ -38,8 +38,8 @@ _LOGGER = logging.getLogger("condsim")
 
 SAMPLES_PER_SOURCE = 40
 LONGEST_INPUT_TOKENS = 256
-FILE_BYTES = 95 << 20
-"""Largest file of weights; a repository on GitHub takes files below 100 MiB."""
+FILE_BYTES = 100_000_000
+"""Largest file of weights; GitHub takes files of up to 100 MiB."""
 
 HEAD = "applicability.json"
 HEAD_ROWS = 14_000
