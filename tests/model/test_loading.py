@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -46,6 +47,19 @@ def test_load_large_opens_the_installed_package(exported, tmp_path, monkeypatch)
     monkeypatch.syspath_prepend(tmp_path)
     assert load_scorer("large").name == "tiny"
     assert named_scorer("large").revision() == f"model:{revision_of(exported)}"
+
+
+def test_load_large_from_the_wheel_of_the_repository(exported, tmp_path, monkeypatch):
+    pytest.importorskip("hatchling")
+    source = Path(__file__).resolve().parents[2] / "packages" / "condsim-large"
+    project = shutil.copytree(source, tmp_path / "project", ignore=shutil.ignore_patterns("model"))
+    shutil.copytree(exported, project / "src" / "condsim_large" / "model")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=project, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("condsim_large-*.whl")
+    shutil.unpack_archive(wheel, tmp_path / "installed", "zip")
+    monkeypatch.syspath_prepend(tmp_path / "installed")
+    assert load_scorer("large").name == "tiny"
 
 
 def test_load_exported_and_trained_folders_give_the_same_scores(trained, exported):
