@@ -44,6 +44,9 @@ FILE_BYTES = 100_000_000
 HEAD = "applicability.json"
 HEAD_ROWS = 14_000
 NATURAL_DRAWS_PER_SET = 60
+CALIBRATION_ROWS = 2000
+"""Rows drawn of a task at most, which take the large model some minutes."""
+
 GRADED_CALIBRATION_TESTS = ("patent phrases", "activities")
 TRAINING_DATA = (
     "labelled texts of open sets, C-STS, captions, graded pairs, NLI and questions about negation; "
@@ -222,13 +225,14 @@ def calibrate(
 def _even_rows(scorer: OnnxScorer, tasks: Sequence[Task]) -> tuple[FloatArray, FloatArray]:
     """Raw scores and gold of tasks in a random order, with as many rows of each task."""
     draw = np.random.default_rng(0)
-    most = max(len(task) for task in tasks)
+    most = min(CALIBRATION_ROWS, max(len(task) for task in tasks))
     raws, golds = [], []
     for task in tasks:
-        raw = scorer.score(task.sentences1, task.sentences2, task.conditions, scale="raw")
-        rows = np.resize(draw.permutation(len(task)), most)
-        raws.append(raw[rows])
-        golds.append(task.gold[rows])
+        rows = draw.permutation(len(task))[:most]
+        drawn = task.take(rows)
+        raw = scorer.score(drawn.sentences1, drawn.sentences2, drawn.conditions, scale="raw")
+        raws.append(np.resize(raw, most))
+        golds.append(np.resize(drawn.gold, most))
     order = draw.permutation(most * len(tasks))
     return np.concatenate(raws)[order], np.concatenate(golds)[order]
 

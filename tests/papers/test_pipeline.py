@@ -296,6 +296,9 @@ def test_calibrate_serves_both_priors() -> None:
         def __len__(self) -> int:
             return len(self.gold)
 
+        def take(self, rows: np.ndarray) -> Rows:
+            return Rows(self.sentences1[rows], self.gold[rows])
+
     raw = np.linspace(0, 1, 100)
     tasks = {"balanced": [Rows(raw, raw)], "natural": [Rows(raw, raw**2)]}
     calibration, errors = shipping.calibrate(Fixed(), tasks)
