@@ -164,7 +164,7 @@ def collection_detector(task: Task, *, encoder: EmbeddingScorer, semhash: bool) 
             filtered = collection.self_deduplicate(threshold).filtered
             kept_of = {duplicate.record: duplicate.duplicate_of for duplicate in filtered}
         else:
-            rows = find_duplicates(texts, encoder, PRODUCT, at_least=threshold).kept_row
+            rows = find_duplicates(texts, encoder, PRODUCT, at_least=threshold, overall=0).kept_row
             kept_of = {text: texts[row] for text, row in zip(texts, rows.tolist(), strict=True)}
         pairs = zip(task.sentences1, task.sentences2, strict=True)
         return np.array(

@@ -68,7 +68,7 @@ def recall(
     for query in random.Random(1).sample(range(len(texts)), min(queries, len(texts))):
         best = np.argsort(-(under @ under[query]), kind="stable")
         near = np.argsort(-(plain @ plain[query]), kind="stable")
-        hits = index.search(texts[query], condition, top=DEPTHS[-1], rescore=rescore)
+        hits = index.search(texts[query], condition, top=DEPTHS[-1], rescore=rescore, overall=0)
         two_stages = np.array([int(hit.key) - 1 for hit in hits])
         chosen = near[:rescore]
         scored = chosen[np.argsort(-(under[chosen] @ under[query]), kind="stable")]

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import onnx
@@ -59,16 +58,14 @@ LabelledPair = tuple[str, str, str | None, float]
 
 @dataclass(frozen=True)
 class ShippedModel:
-    """Names of a model, and the bits of its embedding tables."""
+    """Names of a model and of its backbone."""
 
     name: str
     base: str
-    table_bits: Literal[4, 8] = 8
 
 
 SMALL = ShippedModel("condsim-minilm", "sentence-transformers/all-MiniLM-L6-v2")
-# With 8 bits the tables alone would take the model above 100 MB.
-LARGE = ShippedModel("condsim-large", "sentence-transformers/all-mpnet-base-v2", table_bits=4)
+LARGE = ShippedModel("condsim-large", "sentence-transformers/all-mpnet-base-v2")
 
 
 def model_folder(model: ShippedModel, checkpoint: Path, template: Path, output: Path) -> Path:
@@ -101,7 +98,7 @@ def ship(model: ShippedModel, folder: Path, output: Path, sources: Sources, rows
         "criteria_sets": ", ".join(trainable_sets(sources.data / "criteria")),
     }
     samples = input_samples(rows)
-    export_onnx(folder, output, table_bits=model.table_bits, samples=samples, facts=facts)
+    export_onnx(folder, output, samples=samples, facts=facts)
     split_weights(output)
     scorer = OnnxScorer(output)
     calibration, errors = calibrate(scorer, calibration_tasks(sources))

@@ -185,6 +185,7 @@ def test_cluster_into_puts_new_texts_into_the_clusters_of_a_file(file, tmp_path)
         (("--into", "a.clusters", "--condition", "the animal"), "either --condition, or --into"),
         ((), "either --condition, or --into"),
         (("--into", "a.clusters", "--k", 3), "no options of others"),
+        (("--into", "a.clusters", "--overall", 0), "no options of others"),
         (("--into", "a.clusters"), "a.clusters: is not a file of clusters"),
         (("--condition", "the animal", "--k", "many"), "--k must be a number, or auto"),
     ],
@@ -211,3 +212,16 @@ def test_cluster_k_auto_says_how_it_chose(file, tmp_path):
     assert "3 clusters have the highest silhouette of 2 to 11: " in result.stdout
     (summary,) = json.loads((tmp_path / "summary.json").read_text())["conditions"]
     assert len(summary["tried"]) == 10
+
+
+def test_cluster_overall_is_stored_with_the_clusters(file, tmp_path):
+    words = ("--condition", "the animal", "--k", 3, "--output", tmp_path / "out.csv")
+    for options, share, width in ((), 0.3, 768), (("--overall", 0), 0.0, 384):
+        stored, summary = tmp_path / "a.clusters", tmp_path / "summary.json"
+        result = invoke(file, *words, *options, "--save", stored, "--json", summary)
+        assert result.exit_code == 0, result.exception
+        assert json.loads(summary.read_text())["conditions"][0]["overall"] == share
+        (centres,) = json.loads(stored.read_text())["conditions"]
+        assert (centres["overall"], len(centres["centres"][0])) == (share, width)
+        assert invoke(file, "--into", stored, "--output", tmp_path / "b.csv").exit_code == 0
+        assert (tmp_path / "b.csv").read_text() == (tmp_path / "out.csv").read_text()

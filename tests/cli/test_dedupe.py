@@ -7,6 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import condsim
 from condsim.cli.dedupe import dedupe
 from condsim.cli.process import guard
 from condsim.errors import InputError
@@ -147,3 +148,27 @@ def test_dedupe_separator_and_encoding_override_detection(tmp_path):
     options = ("--separator", "#", "--encoding", "mac-roman")
     invoke(file, tmp_path / "out.csv", *options)
     assert (tmp_path / "out.csv").read_text("utf-8") == "text,date\nUn été.,1\n"
+
+
+def test_dedupe_overall_is_a_share_and_and_overall_a_test_of_its_own(tmp_path):
+    file, output = tmp_path / "in.csv", tmp_path / "out.csv"
+    texts = ["A small dog barks at the postman.", "The dog sleeps in the garden of a hotel."]
+    file.write_text("text\n" + "\n".join(texts) + "\n", "utf-8")
+    model = condsim.load()
+    alone, mixed, plain = (
+        model.score(*texts, "the animal"),
+        model.score(*texts, "the animal", overall=0.3),
+        model.score(*texts),
+    )
+    assert alone > mixed + 0.02 > plain + 0.04
+
+    def kept(*options):
+        words = (file, "--condition", "the animal", "--output", output, *options)
+        assert CliRunner().invoke(APP, [str(word) for word in words]).exit_code == 0
+        return len(output.read_text().splitlines()) - 1
+
+    between = (alone + mixed) / 2
+    assert kept("--at-least", between) == 2
+    assert kept("--at-least", between, "--overall", 0) == 1
+    assert kept("--at-least", mixed - 0.01) == 1
+    assert kept("--at-least", mixed - 0.01, "--and-overall", plain + 0.01) == 2

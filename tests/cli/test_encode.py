@@ -109,3 +109,12 @@ def test_encode_cross_encoder_refused(file, tmp_path, tiny_backbone):
 
 def test_encode_help_shows_examples():
     assert "condsim encode sentences.csv" in invoke("--help").stdout
+
+
+def test_encode_overall_adds_the_vector_of_the_text_alone(file, tmp_path):
+    result = invoke(file, "--output", tmp_path / "out.npy", "--overall", 0.3)
+    assert "3 embeddings of dimension 768" in result.stderr
+    expected = load_scorer().encode(*map(list, zip(*ROWS, strict=True)), overall=0.3)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, atol=1e-6)
+    error = invoke(file, "--output", tmp_path / "out.npy", "--plain", "--overall", 0.3).exception
+    assert "cannot go with --plain" in str(error)

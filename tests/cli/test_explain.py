@@ -57,7 +57,7 @@ def test_explain_command_explains_a_file_and_keeps_columns(tmp_path):
 def test_explain_command_stopped_at_a_bad_row_before_the_work(tmp_path):
     path, output = tmp_path / "rows.csv", tmp_path / "out.jsonl"
     path.write_text("sentence1,sentence2,condition\nA,B,c\nA,,c\n")
-    result = run("--file", path, "--output", output)
+    result = run("--file", path, "--output", output, "--strict")
     assert isinstance(result.exception, InputError)
     assert "row 2" in str(result.exception)
     assert not output.exists()
@@ -109,3 +109,15 @@ def test_explain_file_under_one_condition(tmp_path):
     assert "--condition" in str(run(*words).exception)
     assert run(*words, "--condition", "the colour").exit_code == 0
     assert json.loads(output.read_text())["explanation"]["condition"] == "the colour"
+
+
+def test_explain_file_row_without_text_has_no_explanation(tmp_path):
+    file, output = tmp_path / "in.csv", tmp_path / "out.jsonl"
+    file.write_text("sentence1,sentence2,condition\nA,,c\nA dog.,A cat.,the animal\n")
+    result = run("--file", file, "--output", output, "--samples", "5")
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
+    assert rows[0]["explanation"] is None
+    assert rows[1]["explanation"]["condition"] == "the animal"
+    assert "1 row has no text and thus no explanation (row 1)" in result.output
+    assert "1 rows explained" in result.output

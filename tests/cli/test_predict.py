@@ -89,7 +89,7 @@ def test_predict_bad_row_leaves_an_earlier_output_alone(tmp_path, monkeypatch):
     output.write_text("earlier")
     data = write(tmp_path / "test.csv", [1, 2, 3, 4])
     data.write_text(data.read_text() + "A lamp.,,aspect 5\n")
-    result = invoke(data, "--output", output)
+    result = invoke(data, "--output", output, "--strict")
     assert isinstance(result.exception, InputError)
     assert "sentence2" in str(result.exception)
     assert output.read_text() == "earlier"
@@ -129,3 +129,15 @@ def test_predict_written_pairs_one_entry_for_each_condition(tmp_path):
     result = invoke(data, "--output", tmp_path / "out.json")
     assert result.exit_code == 0
     assert json.loads((tmp_path / "out.json").read_text()) == {"0": 0.5, "1": 0.25}
+
+
+def test_predict_rows_without_text_are_null_and_counted(tmp_path):
+    output = tmp_path / "out.json"
+    data = write(tmp_path / "test.csv", [500, 0])
+    data.write_text(data.read_text() + "A lamp.,,aspect 5\n,,\nA lamp.,A bulb.,aspect 250\n")
+    result = invoke(data, "--output", output)
+    assert result.exit_code == 0
+    content = json.loads(output.read_text())
+    assert content == {"0": 0.5, "1": 0.0, "2": None, "3": None, "4": 0.25}
+    assert "2 rows have no text and thus the score null (row 3, 4)" in result.stderr
+    assert "3 scores by number" in result.stderr

@@ -458,6 +458,7 @@ def test_score_names_of_columns_and_several_conditions_are_options(own_names, tm
     assert float(rows[0]["score: the colour"]) == pytest.approx(expected, abs=1e-5)
     assert rows[1]["score: the colour"] == ""
     assert "1 row has no text and thus no score (row 2); --strict stops there." in result.stderr
+    assert f"out.csv: {len(rows) - 1} rows scored" in result.stderr
 
 
 def test_score_without_condition_is_of_the_whole_and_says_so(own_names):
@@ -525,3 +526,21 @@ def test_score_pair_under_several_conditions_names_them():
     assert [condition for _, condition in lines] == [ROW[2], "the number"]
     assert float(lines[0][0]) == float(invoke(*ROW).stdout)
     assert "not both" in str(fault(*ROW, "--condition", "the number"))
+
+
+def test_score_overall_is_a_share_of_the_whole(own_names, tmp_path):
+    output = tmp_path / "out.csv"
+    model, pair = load_scorer(), ("A red car.", "A red bus.")
+    words = ("--condition", "the colour", "--overall", 0.4, "--output", output)
+    assert invoke(*own_names, *words).exit_code == 0
+    expected = model.score(*pair, "the colour", overall=0.4)
+    assert expected != pytest.approx(model.score(*pair, "the colour"), abs=0.01)
+    assert float(written(output)[0]["score"]) == pytest.approx(expected, abs=1e-5)
+    assert invoke(*pair, "the colour", "--overall", 0.4).stdout == f"{expected:.3f}\n"
+
+
+def test_score_overall_of_a_model_without_embeddings_refused(tmp_path, numbers):
+    file = write(tmp_path / "in.csv", [0.5])
+    for words in ("--file", file), ("A.", "B.", "aspect 1"):
+        error = invoke(*words, "--overall", 0.3).exception
+        assert "gives scores only; --overall needs embeddings" in str(error)

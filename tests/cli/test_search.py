@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from condsim.cli.main import app
 from condsim.errors import InputError
+from condsim.loading import load_scorer
 
 pytest.importorskip("lancedb")
 
@@ -113,3 +114,44 @@ def test_index_prepare_on_ray_encodes_the_same(folder):
     assert result.exit_code == 0, result.exception
     here = invoke("index", "prepare", folder, "--condition", "the topic")
     assert "the topic: 0 texts encoded" in here.stderr
+
+
+def test_index_build_and_add_leave_out_rows_without_text(tmp_path):
+    first, more = tmp_path / "in.csv", tmp_path / "more.csv"
+    first.write_text("text,n\nIt came late.,1\n,2\nIt broke.,3\n", "utf-8")
+    more.write_text("text,n\n ,4\nIt hums.,5\n", "utf-8")
+    folder = tmp_path / "made"
+    error = invoke("index", "build", first, "--output", folder, "--strict").exception
+    assert "row 2 (line 3), column 'text': must not be empty" in str(error)
+    result = invoke("index", "build", first, "--output", folder)
+    assert "1 row has no text and thus no place in the index (row 2)" in result.stderr
+    assert "made: 2 texts" in result.stderr
+    result = invoke("index", "add", folder, more)
+    assert "1 rows added; 3 texts" in result.stderr
+    result = invoke("search", folder, "It came late.", "--condition", "the complaint")
+    # Keys are the numbers of the rows; those of added rows follow.
+    assert sorted(line.split("\t")[1] for line in result.stdout.splitlines()) == ["1", "3", "5"]
+
+
+def test_search_overall_is_a_share_of_the_whole_in_each_score(folder):
+    def found(*options):
+        lines = invoke("search", folder, "It came late.", *options).stdout.splitlines()
+        return {key: float(score) for score, key, _ in (line.split("\t") for line in lines)}
+
+    default, alone = found(), found("--overall", 0)
+    assert found("--overall", 0.3) == default != alone
+    model = load_scorer()
+    text = "Delivery took a whole month."
+    for scores, share in (default, 0.3), (alone, 0.0):
+        expected = model.score("It came late.", text, "the complaint", overall=share)
+        assert scores["p3"] == pytest.approx(expected, abs=0.01)
+
+
+def test_index_build_keeps_columns_with_a_dot_and_doubled_ones(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_text("text,note,note,a.b\nIt came late.,1,2,3\n", "utf-8")
+    result = invoke("index", "build", file, "--output", tmp_path / "made")
+    assert result.exit_code == 0, result.exception
+    words = ("--condition", "the complaint", "--where", "note_1 = 2", "--json")
+    (hit,) = json.loads(invoke("search", tmp_path / "made", "It broke.", *words).stdout)
+    assert hit["columns"] == {"text": "It came late.", "note": 1, "note_1": 2, "a_b": 3}

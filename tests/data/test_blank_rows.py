@@ -29,6 +29,15 @@ def test_blank_rows_strict_stops_at_first(write, name):
         BlankRows(strict=True).texts(batch, ("a", "b"))
 
 
+def test_blank_rows_strict_names_three_rows(write):
+    rows = ["one", "", "two", "", "", "", "three"]
+    path = write("x.csv", "a,b\n" + "".join(f"{text},{n}\n" for n, text in enumerate(rows)))
+    (batch,) = read_batches(path, columns=("a",))
+    message = r"row 2 .*must not be empty\. Also without text: row 4, 5, \.\.\.\."
+    with pytest.raises(InputError, match=message):
+        BlankRows(strict=True).texts(batch, ("a",))
+
+
 def test_blank_rows_texts_condition_of_marks_refused(write):
     (batch,) = read_batches(write("x.csv", "a,b\none,?!\n"), columns=("a", "b"))
     with pytest.raises(InputError, match="column 'b': must have a letter"):

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from condsim.data.files import BlankRows
 from condsim.data.load import load_task
 from condsim.data.pairs import load_pairs
 from condsim.data.statistics import describe
@@ -86,3 +87,13 @@ def test_load_pairs_score_above_one_means_ratings_to_five(write):
 def test_load_pairs_damaged_gzip_is_one_line(write, content):
     with pytest.raises(InputError, match=r"is empty|cannot be read|has no rows"):
         load_pairs(write("x.csv.gz", content))
+
+
+def test_load_task_scored_pairs_without_text_left_out_and_counted(write):
+    path = write("x.csv", HEADER + "A,B,0.5\n,C,1\nD,E,0.25\n")
+    blank = BlankRows()
+    assert load_task(path, blank=blank).gold.tolist() == [0.5, 0.25]
+    assert blank.count == 1
+    for strict in (None, BlankRows(strict=True)):
+        with pytest.raises(InputError, match=r"row 2 .*'sentence1': must not be empty"):
+            load_task(path, blank=strict)

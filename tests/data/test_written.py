@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.data.load import iter_conditional, load_task
+from condsim.data.load import load_task
 from condsim.data.written import WrittenPair, WrittenTask, iter_written, load_written, write_written
 from condsim.errors import InputError
 
@@ -31,14 +31,6 @@ def test_load_task_written_form_detected(write):
     assert isinstance(task, WrittenTask)
     part = task.take(np.array([2, 0]))
     assert (part.sentences2, part.domains) == (("B", "We lost."), ("news", "sport"))
-
-
-def test_iter_conditional_both_forms_same_rows(write):
-    header = "sentence1,sentence2,condition,label\n"
-    table = write(
-        "a.csv", header + "We won.,We lost.,the result,1\nWe won.,We lost.,who,5\nA,B,c,2.5\n"
-    )
-    assert list(iter_conditional(write("a.txt", LINES))) == list(iter_conditional(table))
 
 
 def test_write_written_read_back_same(write, tmp_path):

@@ -33,6 +33,7 @@ NEAR = float(np.cos(np.radians(10.5)))
 
 
 def duplicates(texts, at_least=NEAR, condition="first", **options):
+    options = {"overall": 0, **options}
     return find_duplicates(texts, AngleScorer(), condition, at_least=at_least, **options)
 
 
@@ -91,7 +92,7 @@ def test_find_duplicates_overall_is_one_more_test():
             )
 
     texts = ["0 0", "5 90", "0 5"]
-    groups = find_duplicates(texts, Overall(), "first", at_least=NEAR, and_overall=NEAR)
+    groups = find_duplicates(texts, Overall(), "first", at_least=NEAR, and_overall=NEAR, overall=0)
     assert groups.kept_row.tolist() == [0, 1, 0]
 
 
@@ -107,19 +108,22 @@ def test_find_duplicates_overall_is_a_share_of_each_score():
     half = find_duplicates(texts, Overall(), "first", at_least=0.6, overall=0.5)
     assert half.kept_row.tolist() == [0, 1]
     assert find_duplicates(texts, Overall(), "first", at_least=0.4, overall=0.5).kept.sum() == 1
+    # 0.3 by default.
+    assert find_duplicates(texts, Overall(), "first", at_least=0.71).kept.all()
+    assert find_duplicates(texts, Overall(), "first", at_least=0.69).kept.sum() == 1
 
 
 def test_find_duplicates_further_conditions_read_only_what_may_be_a_duplicate():
     scorer = AngleScorer()
     texts = ["0 0", "50 0", "5 90", "0 0"]
-    find_duplicates(texts, scorer, ["first", "second"], at_least=0.9)
+    find_duplicates(texts, scorer, ["first", "second"], at_least=0.9, overall=0)
     assert len(scorer.read) == 3 + 2
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_find_duplicates_to_keeps_that_many_rows_and_encodes_once(number):
     scorer = AngleScorer()
-    groups = find_duplicates(["0 0", "40 0", "20 0", "12 0"], scorer, "first", to=number)
+    groups = find_duplicates(["0 0", "40 0", "20 0", "12 0"], scorer, "first", to=number, overall=0)
     assert groups.kept.sum() == number
     assert len(scorer.read) == 4
 
@@ -148,8 +152,8 @@ def test_find_duplicates_threshold_is_that_of_the_score():
     scorer = AngleScorer(Calibration((-1.0, 0.5, 1.0), (0.0, 0.2, 0.98)))
     texts = ["0 0", "30 0"]
     score = scorer.score("0 0", "30 0", "first")
-    assert not find_duplicates(texts, scorer, "first", at_least=score - 1e-6).kept[1]
-    assert find_duplicates(texts, scorer, "first", at_least=score + 1e-6).kept[1]
+    assert not find_duplicates(texts, scorer, "first", at_least=score - 1e-6, overall=0).kept[1]
+    assert find_duplicates(texts, scorer, "first", at_least=score + 1e-6, overall=0).kept[1]
     with pytest.raises(InputError, match=r"gives 0.9800 at most"):
         find_duplicates(texts, scorer, "first", at_least=0.99)
 

@@ -17,7 +17,7 @@ def made(rows, scorer, tmp_path) -> Index:
 
 
 def test_search_scores_are_calibrated_scores_of_the_model(made, rows, scorer):
-    hits = made.search("A red car", "d")
+    hits = made.search("A red car", "d", overall=0)
     texts = {row["id"]: row["text"] for row in rows}
     for hit in hits:
         assert hit.score == pytest.approx(scorer.score("A red car", texts[hit.key], "d"), abs=1e-6)
@@ -25,15 +25,50 @@ def test_search_scores_are_calibrated_scores_of_the_model(made, rows, scorer):
     assert hits[0].key == "a"  # "road" counts as much as "red" in b
 
 
+@pytest.mark.parametrize("options", [{}, {"overall": 0.4}])
 @pytest.mark.parametrize("prepared", [False, True])
-def test_search_overall_mixes_in_the_stored_vectors(made, rows, scorer, prepared):
+def test_search_overall_mixes_in_the_stored_vectors(made, rows, scorer, prepared, options):
     if prepared:
         made.prepare("d")
     texts = {row["id"]: row["text"] for row in rows}
-    hits = made.search("A red car", "d", overall=0.4)
+    hits = made.search("A red car", "d", **options)
+    assert len(hits) == len(rows)
     for hit in hits:
-        expected = scorer.score("A red car", texts[hit.key], "d", overall=0.4)
-        assert hit.score == pytest.approx(expected, abs=0.01 if prepared else 1e-4)
+        # 0.3 by default.
+        expected = scorer.score("A red car", texts[hit.key], "d", **({"overall": 0.3} | options))
+        assert hit.score == pytest.approx(expected, abs=2e-3 if prepared else 1e-4)
+
+
+@pytest.mark.parametrize("condition", ["d", {"d": 0.7, "r": 0.3}])
+def test_search_prepared_with_overall_is_exact_of_many_rows(scorer, tmp_path, condition):
+    draw = np.random.default_rng(0)
+    words = [f"w{number}{end}" for number in range(40) for end in "drx"]
+    texts = [" ".join(draw.choice(words, 5)) for _ in range(600)]
+    index = Index.build(
+        [{"text": text} for text in texts], tmp_path / "made", conditions=["d", "r"], model=scorer
+    )
+    index.delete(["1", "2"])
+    query = "w0d w1r w2x w3x"
+    names = condition if isinstance(condition, dict) else {condition: 1.0}
+    scores = sum(
+        share * scorer.score(query, texts, name, overall=0.6) for name, share in names.items()
+    )
+    scores[:2] = 0
+    encoded = scorer.encoded
+    hits = index.search(query, condition, top=7, overall=0.6)
+    # The query alone, under each condition and without.
+    assert scorer.encoded - encoded == len(names) + 1
+    best = np.argsort(-scores, kind="stable")
+    np.testing.assert_allclose([hit.score for hit in hits], scores[best[:7]], atol=2e-3)
+
+
+def test_search_in_rounds_encodes_the_query_once(scorer, tmp_path):
+    rows = [{"text": f"word{number} red"} for number in range(200)]
+    index = Index.build(rows, tmp_path / "made", model=scorer)
+    index.search("warm up", "d", rescore=80)
+    encoded = scorer.encoded
+    index.search("blue water", "d", rescore=80)
+    assert scorer.encoded - encoded == 80 + 2
 
 
 def test_search_rescore_bounds_the_second_stage(made, scorer):
@@ -72,11 +107,11 @@ def test_first_stage_of_a_linear_condition_ranks_as_the_condition_does(monkeypat
     monkeypatch.setattr(first_stage, "_RIDGE", 1e-6)
     stage = first_stage.Prefilter(Scorer())
     texts = [str(number) for number in range(50)]
-    asked, weights = stage.query("50", "c", lambda: (texts, vectors[:50]))
+    asked, weights = stage.query(vectors[50], under[50], "c", lambda: (texts, vectors[:50]))
     expected = np.argsort(under[:50] @ under[50])
     np.testing.assert_array_equal(np.argsort(vectors[:50] @ asked), expected)
     np.testing.assert_allclose(weights, np.diag([2, 1, 0, -1]), atol=1e-4)
-    stage.query("50", "c", lambda: pytest.fail("the map of c is known"))
+    stage.query(vectors[50], under[50], "c", lambda: pytest.fail("the map of c is known"))
 
 
 def test_search_weights_are_normalised_and_combined(made):

@@ -54,6 +54,19 @@ def test_score_without_conditions_compares_the_texts_as_a_whole(client, model, s
     assert np.array(got) == pytest.approx(np.array(wanted), abs=1e-4)
 
 
+def test_score_overall_is_a_share_of_the_whole(client, model):
+    body = {"pairs": PAIRS, "conditions": CONDITIONS, "overall": 0.4}
+    scores = client().post("/v1/score", json=body).json()["scores"]
+    wanted = [[model.score(*pair, name, overall=0.4) for name in CONDITIONS] for pair in PAIRS]
+    assert np.array(scores) == pytest.approx(np.array(wanted), abs=1e-4)
+    whole = [client().post("/v1/score", json={"pairs": PAIRS, "overall": x}) for x in (0, 0.4)]
+    assert whole[0].json() == whole[1].json()
+    refused = client().post("/v1/score", json={**body, "overall": 3})
+    assert "overall" in message(refused)
+    refused = client(Stub()).post("/v1/score", json=body)
+    assert (refused.status_code, "gives no embeddings" in message(refused)) == (400, True)
+
+
 def test_applicability_is_that_of_the_model(client, model):
     body = {"pairs": PAIRS, "conditions": CONDITIONS}
     got = client().post("/v1/applicability", json=body).json()["probabilities"]
@@ -217,7 +230,7 @@ def test_cluster_is_that_of_the_search_package(client, model):
 
 
 def test_cluster_without_the_search_extra_says_what_to_install(client, monkeypatch):
-    def missing(body, condition, vectors):
+    def missing(*_):
         raise MissingExtraError.of("sklearn", extra="search")
 
     monkeypatch.setattr("condsim.serving.routes._cluster", missing)

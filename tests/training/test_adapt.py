@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.training.conftest import write_rows
+from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from condsim.data.written import iter_written
 from condsim.errors import InputError, ModelError
@@ -26,6 +27,7 @@ from condsim.training.adapt_rows import (
     split_labelled,
 )
 from condsim.training.adaptation import Adaptation, AdaptSettings, adapt
+from condsim.training.callbacks import FirstEpochCallback
 from condsim.training.export import export_onnx
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -269,8 +271,24 @@ def test_adapt_of_no_model_is_an_error(labelled, tmp_path) -> None:
         adapt(labelled, tmp_path / "model", model="nowhere")
 
 
+def test_first_epoch_callback_reports_once() -> None:
+    reports: list[tuple[float, int]] = []
+    callback = FirstEpochCallback(lambda *report: reports.append(report))
+    arguments, control = TrainingArguments(), TrainerControl()
+    # A resumed run starts at a later step.
+    callback.on_train_begin(arguments, TrainerState(global_step=20), control)
+    for step in (30, 40):
+        callback.on_evaluate(arguments, TrainerState(global_step=step), control)
+    ((seconds, steps),) = reports
+    assert 0 <= seconds < 1
+    assert steps == 30
+
+
 @pytest.mark.slow
-def test_adapt_of_a_folder_that_is_not_exported_works_too(exported, labelled, tmp_path) -> None:
+def test_adapt_of_a_folder_that_is_not_exported_works_too(
+    exported, labelled, tmp_path, caplog
+) -> None:
+    caplog.set_level("INFO", logger="condsim")
     result = adapt(
         labelled, tmp_path / "model", model=exported.parent / "st", settings=FAST, force=True
     )
@@ -278,3 +296,5 @@ def test_adapt_of_a_folder_that_is_not_exported_works_too(exported, labelled, tm
     assert head_of(result.output) is None
     vectors = OnnxScorer(result.output).encode(["A dog runs."], ["color"])
     assert np.isclose(np.linalg.norm(vectors), 1, atol=1e-3)
+    (estimate,) = [text for text in caplog.messages if "minutes in all" in text]
+    assert estimate.endswith("if it runs 2 of 2 epochs")

@@ -14,6 +14,7 @@ from condsim.model.settings import ModelSettings
 from condsim.model.tri_encoder import build_tri_encoder
 from condsim.training.export import SAMPLES, export_onnx
 from condsim.training.quantize import quantize_static
+from condsim.training.quantize_compact import quantize_compact
 
 SENTENCES = ["a man kicks a ball", "two birds", "the dog runs on a table in the street", "a cat"]
 CONDITIONS = ["the sport", "the number of people", "the animal", "color"]
@@ -59,6 +60,21 @@ def test_export_int8_near_the_model_and_independent_of_the_batch(source, tmp_pat
     assert np.einsum("nd,nd->n", found, expected).min() > 0.99
     alone = [scorer.encode(*pair) for pair in zip(SENTENCES, CONDITIONS, strict=True)]
     np.testing.assert_allclose(found, alone, atol=1e-5)
+
+
+def test_export_of_a_large_model_has_4_bit_tables_and_no_other_scores_in_a_batch(
+    source, tmp_path, monkeypatch
+):
+    small = export_onnx(source, tmp_path / "small")
+    monkeypatch.setattr("condsim.training.export.LARGE_MODEL_PARAMETERS", 0)
+    assert export_onnx(source, tmp_path / "out").cosine_mean > min(0.98, small.cosine_mean - 0.02)
+    graph = onnx.load(str(tmp_path / "out" / "model.onnx")).graph
+    tables = [item for item in graph.initializer if item.data_type == onnx.TensorProto.INT4]
+    assert len(tables) >= 2
+    scorer = OnnxScorer(tmp_path / "out", threads=1)
+    together = scorer.encode(SENTENCES, CONDITIONS)
+    alone = [scorer.encode(*pair) for pair in zip(SENTENCES, CONDITIONS, strict=True)]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
 def test_export_int8_holds_no_large_float_constant(source, tmp_path):
@@ -158,6 +174,15 @@ def product_model(weight, bias):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
+def run_graph(model, x):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, {"x": x})
+
+
 def test_quantize_static_outlier_channel_harms_no_other():
     random = np.random.default_rng(0)
     weight = random.normal(0, 1, (64, 16)).astype(np.float32)
@@ -165,16 +190,24 @@ def test_quantize_static_outlier_channel_harms_no_other():
     x = random.normal(0, 1, (200, 64)).astype(np.float32)
     x[:, 7] *= 60  # with one scale for all, the others would get 2 levels of 255
     weight[7] /= 60
-    quantized = quantize_static(product_model(weight, bias), [{"x": x}])
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(
-        quantized.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    (found,) = session.run(None, {"x": x})
+    (found,) = run_graph(quantize_static(product_model(weight, bias), [{"x": x}]), x)
     expected = x @ weight + bias
     error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
     assert error < 0.03
+
+
+def test_quantize_compact_outlier_token_harms_no_other():
+    random = np.random.default_rng(0)
+    weight = random.normal(0, 1, (64, 16)).astype(np.float32)
+    bias = random.normal(0, 1, 16).astype(np.float32)
+    x = random.normal(0, 1, (200, 64)).astype(np.float32)
+    x[3] *= 60  # with one scale for all, the others would get 4 levels of 255
+    x[4] = 0
+    expected = x @ weight + bias
+    for quantize, passes in ((quantize_compact, True), (quantize_static, False)):
+        (found,) = run_graph(quantize(product_model(weight, bias), [{"x": x}]), x)
+        errors = np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)
+        assert (errors.max() < 0.03) == passes
 
 
 def test_quantize_static_neighbouring_weights_cannot_saturate():

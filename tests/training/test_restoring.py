@@ -31,8 +31,15 @@ def trained(tmp_path_factory, tiny_backbone) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("quantize", "nearest"), [(None, 0.99999), ("int8", 0.99)])
-def test_restore_of_an_export_gives_the_network_back(trained, tmp_path, quantize, nearest) -> None:
+@pytest.mark.parametrize(
+    ("quantize", "large", "nearest"),
+    [(None, False, 0.99999), ("int8", False, 0.99), ("int8", True, 0.98)],
+)
+def test_restore_of_an_export_gives_the_network_back(
+    trained, tmp_path, monkeypatch, quantize, large, nearest
+) -> None:
+    if large:
+        monkeypatch.setattr("condsim.training.export.LARGE_MODEL_PARAMETERS", 0)
     export_onnx(trained, tmp_path / "onnx", quantize=quantize)
     restore_onnx(tmp_path / "onnx", tmp_path / "again")
     first, again = load_trained(trained), load_trained(tmp_path / "again")

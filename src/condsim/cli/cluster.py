@@ -16,6 +16,7 @@ from condsim.cli.texts import TextFile
 from condsim.data.dialect import FileFormat
 from condsim.data.files import Batch, is_table, open_writer
 from condsim.errors import InputError, require
+from condsim.model.base import COLLECTION_SHARE
 from condsim.types import IntArray
 
 if TYPE_CHECKING:
@@ -49,6 +50,15 @@ def cluster(
             show_default="20, or a twentieth of the texts",
         ),
     ] = None,
+    overall: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of the similarity without the condition, 0 to 1.",
+            show_default=f"{COLLECTION_SHARE}, or that of --into",
+        ),
+    ] = None,
     umap: Annotated[bool, typer.Option("--umap", help="Reduce embeddings first.")] = False,
     model: options.Model = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of k-means and UMAP.")] = 0,
@@ -80,7 +90,9 @@ def cluster(
     table = is_table(output)
     check_outputs(output=output, plot=plot, json=json, save=save)
     conditions = condition or []
-    _check_options(conditions, into, others=[k, min_size, umap, plot, json, save])
+    _check_options(
+        conditions, into, others=[k, min_size, overall is not None, umap, plot, json, save]
+    )
     file_format = FileFormat.checked(separator, encoding)
     rows = TextFile(file, column, file_format, tables=table, strict=strict)
     texts = list(rows)
@@ -105,6 +117,7 @@ def cluster(
                 model=encoder,
                 k=_number(k),
                 min_size=min_size,
+                overall=overall,
                 umap=umap,
                 seed=seed,
                 progress=progress,

@@ -22,6 +22,7 @@ from condsim.data.files import column_names, is_table, open_writer, write_record
 from condsim.data.row import Row, unique_names
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
+from condsim.model.base import COLLECTION_SHARE
 from condsim.types import BoolArray
 
 if TYPE_CHECKING:
@@ -114,8 +115,17 @@ def dedupe(
         list[float] | None,
         typer.Option(help="Score of duplicates. Repeatable, one for each condition."),
     ] = None,
+    overall: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of the similarity without a condition in the score under each one.",
+        ),
+    ] = COLLECTION_SHARE,
     and_overall: Annotated[
-        float | None, typer.Option(help="Score without a condition to reach as well.")
+        float | None,
+        typer.Option(help="Score without any condition to reach as well: one more threshold."),
     ] = None,
     chain: Annotated[
         bool, typer.Option("--chain", help="Duplicates of duplicates count, too.")
@@ -177,6 +187,7 @@ def dedupe(
             condition,
             at_least=at_least,
             and_overall=and_overall,
+            overall=overall,
             keep=ages or ("longest" if keep == "longest" else "first"),
             chain=chain,
             to=to,

@@ -74,7 +74,8 @@ def _write_array(
     scorer: EmbeddingScorer,
     batches: Iterator[_TextBatch],
     *,
-    rows: int,
+    shape: tuple[int, int],
+    overall: float,
     zipped: bool,
     dtype: type[np.floating[Any]],
 ) -> None:
@@ -89,21 +90,27 @@ def _write_array(
             stream = stack.enter_context(archive.open("embeddings.npy", "w", force_zip64=True))
         else:
             stream = stack.enter_context(path.open("wb"))
-        header = npy.header_data_from_array_1_0(np.empty((0, scorer.dimension), dtype))
-        npy.write_array_header_1_0(stream, {**header, "shape": (rows, scorer.dimension)})
+        header = npy.header_data_from_array_1_0(np.empty((0, shape[1]), dtype))
+        npy.write_array_header_1_0(stream, {**header, "shape": shape})
         written = 0
         for batch in batches:
-            vectors = np.full((batch.size, scorer.dimension), np.nan, dtype)
+            vectors = np.full((batch.size, shape[1]), np.nan, dtype)
             if batch.texts:
-                vectors[batch.rows] = scorer.encode(batch.texts, batch.conditions)
+                vectors[batch.rows] = scorer.encode(batch.texts, batch.conditions, overall=overall)
             stream.write(vectors.tobytes())
             written += batch.size
-    if written != rows:
-        raise InputError(f"The file changed while it was read: {rows} rows, then {written}.")
+    if written != shape[0]:
+        raise InputError(f"The file changed while it was read: {shape[0]} rows, then {written}.")
 
 
 def _encode_file(
-    file: Path, output: Path, *, columns: _TextColumns, model: str | None, float16: bool
+    file: Path,
+    output: Path,
+    *,
+    columns: _TextColumns,
+    model: str | None,
+    overall: float,
+    float16: bool,
 ) -> None:
     """Encode a file into another, whose suffix decides the format."""
     suffix = output.suffix.lower()
@@ -114,17 +121,19 @@ def _encode_file(
     blank = BlankRows(strict=columns.strict)
     rows = sum(batch.size for batch in columns.batches(file, blank))
     scorer = load_encoder(model)
+    dimension = scorer.dimension * (2 if overall and not columns.plain else 1)
     with replacing(output) as unfinished:
         _write_array(
             unfinished,
             scorer,
             columns.batches(file, BlankRows()),
-            rows=rows,
+            shape=(rows, dimension),
+            overall=overall,
             zipped=suffix == ".npz",
             dtype=np.float16 if float16 else np.float32,
         )
     print_note(blank.note("a vector of NaN"))
-    print_note(f"{output}: {rows} embeddings of dimension {scorer.dimension}")
+    print_note(f"{output}: {rows - blank.count} embeddings of dimension {dimension}")
 
 
 def encode(
@@ -137,6 +146,7 @@ def encode(
     condition_column: options.ConditionColumn = "condition",
     model: options.Model = None,
     plain: Annotated[bool, typer.Option("--plain", help="Encode without a condition.")] = False,
+    overall: options.Overall = 0.0,
     float16: Annotated[
         bool, typer.Option("--float16", help="Write float16: half the bytes.")
     ] = False,
@@ -151,7 +161,8 @@ def encode(
 
     Writes one array, float32 or float16, of shape (rows, dimension). Every row has length 1, so the
     dot product of two is their raw similarity. Files can have any size: a few thousand rows are in
-    memory at a time. The vector of a row without text is NaN.
+    memory at a time. The vector of a row without text is NaN. With --overall, the vector of a text
+    under its condition is followed by that of the text alone, so that it is twice as long.
 
     **Examples**
 
@@ -162,16 +173,18 @@ def encode(
     `condsim encode 'texts/part-*.csv' --engine ray --output embeddings`
     """
     options.check_engine(engine, address, workers)
-    if plain and condition is not None:
-        raise InputError("Give either --condition or --plain, not both.")
+    if plain and (condition is not None or overall):
+        raise InputError("--condition and --overall cannot go with --plain.")
     columns = _TextColumns(column, condition_column, condition, plain, separator, encoding, strict)
-    work = partial(_encode_file, columns=columns, model=model, float16=float16)
+    work = partial(_encode_file, columns=columns, model=model, overall=overall, float16=float16)
     if engine == "local":
         work(file, output)
         return
     from condsim.cli.parts import work_on_parts
 
     settings = {**columns._asdict(), "float16": float16}
+    if overall:
+        settings["overall"] = overall
     work_on_parts(
         file,
         output,

@@ -179,9 +179,11 @@ def _load(file: Path, *, pairs: PairOptions) -> Task:
     from condsim.data.pairs import compare_split, make_task
 
     columns = {pairs.text1, pairs.text2, pairs.condition_column, pairs.label}
-    if pairs._replace(strict=False) == PairOptions() and not columns <= {*column_names(file)}:
-        return load_task(file, require_labels=True)
     blank = BlankRows(strict=pairs.strict)
+    if pairs._replace(strict=False) == PairOptions() and not columns <= {*column_names(file)}:
+        task = load_task(file, require_labels=True, blank=blank)
+        print_note(blank.note("no score"))
+        return task
     rows = (fields for _, fields in labelled_rows(file, pairs, blank))
     task = make_task(file, rows, label_range=LABEL_RANGE, name=None)
     if file.name.startswith("csts_"):

@@ -36,17 +36,19 @@ def _explained(
     return scorer.explain(*texts, read=function_answers, **settings)
 
 
-def _pairs(batch: Batch, columns: PairColumns) -> Iterator[tuple[str, str, str]]:
-    """Yield texts and condition of each row; reject texts that cannot be explained."""
-    _, sentences1, sentences2, conditions = columns.read(batch, BlankRows(strict=True))
+def _pairs(batch: Batch, columns: PairColumns, blank: BlankRows) -> dict[int, tuple[str, str, str]]:
+    """Read texts and condition of each row with texts; reject texts that cannot be explained."""
+    rows, sentences1, sentences2, conditions = columns.read(batch, blank)
     assert conditions is not None
-    for row, *texts in zip(batch.rows, sentences1, sentences2, conditions, strict=True):
+    pairs = {}
+    for index, *texts in zip(rows.tolist(), sentences1, sentences2, conditions, strict=True):
         sentence1, sentence2, condition = texts
         try:
             check_explained(1, sentence1=sentence1, sentence2=sentence2)
         except InputError as error:
-            raise InputError(f"{row.place()}: {error}") from None
-        yield sentence1, sentence2, condition
+            raise InputError(f"{batch.rows[index].place()}: {error}") from None
+        pairs[index] = (sentence1, sentence2, condition)
+    return pairs
 
 
 def _explain_file(
@@ -54,7 +56,7 @@ def _explain_file(
 ) -> None:
     """Explain each row of a file into another, which keeps all columns."""
 
-    def batches() -> Iterator[tuple[Batch, list[tuple[str, str, str]]]]:
+    def batches(blank: BlankRows) -> Iterator[tuple[Batch, dict[int, tuple[str, str, str]]]]:
         columns, batches = open_pairs(file, pairs, size=_ROWS_PER_BATCH)
         if columns.is_plain:
             raise InputError(
@@ -62,22 +64,26 @@ def _explain_file(
                 "--condition-column."
             )
         for batch in batches:
-            yield batch, list(_pairs(batch, columns))
+            yield batch, _pairs(batch, columns, blank)
 
     # The first reading finds every fault before the work starts.
-    total = sum(len(batch) for batch, _ in batches())
+    blank = BlankRows(strict=pairs.strict)
+    total = sum(len(texts) for _, texts in batches(blank))
+    done = 0
     with (
         long_work(log=None, resume="Nothing was written.") as progress,
         open_writer(output) as writer,
     ):
         scorer = load_scorer(model)
-        for batch, texts in batches():
-            explanations = []
-            for row_texts in texts:
-                explanations.append(_explained(scorer, row_texts, settings).to_dict())
-                progress("explain", writer.rows + len(explanations), total)
+        for batch, texts in batches(BlankRows()):
+            explanations: list[dict[str, Any] | None] = [None] * len(batch)
+            for index, row_texts in texts.items():
+                explanations[index] = _explained(scorer, row_texts, settings).to_dict()
+                done += 1
+                progress("explain", done, total)
             batch["explanation"] = explanations
             writer.write(batch)
+    print_note(blank.note("no explanation"))
     print_note(f"{output}: {total} rows explained")
 
 
@@ -124,6 +130,7 @@ def explain(
         int, typer.Option(min=1, help="Maximum subsets of words to score.")
     ] = SAMPLES,
     seed: options.Seed = 0,
+    strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
 ) -> None:
@@ -148,7 +155,7 @@ def explain(
         if output is None:
             raise InputError("A file of pairs needs --output.")
         _check_suffix(output, _JSON_LINES)
-        pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding)
+        pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding, strict)
         _explain_file(file, output, pairs, model=model, settings=settings)
         return
     assert pair is not None

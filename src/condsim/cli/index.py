@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from condsim.cli.options import Model, RayAddress, RayWorkers, check_column, check_engine
+from condsim.cli.options import (
+    Model,
+    RayAddress,
+    RayWorkers,
+    Strict,
+    check_column,
+    check_engine,
+)
 from condsim.cli.process import long_work, print_note
+from condsim.data.files import BlankRows
 
 if TYPE_CHECKING:
     from condsim.search.store import AddResult
@@ -42,6 +50,7 @@ def build(
     ] = None,
     condition: ConditionOption = None,
     model: Model = None,
+    strict: Strict = False,
 ) -> None:
     """Encode the texts of a file and store them with all their columns.
 
@@ -56,6 +65,7 @@ def build(
     from condsim.search.index import Index
 
     check_column(file, column)
+    blank = BlankRows(strict=strict)
     with long_work(log=None) as progress:
         index = Index.build(
             file,
@@ -64,8 +74,10 @@ def build(
             key=key,
             conditions=condition or (),
             model=model,
+            blank=blank,
             progress=progress,
         )
+    print_note(blank.note("no place in the index"))
     print_note(f"{output}: {len(index):,} texts")
 
 
@@ -75,6 +87,7 @@ def add(
     file: File,
     update: Annotated[bool, typer.Option("--update", help="Replace rows.")] = False,
     model: ModelOption = None,
+    strict: Strict = False,
 ) -> None:
     """Add the rows of a file; a row whose key exists is skipped, or replaced.
 
@@ -93,9 +106,11 @@ def add(
             f"Rows without keys may have been added: check with 'condsim index info {folder}', as "
             "the same command adds them again."
         )
+    blank = BlankRows(strict=strict)
     with long_work(log=None, resume=resume) as progress:
         change = index.update if update else index.add
-        result = change(file, progress=progress)
+        result = change(file, blank=blank, progress=progress)
+    print_note(blank.note("no place in the index"))
     print_note(f"{folder}: {_counted(result)}; {len(index):,} texts")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -11,10 +12,11 @@ import typer
 from condsim.data.dialect import DETECTED, FileFormat
 from condsim.data.files import column_names
 from condsim.data.row import join_names
-from condsim.errors import InputError
+from condsim.errors import InputError, ModelError
 
 if TYPE_CHECKING:
     from condsim.config import Settings
+    from condsim.model.base import PairScorer
 
 Model: TypeAlias = Annotated[
     str | None, typer.Option(help="Model folder or Hub name.", show_default="the default model")
@@ -70,6 +72,10 @@ Scale: TypeAlias = Annotated[
         help="unit: from 0 to 1, 0.5 is the middle. likert: from 1 to 5. raw: the cosine."
     ),
 ]
+Overall: TypeAlias = Annotated[
+    float,
+    typer.Option(min=0, max=1, help="Share of the similarity without the condition, 0 to 1."),
+]
 Strict: TypeAlias = Annotated[
     bool, typer.Option("--strict", help="Stop at a row without text instead of skipping it.")
 ]
@@ -115,6 +121,21 @@ def check_column(file: Path, column: str, file_format: FileFormat = DETECTED) ->
             f"{file}: there is no column {column!r}; found {join_names(names)}. Name the column of "
             "the texts with --column."
         )
+
+
+def check_embeddings(scorer: PairScorer, **used: bool | float) -> None:
+    """Reject a model that gives scores only where an option that is used needs embeddings."""
+    from condsim.model.embedding import EmbeddingScorer
+
+    for option, value in used.items():
+        if value and not isinstance(scorer, EmbeddingScorer):
+            raise ModelError(f"{scorer.name} gives scores only; --{option} needs embeddings.")
+
+
+def score_function(scorer: PairScorer, *, overall: float) -> Callable[..., Any]:
+    """Return the function that scores pairs, with a share of the whole if there is one."""
+    check_embeddings(scorer, overall=overall)
+    return partial(scorer.score, overall=overall) if overall else scorer.score
 
 
 def revision_of(model: str | None) -> str:

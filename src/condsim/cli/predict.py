@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 import typer
 
-from condsim.cli.options import Model
+from condsim.cli.options import Model, Strict
+from condsim.cli.pairs import PairColumns, PairTexts
 from condsim.cli.process import print_note
-from condsim.data.files import ROWS_PER_BATCH
-from condsim.data.load import iter_conditional
+from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, iter_rows
+from condsim.data.written import is_written, iter_written
 from condsim.errors import ModelError
 from condsim.io import replacing
 from condsim.loading import load_scorer
 
 if TYPE_CHECKING:
-    from condsim.data.csts import CstsRow
     from condsim.types import FloatArray, Scorer
 
 
@@ -36,11 +37,12 @@ def predict(
         Literal["unit", "likert"],
         typer.Option(help="unit: similarity from 0 to 1. likert: from 1 to 5."),
     ] = "unit",
+    strict: Strict = False,
 ) -> None:
     """Write the scores of a file in the format of the C-STS test server.
 
     Writes one JSON object with an entry for every row, labelled or not: `{"0": 0.51, "1": 0.08,
-    ...}`. The key is the number of the row, from 0.
+    ...}`. The key is the number of the row, from 0; a row without text has the score null.
 
     **Examples**
 
@@ -48,27 +50,52 @@ def predict(
 
     `condsim predict dev.csv --model runs/new --output dev.json --scale likert`
     """
+    blank = BlankRows(strict=strict)
     with replacing(output) as partial, partial.open("w", encoding="utf-8") as stream:
-        rows = iter_conditional(data, labels=False)
-        # The first row reports a bad file before the model is loaded.
-        rows = chain([next(rows)], rows)
+        batches = _batches(data, blank)
+        # The first batch reports a bad file before the model is loaded.
+        batches = chain([next(batches)], batches)
         scorer = load_scorer(model)
         written = 0
-        while batch := list(islice(rows, ROWS_PER_BATCH)):
-            location = f"rows {written + 1} to {written + len(batch)} of {data}"
-            scores = _finite_scores(batch, scorer, location)
-            for score in 1 + 4 * scores if scale == "likert" else scores:
-                stream.write(f'{"," if written else "{"}\n"{written}": {score}')
+        for size, texts in batches:
+            location = f"rows {written + 1} to {written + size} of {data}"
+            scores: list[np.float32 | None] = [None] * size
+            for row, score in zip(texts.rows, _finite_scores(texts, scorer, location), strict=True):
+                scores[row] = 1 + 4 * score if scale == "likert" else score
+            for value in scores:
+                entry = "null" if value is None else str(value)
+                stream.write(f'{"," if written else "{"}\n"{written}": {entry}')
                 written += 1
         stream.write("\n}\n")
-    print_note(f"{output}: {written} scores by {scorer.name}")
+    print_note(blank.note("the score null"))
+    print_note(f"{output}: {written - blank.count} scores by {scorer.name}")
 
 
-def _finite_scores(batch: list[CstsRow], scorer: Scorer, location: str) -> FloatArray:
-    """Score rows as finite float32, ``(rows,)``; reject scores of a damaged model."""
-    sentences1, sentences2, conditions, _ = zip(*batch, strict=True)
+def _batches(data: Path, blank: BlankRows) -> Iterator[tuple[int, PairTexts]]:
+    """Yield the number of rows of each batch, and the texts of those that have them."""
+    if not is_written(data):
+        columns = PairColumns("sentence1", "sentence2", "condition")
+        rows = iter_rows(data, columns=columns.names)
+        while batch := list(islice(rows, ROWS_PER_BATCH)):
+            yield len(batch), columns.read(Batch(batch), blank)
+        return
+    pairs = (
+        (pair.sentence1, pair.sentence2, condition)
+        for pair in iter_written(data)
+        for condition in pair.labels
+    )
+    while part := list(islice(pairs, ROWS_PER_BATCH)):
+        sentences1, sentences2, conditions = map(list, zip(*part, strict=True))
+        yield len(part), PairTexts(np.arange(len(part)), sentences1, sentences2, conditions)
+
+
+def _finite_scores(texts: PairTexts, scorer: Scorer, location: str) -> FloatArray:
+    """Score m rows as finite float32, ``(m,)``; reject scores of a damaged model."""
+    rows, sentences1, sentences2, conditions = texts
+    if conditions is None or not len(rows):
+        return np.empty(0, np.float32)
     scores = np.asarray(scorer.score(sentences1, sentences2, conditions), dtype=np.float32)
-    if scores.shape != (len(batch),) or not np.isfinite(scores).all():
+    if scores.shape != (len(rows),) or not np.isfinite(scores).all():
         raise ModelError(
             f"{scorer.name} must give every row one finite score; for {location} it gave the shape "
             f"{scores.shape} with {int((~np.isfinite(scores)).sum())} that are not finite."

@@ -16,7 +16,7 @@ from condsim.cli import options
 from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, is_table, open_writer
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError
 from condsim.loading import load_scorer
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class _Scoring(NamedTuple):
     model: str | None = None
     device: str | None = None
     scale: str = "unit"
+    overall: float = 0.0
     applicability: bool = False
 
 
@@ -82,15 +83,16 @@ class _ScoredFile:
         scorer = load_scorer(self.scoring.model, device=self.scoring.device)
         if isinstance(scorer, EmbeddingScorer):
             scorer.set_cache_size(_CACHED_VECTORS)
-        elif self.scoring.applicability:
-            raise ModelError(f"{scorer.name} gives scores only; --applicability needs embeddings.")
+        options.check_embeddings(scorer, applicability=self.scoring.applicability)
         return scorer
 
     def _add_columns(self, batch: Batch, scorer: PairScorer) -> None:
         columns = self.columns
         rows, sentences1, sentences2, row_conditions = columns.read(batch, self.blank)
-        functions = {"score": partial(scorer.score, scale=self.scoring.scale)}
-        if self.scoring.applicability:
+        scoring = self.scoring
+        score_pairs = options.score_function(scorer, overall=scoring.overall)
+        functions = {"score": partial(score_pairs, scale=scoring.scale)}
+        if scoring.applicability:
             functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
         for condition in columns.conditions or (None,):
             suffix = f": {condition}" if len(columns.conditions) > 1 else ""
@@ -113,7 +115,7 @@ def _score_to_file(
         for batch in scored.batches(progress, table=table):
             writer.write(batch)
     scored.print_notes()
-    print_note(f"{output}: {writer.rows} rows scored")
+    print_note(f"{output}: {writer.rows - scored.blank.count} rows scored")
 
 
 def _print_rows(file: Path, scoring: _Scoring) -> None:
@@ -209,6 +211,7 @@ def score(
     model: options.Model = None,
     device: options.Device = None,
     scale: options.Scale = "unit",
+    overall: options.Overall = 0.0,
     applicability: Annotated[
         bool, typer.Option("--applicability", help="Also add applicability.")
     ] = False,
@@ -251,9 +254,9 @@ def score(
             raise InputError(
                 "--applicability, --strict, --separator and --encoding go with --file."
             )
-        scorer = load_scorer(model, device=device)
+        score_pairs = options.score_function(load_scorer(model, device=device), overall=overall)
         for name in pair[2]:
-            value = scorer.score(*pair[:2], name, scale=scale)
+            value = score_pairs(*pair[:2], name, scale=scale)
             typer.echo(f"{value:.3f}" if len(pair[2]) == 1 else f"{value:.3f}\t{name}")
         return
     if table is not None and (output is not None or (table and applicability)):
@@ -264,7 +267,7 @@ def score(
     pairs = PairOptions(
         text1, text2, condition_column, tuple(conditions or ()), separator, encoding, strict
     )
-    scoring = _Scoring(pairs, model, device, scale, applicability)
+    scoring = _Scoring(pairs, model, device, scale, overall, applicability)
     if engine == "ray":
         from condsim.cli.parts import work_on_parts
 
@@ -290,7 +293,7 @@ def score(
 
 def _part_settings(scoring: _Scoring) -> dict[str, object]:
     """Return what the parts of one output must have in common."""
-    defaults = {**PairOptions()._asdict(), "applicability": False}
+    defaults = {**PairOptions()._asdict(), "overall": 0.0, "applicability": False}
     values = {**scoring.pairs._asdict(), **scoring._asdict()}
     changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
     model = options.revision_of(scoring.model)

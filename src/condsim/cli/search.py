@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from condsim.cli.options import JsonFile, write_report
+from condsim.cli.options import JsonFile, Overall, write_report
 from condsim.cli.process import print_note
 from condsim.data.files import finite_values
 from condsim.errors import InputError
+from condsim.model.base import COLLECTION_SHARE
 
 if TYPE_CHECKING:
     from condsim.search.query import Hit
@@ -39,6 +40,7 @@ def search(
     rescore: Annotated[
         int, typer.Option(min=1, help="Texts that are scored under the conditions.")
     ] = 200,
+    overall: Overall = COLLECTION_SHARE,
     json: JsonFile = None,
     model: Annotated[
         str | None, typer.Option(help="Model folder or Hub name.", show_default="that of the index")
@@ -66,7 +68,7 @@ def search(
             )
         chosen = dict(zip(condition or (), weight, strict=True))
     hits = Index.open(folder, model=model).search(
-        query, chosen, where=where, top=top, at_least=at_least, rescore=rescore
+        query, chosen, where=where, top=top, at_least=at_least, rescore=rescore, overall=overall
     )
     write_report(json, finite_values([asdict(hit) for hit in hits]))
     for hit in hits:

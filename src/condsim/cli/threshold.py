@@ -29,6 +29,7 @@ def threshold(
     scale: options.LabelScale = None,
     precision: Annotated[float, typer.Option(help="Promised share of alike pairs.")] = 0.95,
     model: options.Model = None,
+    overall: options.Overall = 0.0,
     strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
@@ -37,7 +38,8 @@ def threshold(
 
     The lower end of a 95 % interval of the precision must reach the promise; the interval allows
     for the threshold being chosen on the same rows. Prints the threshold to stdout, and its
-    precision and recall to stderr. Rows with the label -1 are left out.
+    precision and recall to stderr. Rows with the label -1 are left out. Give --overall the share
+    of the command that will use the threshold: dedupe and search have 0.3 by default.
 
     **Examples**
 
@@ -58,6 +60,7 @@ def threshold(
         )
     columns, batches = open_pairs(labelled, pairs)
     scorer = load_scorer(model)
+    score_pairs = options.score_function(scorer, overall=overall)
     blank = BlankRows(strict=strict)
     scores, alike = array("f"), list[bool]()
     start = 0
@@ -67,7 +70,7 @@ def threshold(
         labelled_rows = np.flatnonzero(labels.present[rows])
         texts = columns.read(batch.take(labelled_rows), blank)
         if len(texts.rows):
-            scores.extend(scorer.score(texts.sentences1, texts.sentences2, texts.conditions))
+            scores.extend(score_pairs(texts.sentences1, texts.sentences2, texts.conditions))
             alike.extend(labels.alike[rows][labelled_rows[texts.rows]].tolist())
     best = find_threshold(
         np.array(scores, np.float32), np.array(alike, np.bool_), precision=precision

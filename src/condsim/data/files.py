@@ -157,9 +157,14 @@ def _arrow() -> ModuleType:
 
 
 class BlankRows:
-    """Rows that lack a text; they are skipped and counted, or rejected if ``strict``."""
+    """Rows that lack a text; they are skipped and counted, or rejected if ``strict``.
+
+    Attributes:
+        count: Number of skipped rows.
+    """
 
     def __init__(self, *, strict: bool = False) -> None:
+        """Begin without any row."""
         self.strict = strict
         self.count = 0
         self._first: list[int] = []
@@ -178,8 +183,9 @@ class BlankRows:
         rows: list[int] = []
         texts: list[list[str]] = [[] for _ in columns]
         for index, row in enumerate(batch.rows):
-            cells = [row.cells[name] for name in columns]
-            if not self.strict and self._skips(row, cells):
+            if self.strict and _is_blank(row, columns):
+                raise _blank_error(batch.rows[index:], columns)
+            if self.skips(row, columns):
                 continue
             rows.append(index)
             for name, column in zip(columns, texts, strict=True):
@@ -195,13 +201,30 @@ class BlankRows:
         rows = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
         return f"{rows} no text and thus {consequence} (row {numbers}{more}); --strict stops there."
 
-    def _skips(self, row: Row, cells: Sequence[object]) -> bool:
-        if None not in cells and "" not in cells:
+    def skips(self, row: Row, columns: Sequence[str]) -> bool:
+        """Return True for a row that lacks a text in one of the columns, and count it."""
+        if not _is_blank(row, columns):
             return False
         self.count += 1
         if len(self._first) < _MAX_LISTED_ROWS:
             self._first.append(row.number)
         return True
+
+
+def _is_blank(row: Row, columns: Sequence[str]) -> bool:
+    cells = [row.cells[name] for name in columns]
+    return None in cells or "" in cells
+
+
+def _blank_error(rows: Sequence[Row], columns: Sequence[str]) -> InputError:
+    """Name the first row, which lacks a text, and the next ones that do."""
+    first, *others = rows
+    column = next(name for name in columns if first.cells[name] in (None, ""))
+    numbers = [str(row.number) for row in others if _is_blank(row, columns)]
+    listed = ", ".join(numbers[: _MAX_LISTED_ROWS - 1])
+    more = ", ..." if len(numbers) >= _MAX_LISTED_ROWS else ""
+    note = f" Also without text: row {listed}{more}." if numbers else ""
+    return InputError(f"{first.place(column)}: must not be empty.{note}")
 
 
 # Reading

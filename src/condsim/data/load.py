@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from condsim.data.csts import CstsRow, iter_csts, load_csts
-from condsim.data.files import check_file, column_names
+from condsim.data.csts import load_csts
+from condsim.data.files import BlankRows, check_file, column_names
 from condsim.data.nli import NLI_COLUMNS
 from condsim.data.pairs import is_stsb, load_pairs, load_stsb
 from condsim.data.triplets import TRIPLET_COLUMNS
-from condsim.data.written import is_written, iter_written, load_written
+from condsim.data.written import is_written, load_written
 from condsim.errors import InputError, require
 from condsim.types import Task
 
@@ -76,7 +76,13 @@ def parse_hub_name(text: str) -> HubName | None:
     return HubName(dataset, config, revision, split or DEFAULT_SPLIT)
 
 
-def load_task(path: Path | str, *, name: str | None = None, require_labels: bool = False) -> Task:
+def load_task(
+    path: Path | str,
+    *,
+    name: str | None = None,
+    require_labels: bool = False,
+    blank: BlankRows | None = None,
+) -> Task:
     """Load a file of similarities, with or without conditions.
 
     The kind is detected from the content, in this order:
@@ -93,6 +99,7 @@ def load_task(path: Path | str, *, name: str | None = None, require_labels: bool
         path: See the loader of each.
         name: Name of the task; the file's stem by default.
         require_labels: Whether a file without a single labelled row is an error.
+        blank: Counts scored pairs without text, which are left out; by default they are rejected.
 
     Returns:
         The validated rows in file order; ``conditions`` is None for all but C-STS and the
@@ -107,7 +114,7 @@ def load_task(path: Path | str, *, name: str | None = None, require_labels: bool
         return _load_from_hub(hub, name=name, require_labels=require_labels)
     path = Path(path)
     check_file(path)
-    task = _load_without_conditions(path, name)
+    task = _load_without_conditions(path, name, blank)
     if task is None:
         return load_csts(path, name=name, require_labels=require_labels)
     if require_labels and not task.valid.any():
@@ -115,14 +122,14 @@ def load_task(path: Path | str, *, name: str | None = None, require_labels: bool
     return task
 
 
-def _load_without_conditions(path: Path, name: str | None) -> Task | None:
+def _load_without_conditions(path: Path, name: str | None, blank: BlankRows | None) -> Task | None:
     """Load a file of any kind but C-STS; None if it is of none of these kinds."""
     for detects, load in TASK_LOADERS:
         if detects(path):
             return load(path, name=name)
     columns = set(column_names(path))
     if "score" in columns and not {"condition", "label"} & columns:
-        return load_pairs(path, name=name)
+        return load_pairs(path, name=name, blank=blank)
     for content, objective, forms in (
         ("triplets", "triplet", TRIPLET_COLUMNS),
         ("classes of NLI", "softmax", NLI_COLUMNS),
@@ -158,18 +165,3 @@ def _load_from_hub(hub: HubName, *, name: str | None, require_labels: bool) -> T
         if (label_range := _HUB_LABEL_RANGES.get(hub.dataset)) is not None:
             return load_pairs(path, name=name, label_range=label_range)
         return load_task(path, name=name, require_labels=require_labels)
-
-
-def iter_conditional(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
-    """Stream the rows of C-STS or of the written form in bounded memory.
-
-    Args:
-        path: See `iter_csts` and `iter_written`.
-        labels: Whether to read labels from C-STS; the written form always has them.
-    """
-    if not is_written(Path(path)):
-        yield from iter_csts(path, labels=labels)
-        return
-    for pair in iter_written(path):
-        for condition, label in pair.labels.items():
-            yield CstsRow(pair.sentence1, pair.sentence2, condition, label)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condsim.data.decoding import file_lines
-from condsim.data.files import iter_rows, never_empty, stem_of, text_lines
+from condsim.data.files import BlankRows, iter_rows, never_empty, stem_of, text_lines
 from condsim.data.formats import tsv_records
 from condsim.data.row import Row, location, number_of
 from condsim.errors import InputError
@@ -138,6 +138,7 @@ def load_pairs(
     columns: PairColumns = PairColumns(),  # noqa: B008
     label_range: tuple[float, float] | None = None,
     txt_as_tsv: bool = False,
+    blank: BlankRows | None = None,
 ) -> Task:
     """Load a file of sentence pairs with a score each.
 
@@ -148,12 +149,15 @@ def load_pairs(
         label_range: Lowest and highest score. By default from 0 to 1, or from 0 to 5 if a score is
             above 1.
         txt_as_tsv: Whether to read ``.txt`` as ``.tsv``.
+        blank: Counts rows without text, which are left out; by default they are rejected.
 
     Returns:
         The rows in file order, without conditions, all labelled.
     """
     path = Path(path)
     rows = iter_rows(path, columns=columns, txt_as_tsv=txt_as_tsv)
+    if blank is not None and not blank.strict:
+        rows = (row for row in rows if not blank.skips(row, columns[:2]))
     if label_range is None:
         label_range = _detected_range(path, columns)
     return task_of_pairs(path, rows, name=name, columns=columns, label_range=label_range)

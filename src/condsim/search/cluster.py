@@ -17,7 +17,7 @@ from condsim.console import Progress, silent
 from condsim.errors import InputError, require, requires_extra
 from condsim.io import write_text
 from condsim.loading import load_encoder
-from condsim.model.base import check_rows
+from condsim.model.base import COLLECTION_SHARE, check_rows, check_share
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.notebook import html_table
@@ -159,6 +159,7 @@ class Clusters:
         """Return a summary for JSON: all but labels and embeddings."""
         return {
             "condition": self.condition,
+            "overall": self.overall,
             "method": self.method,
             "texts": len(self.labels),
             "unassigned": self.unassigned,
@@ -289,7 +290,7 @@ def cluster(
     umap: bool = False,
     seed: int = 0,
     vectors: FloatArray | None = None,
-    overall: float = 0.0,
+    overall: float | None = None,
     progress: Progress = silent,
 ) -> Clusters:
     """Group texts by one respect in which they are alike.
@@ -312,7 +313,8 @@ def cluster(
         vectors: Embeddings of the texts under the condition, ``(n, dimension)``, each of length 1,
             if you have them already; then no model is loaded.
         overall: Share of the embeddings without the condition, in [0, 1]; see
-            `EmbeddingScorer.score`.
+            `EmbeddingScorer.score`. By default 0.3. Vectors are taken unchanged: give the share
+            that they were encoded with, by default 0.
         progress: Called with what is encoded.
 
     Returns:
@@ -335,6 +337,11 @@ def cluster(
     rows = check_rows(condition, texts=texts)
     texts = list(rows.sentences[0])
     min_size = _check_numbers(texts, k=k, min_size=min_size)
+    if overall is None:
+        overall = COLLECTION_SHARE if vectors is None else 0.0
+    check_share(overall)
+    if condition is None:
+        overall = 0.0
     reducer = umap_reducer(len(texts), dimensions=_UMAP_COMPONENTS, seed=seed) if umap else None
     if vectors is None:
         encoder = load_encoder(model)

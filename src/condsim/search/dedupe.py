@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from condsim.console import Progress, silent
 from condsim.errors import InputError, ModelError, require
+from condsim.model.base import COLLECTION_SHARE, check_share
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.notebook import ROWS_SHOWN, html_table
@@ -103,7 +104,7 @@ def find_duplicates(
     *,
     at_least: float | Sequence[float] | None = None,
     and_overall: float | None = None,
-    overall: float = 0.0,
+    overall: float = COLLECTION_SHARE,
     keep: Keep = "first",
     chain: bool = False,
     to: int | None = None,
@@ -121,8 +122,9 @@ def find_duplicates(
     not duplicates. A text that `EmbeddingScorer.reads` rejects is only a duplicate of the same
     text.
 
-    Each distinct text is encoded once under the first condition. Its vector is stored on disk
-    (float32, 1.5 kB for the default model); the memory holds about 0.4 kB for each.
+    Each distinct text is encoded once under the first condition, and once without unless
+    ``overall`` is 0. Its vector is stored on disk (float32, 3 kB for the default model, or 1.5 kB);
+    the memory holds about 0.4 kB for each.
 
     Args:
         texts: The texts, n; read twice or more, so that they need not be in memory.
@@ -130,9 +132,10 @@ def find_duplicates(
         condition: What duplicates have in common: one condition, or several that must all hold.
         at_least: Calibrated score that duplicates reach, in [0, 1]: one for all conditions, or one
             for each. Left out with ``to``.
-        and_overall: Score without a condition that duplicates must reach as well, in [0, 1].
-        overall: Share of the similarity without the condition in that under each condition, in
-            [0, 1]; see `EmbeddingScorer.score`.
+        and_overall: Score without a condition that duplicates must reach as well, in [0, 1]: one
+            more test, next to the conditions.
+        overall: Share of the similarity without the condition in the score under each condition,
+            in [0, 1]; see `EmbeddingScorer.score`.
         keep: Which text of a group is kept: ``"first"``, ``"longest"`` (in characters), or the one
             with the highest of n numbers, such as dates. Of equal ones, the first.
         chain: Whether the duplicate of a duplicate is in the group as well.
@@ -160,6 +163,7 @@ def find_duplicates(
         raise ModelError(f"{scorer.name} gives scores only; this needs a bi- or tri-encoder.")
     if iter(texts) is texts:
         raise InputError("The 'texts' are read twice; give a list, not an iterator.")
+    check_share(overall)
     tests = _threshold_tests(condition, at_least, and_overall, to)
     limits = [
         lowest_cosine(scorer, score, argument="and_overall" if name is None else "at_least")
@@ -192,7 +196,8 @@ def find_duplicates(
             score = work.scores(distinct.text_of, leader[distinct.text_of])
             pairs = () if review is None else work.review_pairs(leader, review, preferred.row)
     except OSError as error:
-        size = len(tests) * len(distinct.first) * scorer.dimension * 4 >> 20
+        widths = [width(scorer, name, overall) for name, _ in tests]
+        size = sum(widths) * len(distinct.first) * 4 >> 20
         raise InputError(
             f"Cannot store the vectors in {folder or tempfile.gettempdir()}: "
             f"{error.strerror or error}. Up to {size + 1:,} MiB are needed there."

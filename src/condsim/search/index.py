@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from condsim.cache import changed_values
 from condsim.console import Progress, silent
+from condsim.data.files import BlankRows
 from condsim.data.row import Row
 from condsim.errors import InputError, require
 from condsim.loading import load_encoder
-from condsim.model.base import check_rows
+from condsim.model.base import COLLECTION_SHARE, check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.search.prefilter import Prefilter, VectorTable
@@ -105,6 +106,7 @@ class Index:
         key: str | None = None,
         conditions: Sequence[str] = (),
         model: Model = None,
+        blank: BlankRows | None = None,
         progress: Progress = silent,
     ) -> Index:
         """Build an index, or continue one that was stopped: rows already there stay.
@@ -116,6 +118,7 @@ class Index:
             key: A column that tells rows apart, needed to update them.
             conditions: Conditions to prepare; see `prepare`.
             model: The model; the default model by default.
+            blank: Counts rows without text, which are left out; by default they are rejected.
             progress: Called with the stage, the rows done and their number.
 
         Returns:
@@ -126,7 +129,7 @@ class Index:
                 is writing it, or no space is left; what was written stays.
             ModelError: If the model cannot be loaded or gives scores only.
         """
-        reader = RowReader(rows, text, key)
+        reader = RowReader(rows, text, key, blank)
         progress("reading the rows", 0, 0)
         summary = reader.summary()
         name, revision = model_name(model)
@@ -202,13 +205,16 @@ class Index:
         }
 
     @collect_unread()
-    def add(self, rows: RowInput, *, progress: Progress = silent) -> AddResult:
+    def add(
+        self, rows: RowInput, *, blank: BlankRows | None = None, progress: Progress = silent
+    ) -> AddResult:
         """Add rows. Rows whose keys exist are left out, so a stopped call can be repeated.
 
         Without a key column, all rows are added in one step. Prepared conditions are extended.
 
         Args:
             rows: As `build` takes it, with columns of the index.
+            blank: As `build` takes it.
             progress: As `build` takes it.
 
         Returns:
@@ -217,14 +223,17 @@ class Index:
         Raises:
             InputError: As `build`, or if a column is not one of the index.
         """
-        return self._add(rows, replace=False, progress=progress)
+        return self._add(rows, blank, replace=False, progress=progress)
 
     @collect_unread()
-    def update(self, rows: RowInput, *, progress: Progress = silent) -> AddResult:
+    def update(
+        self, rows: RowInput, *, blank: BlankRows | None = None, progress: Progress = silent
+    ) -> AddResult:
         """Add rows; a row whose key exists replaces the old one.
 
         Args:
             rows: As `add` takes it.
+            blank: As `build` takes it.
             progress: As `build` takes it.
 
         Returns:
@@ -238,7 +247,7 @@ class Index:
                 f"The index {self._store.uri} has no keys, so rows cannot be updated. Build it "
                 "with --key and the name of a column that tells rows apart."
             )
-        return self._add(rows, replace=True, progress=progress)
+        return self._add(rows, blank, replace=True, progress=progress)
 
     def delete(self, keys: Sequence[str] = (), *, where: str | None = None) -> int:
         """Delete rows by their keys, or those that match a filter.
@@ -279,7 +288,7 @@ class Index:
         top: int = 10,
         at_least: float | None = None,
         rescore: int = 200,
-        overall: float = 0.0,
+        overall: float = COLLECTION_SHARE,
     ) -> list[Hit]:
         """Find the texts most similar to a query with respect to a condition.
 
@@ -293,7 +302,7 @@ class Index:
             at_least: The lowest score, in [0, 1].
             rescore: How many are scored in the second stage, at least ``top``.
             overall: Share of the similarity without the condition, in [0, 1]; its vectors are
-                stored, so that it costs nothing. See `EmbeddingScorer.score`.
+                stored, so that it costs next to nothing. See `EmbeddingScorer.score`.
 
         Returns:
             The texts with calibrated scores, best first.
@@ -426,15 +435,15 @@ class Index:
         done = len(self)
         progress("encoding", done, rows)
         for batch in reader.batches(skip=done):
-            self._store.add(ROWS, self._encoded(batch, done + 1))
+            self._store.add(ROWS, self._encoded(batch, [row.number for row in batch]))
             done += len(batch)
             progress("encoding", done, rows)
         self._store.compact(ROWS)
 
-    def _encoded(self, rows: Sequence[Row], first: int) -> pa.Table:
-        """Return rows as the table holds them, numbered from ``first``."""
+    def _encoded(self, rows: Sequence[Row], row_numbers: Sequence[int]) -> pa.Table:
+        """Return rows as the table holds them, with their numbers in it."""
         metadata = self._metadata
-        numbers = np.arange(first, first + len(rows), dtype=np.int64)
+        numbers = np.array(row_numbers, np.int64)
         texts = [row.text(metadata.text) for row in rows]
         vectors = condition_vectors(self._scorer, texts, None)
         if metadata.key is None:
@@ -443,8 +452,10 @@ class Index:
             keys = [row_key(row, metadata.key) for row in rows]
         return row_table(rows, metadata.columns, keys, numbers, vectors)
 
-    def _add(self, rows: RowInput, *, replace: bool, progress: Progress) -> AddResult:
-        reader = RowReader(rows, self._metadata.text, self._metadata.key)
+    def _add(
+        self, rows: RowInput, blank: BlankRows | None, *, replace: bool, progress: Progress
+    ) -> AddResult:
+        reader = RowReader(rows, self._metadata.text, self._metadata.key, blank)
         progress("reading the rows", 0, 0)
         summary = reader.summary()
         check_columns(summary, self._metadata.columns)
@@ -460,12 +471,13 @@ class Index:
 
     def _append(self, reader: RowReader, rows: int, progress: Progress) -> AddResult:
         """Add rows without keys in one step, as half of them could not be told from new ones."""
-        first, metadata = self._next_number(), self._metadata
+        last, metadata = self._next_number() - 1, self._metadata
 
         def batches() -> Iterator[pa.RecordBatch]:
             done = 0
             for batch in reader.batches():
-                yield from self._encoded(batch, first + done).to_batches()
+                numbers = [last + row.number for row in batch]
+                yield from self._encoded(batch, numbers).to_batches()
                 done += len(batch)
                 progress("encoding", done, rows)
 
@@ -486,7 +498,7 @@ class Index:
             done, present = done + len(batch), present + int(exists.sum())
             new = [row for row, old in zip(batch, exists, strict=True) if replace or not old]
             if new:
-                encoded = self._encoded(new, first)
+                encoded = self._encoded(new, range(first, first + len(new)))
                 first += len(new)
                 self._store.add(ROWS, encoded, replace=replace)
             progress("encoding", done, rows)

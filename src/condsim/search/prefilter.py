@@ -55,11 +55,17 @@ class Prefilter:
         self._maps: dict[str, _ConditionMap] = {}
 
     def query(
-        self, text: str, condition: str, sample: Callable[[], Sample]
+        self,
+        plain: FloatArray,
+        under: FloatArray,
+        condition: str,
+        sample: Callable[[], Sample],
     ) -> tuple[FloatArray, FloatArray]:
         """Return the vector whose dot product with a stored one ranks the texts, and the map W.
 
         Args:
+            plain: Embedding of the query without the condition, ``(d,)``.
+            under: That under the condition, ``(d,)``.
             sample: Draws stored texts; called when the condition is new.
 
         Returns:
@@ -70,9 +76,6 @@ class Prefilter:
             learned = self._learn(condition, *sample())
             recent = list(self._maps.items())[1 - _CACHED_MAPS :]
             self._maps = {**dict(recent), condition: learned}
-        (plain,), (under,) = (
-            condition_vectors(self._scorer, [text], respect) for respect in (None, condition)
-        )
         vector = learned.scaled(learned.weights @ under) + _PLAIN_WEIGHT * learned.scaled(plain)
         return vector, learned.weights
 

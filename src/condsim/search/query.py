@@ -38,6 +38,10 @@ _ROUNDS = 4
 _CANDIDATES_PER_SCORED = 10
 # Fewer or more texts than these are scored at once, without rounds.
 _MIN_GUIDED, _MAX_GUIDED = 80, 1000
+# Rows that each ranking of prepared vectors begins with, and the factor by which it grows.
+_RANKED_PER_HIT = 8
+# Tables of vectors in memory.
+_CACHED_TABLES = 3
 # Cells that a search in an approximate index visits, and the factor of candidates it refines.
 _PROBES, _REFINE_FACTOR = 64, 5
 
@@ -85,6 +89,34 @@ class SearchQuery:
     def conditions(self) -> list[str]:
         """The conditions, in their order."""
         return list(self.weights)
+
+    def combined(self, scores: FloatArray) -> FloatArray:
+        """Return the weighted mean over the conditions: ``(k, m)`` to ``(m,)``."""
+        weights = np.array(list(self.weights.values()), np.float32)
+        combined: FloatArray = weights @ scores
+        return combined
+
+
+class _EncodedQuery:
+    """A query whose text is encoded once under each condition, and once without."""
+
+    def __init__(self, query: SearchQuery, scorer: EmbeddingScorer) -> None:
+        self.query = query
+        self._scorer = scorer
+        self._vectors: dict[str | None, FloatArray] = {}
+
+    def vector(self, condition: str | None) -> FloatArray:
+        """Return the vector of the text, ``(d,)``."""
+        if condition not in self._vectors:
+            (vector,) = condition_vectors(self._scorer, [self.query.text], condition)
+            self._vectors[condition] = vector
+        return self._vectors[condition]
+
+    def scores(self, cosines: FloatArray, plain: FloatArray) -> FloatArray:
+        """Score texts by their cosines under each condition, ``(k, m)``, and without, ``(m,)``."""
+        share = self.query.overall
+        shared = (1 - share) * cosines + share * plain
+        return np.stack([cosine_scores(self._scorer, row) for row in shared])
 
 
 def parse_query(
@@ -158,16 +190,17 @@ class Searcher:
         if query.where is not None:
             self._store.check_filter(query.where, self._columns)
         allowed = self._allowed(query.where)
+        encoded = _EncodedQuery(query, self._scorer)
         tables = [prepared[name] for name in query.conditions if name in prepared]
         if len(tables) == len(query.conditions):
             if not any(len(self._store.unprepared(table)) for table in tables):
-                return self._search_prepared(query, tables, allowed)
+                return self._search_prepared(encoded, tables, allowed)
         rows = self._store.row_ids()[0] if allowed is None else allowed
         if len(rows) > query.rescore:
             # NumPy's threads spin for 25 ms after each product, which is as long as a round.
             with _thread_pools().limit(limits=1, user_api="blas"):
-                return self._search_in_rounds(query, allowed)
-        return self._hits(query, rows, self._scores(query, rows)) if len(rows) else []
+                return self._search_in_rounds(encoded, allowed)
+        return self._hits(query, rows, self._scores(encoded, rows)) if len(rows) else []
 
     def _allowed(self, where: str | None) -> IntArray | None:
         """Return the numbers of the rows that a filter lets through, sorted."""
@@ -177,10 +210,11 @@ class Searcher:
         return numbers
 
     def _vectors_of(self, table: str) -> VectorTable:
-        if table not in self._vectors:
-            # Only one table is in memory. The first stage needs a byte a number only.
-            self._vectors = {table: VectorTable(self._store, table, exact=table != ROWS)}
-        return self._vectors[table]
+        recent = [name for name in self._vectors if name != table][1 - _CACHED_TABLES :]
+        # The first stage needs a byte a number only.
+        vectors = self._vectors.get(table) or VectorTable(self._store, table, exact=table != ROWS)
+        self._vectors = {**{name: self._vectors[name] for name in recent}, table: vectors}
+        return vectors
 
     def _sample(self) -> Sample:
         """Return the texts and stored vectors of some rows."""
@@ -190,27 +224,29 @@ class Searcher:
         vectors = np.array([record[VECTOR] for record in records], np.float32)
         return [record[self._text] for record in records], vectors
 
-    def _search_in_rounds(self, query: SearchQuery, allowed: IntArray | None) -> list[Hit]:
+    def _search_in_rounds(self, encoded: _EncodedQuery, allowed: IntArray | None) -> list[Hit]:
         """Score the best texts of the first stage in rounds, each of which guides the next."""
+        query = encoded.query
         vector, weights = np.zeros(1, np.float32), np.zeros(1, np.float32)
         for condition, share in query.weights.items():
-            ranking, learned = self._prefilter.query(query.text, condition, self._sample)
+            plain, under = encoded.vector(None), encoded.vector(condition)
+            ranking, learned = self._prefilter.query(plain, under, condition, self._sample)
             vector, weights = vector + share * ranking, weights + share * learned  # (d,), (d, d)
         guided = _MIN_GUIDED <= query.rescore <= _MAX_GUIDED
         candidates = query.rescore * (_CANDIDATES_PER_SCORED if guided else 1)
         numbers, vectors = self._nearest(vector, candidates, query, allowed)
         if not guided or vectors is None:
             numbers = numbers[: query.rescore]
-            return self._hits(query, numbers, self._scores(query, numbers))
+            return self._hits(query, numbers, self._scores(encoded, numbers))
         near, mapped = vectors @ vector, map_vectors(vectors, weights)
         waiting, scored = np.arange(len(numbers)), np.empty(0, np.int64)
         scores = np.empty((len(query.weights), 0), np.float32)
         for batch in np.array_split(waiting[: query.rescore], _ROUNDS):
             if len(scored):
-                predicted = predict_scores(near, mapped, scored, self._combined(query, scores))
+                predicted = predict_scores(near, mapped, scored, query.combined(scores))
                 waiting = waiting[np.argsort(-predicted[waiting], kind="stable")]
             chosen, waiting = waiting[: len(batch)], waiting[len(batch) :]
-            batch_scores = self._scores(query, numbers[chosen])
+            batch_scores = self._scores(encoded, numbers[chosen])
             scored, scores = np.append(scored, chosen), np.append(scores, batch_scores, axis=1)
         return self._hits(query, numbers[scored], scores)
 
@@ -227,49 +263,66 @@ class Searcher:
             rows = (search if query.where is None else search.where(query.where)).to_arrow()
         return rows[NUMBER].to_numpy(), None
 
-    def _scores(self, query: SearchQuery, numbers: IntArray) -> FloatArray:
+    def _scores(self, encoded: _EncodedQuery, numbers: IntArray) -> FloatArray:
         """Score m rows under each condition, ``(k, m)``."""
-        columns = [self._text, VECTOR] if query.overall else [self._text]
-        records = self._store.rows(numbers, columns)
-        texts = [record[self._text] for record in records]
-        plain = np.zeros(len(records), np.float32)
-        if query.overall:
-            stored = np.array([record[VECTOR] for record in records], np.float32)
-            plain = stored @ condition_vectors(self._scorer, [query.text], None)[0]
-        scores = []
-        for name in query.conditions:
-            vectors = condition_vectors(self._scorer, [query.text, *texts], name)
-            cosines = (1 - query.overall) * (vectors[1:] @ vectors[0]) + query.overall * plain
-            scores.append(cosine_scores(self._scorer, cosines))
-        return np.stack(scores)
+        texts = [record[self._text] for record in self._store.rows(numbers, [self._text])]
+        cosines = [
+            condition_vectors(self._scorer, texts, name) @ encoded.vector(name)
+            for name in encoded.query.conditions
+        ]
+        return encoded.scores(np.stack(cosines), self._plain_cosines(encoded, numbers))
+
+    def _plain_cosines(self, encoded: _EncodedQuery, numbers: IntArray) -> FloatArray:
+        """Compare the query without a condition to stored vectors, where it has a share."""
+        if not encoded.query.overall:
+            return np.zeros(len(numbers), np.float32)
+        records = self._store.rows(numbers, [VECTOR])
+        vectors = np.array([record[VECTOR] for record in records], np.float32)
+        return vectors @ encoded.vector(None)
 
     def _search_prepared(
-        self, query: SearchQuery, tables: Sequence[str], allowed: IntArray | None
+        self, encoded: _EncodedQuery, tables: Sequence[str], allowed: IntArray | None
     ) -> list[Hit]:
-        """Compare the vectors of all rows under the conditions."""
-        vectors = [
-            condition_vectors(self._scorer, [query.text], name)[0] for name in query.conditions
-        ]
-        rows = self._store.row_ids()[0]
-        if len(tables) == 1 and not query.overall:
-            # The table still holds the vectors of rows that were deleted since.
-            stale = len(self._store.numbers(tables[0])) > len(rows)
-            allowed = rows if stale and allowed is None else allowed
-            table = self._vectors_of(tables[0])
-            numbers, cosines = table.best(vectors[0], query.top, allowed=allowed)
-            return self._hits(query, numbers, cosine_scores(self._scorer, cosines)[None])
-        candidates = rows if allowed is None else allowed
-        plain = np.zeros(len(candidates), np.float32)
+        """Find the best of all rows by their vectors under the conditions.
+
+        Each table ranks the rows by itself. The first ones of every ranking are compared in all
+        tables, until no row further down can be among the best (the threshold algorithm of Fagin,
+        Lotem and Naor, 2003).
+        """
+        query, rows = encoded.query, self._store.row_ids()[0]
+        # A table still holds the vectors of rows that were deleted since.
+        stale = any(len(self._store.numbers(table)) > len(rows) for table in tables)
+        allowed = rows if stale and allowed is None else allowed
+        count = len(rows if allowed is None else allowed)
+        vectors = {
+            table: encoded.vector(name)
+            for table, name in zip(tables, query.conditions, strict=True)
+        }
         if query.overall:
-            vector = condition_vectors(self._scorer, [query.text], None)[0]
-            plain = self._cosines(ROWS, vector, candidates)
-        shared = [
-            (1 - query.overall) * self._cosines(table, vector, candidates) + query.overall * plain
-            for table, vector in zip(tables, vectors, strict=True)
-        ]
-        scores = np.stack([cosine_scores(self._scorer, row) for row in shared])
-        best = np.argsort(-self._combined(query, scores), kind="stable")[: query.top]
-        return self._hits(query, candidates[best], scores[:, best])
+            vectors[ROWS] = encoded.vector(None)
+        if not count:
+            return []
+        depth, conditions = _RANKED_PER_HIT * query.top, len(tables)
+        while True:
+            rankings = [
+                self._vectors_of(table).best(vector, depth, allowed=allowed)
+                for table, vector in vectors.items()
+            ]
+            numbers = np.unique(np.concatenate([ranked for ranked, _ in rankings]))
+            cosines = np.stack([self._cosines(*item, numbers) for item in vectors.items()])
+            plain = cosines[conditions:].sum(axis=0)
+            scores = query.combined(encoded.scores(cosines[:conditions], plain))
+            # No row that is left out has a higher score than the last ones of the rankings have.
+            last = np.array([[ranked[-1]] for _, ranked in rankings])  # (tables, 1)
+            plain = last[conditions:].sum(axis=0)
+            bound = query.combined(encoded.scores(last[:conditions], plain))[0]
+            if depth >= count or (scores >= bound).sum() >= query.top:
+                break
+            depth *= _RANKED_PER_HIT
+        # More than are asked for, as the plain vectors in memory are rounded.
+        best = np.argsort(-scores, kind="stable")[: 2 * query.top]
+        plain = self._plain_cosines(encoded, numbers[best])
+        return self._hits(query, numbers[best], encoded.scores(cosines[:conditions, best], plain))
 
     def _cosines(self, table: str, vector: FloatArray, numbers: IntArray) -> FloatArray:
         """Compare the vectors of rows in a table with one of the query, in the order of rows."""
@@ -278,15 +331,9 @@ class Searcher:
         compared[np.searchsorted(numbers, best)] = cosines
         return compared
 
-    def _combined(self, query: SearchQuery, scores: FloatArray) -> FloatArray:
-        """Return the weighted mean over the conditions: ``(k, m)`` to ``(m,)``."""
-        weights = np.array(list(query.weights.values()), np.float32)
-        combined: FloatArray = weights @ scores
-        return combined
-
     def _hits(self, query: SearchQuery, numbers: IntArray, scores: FloatArray) -> list[Hit]:
         """Read the columns of the best rows, given their scores under each condition."""
-        combined = self._combined(query, scores)
+        combined = query.combined(scores)
         order = np.lexsort((numbers, -combined))[: query.top]
         order = order[combined[order] >= query.at_least]
         records = self._store.rows(numbers[order], [*self._columns, KEY]) if len(order) else []

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from condsim.data.files import check_file, iter_rows, suffix_of
+from condsim.data.files import BlankRows, check_file, iter_rows, suffix_of
 from condsim.data.row import Row
 from condsim.errors import InputError, unknown_name
 from condsim.io import sha256_of
@@ -66,11 +66,14 @@ class RowSummary:
 class RowReader:
     """Rows to index, from a file or from memory, read more than once."""
 
-    def __init__(self, rows: RowInput, text: str, key: str | None) -> None:
-        """Reject input that cannot be read twice."""
+    def __init__(
+        self, rows: RowInput, text: str, key: str | None, blank: BlankRows | None = None
+    ) -> None:
+        """Reject input that cannot be read twice; ``blank`` counts rows without text."""
         self.rows = Path(rows) if isinstance(rows, str) else rows
         self.text = text
         self.key = key
+        self._blank = blank or BlankRows(strict=True)
         self._typed = True
         if isinstance(self.rows, Path):
             check_file(self.rows)
@@ -79,7 +82,16 @@ class RowReader:
             raise InputError("The rows are read twice; give a list, not an iterator.")
 
     def __iter__(self) -> Iterator[Row]:
-        """Stream the rows."""
+        """Stream the rows; those without text only if they are to be rejected."""
+        return self._read(BlankRows(strict=self._blank.strict))
+
+    def _read(self, blank: BlankRows) -> Iterator[Row]:
+        """Stream the rows, and count those that are left out."""
+        for row in self._rows():
+            if blank.strict or not blank.skips(row, [self.text]):
+                yield _with_stored_names(row)
+
+    def _rows(self) -> Iterator[Row]:
         columns = (self.text,) if self.key is None else (self.text, self.key)
         if isinstance(self.rows, Path):
             yield from iter_rows(self.rows, columns=columns, whole_record=True)
@@ -92,6 +104,8 @@ class RowReader:
                 for name, value in record.items()
             }
             cells = {name: values.get(name) for name in columns}
+            if str(cells[self.text]).isspace():
+                cells[self.text] = ""
             yield Row(Path("rows"), number, None, cells, values)
 
     def batches(self, *, skip: int = 0) -> Iterator[list[Row]]:
@@ -101,15 +115,14 @@ class RowReader:
             yield batch
 
     def summary(self) -> RowSummary:
-        """Read all rows once; check their texts, keys and column names."""
+        """Read all rows once; check their texts, keys and column names; count the left out."""
         kinds: dict[str, Kind | None] = {}
         digests: list[int] = []
         count = 0
         content = hashlib.sha256()
-        for row in self:
+        for row in self._read(self._blank):
             count += 1
-            if not row.text(self.text).strip():
-                raise InputError(f"{row.place(self.text)}: must have text. Remove the row.")
+            row.text(self.text)
             if self.key is not None:
                 digests.append(key_digest(row_key(row, self.key)))
             for name, value in row.record.items():
@@ -172,13 +185,29 @@ def key_digest(key: str) -> int:
     return int.from_bytes(digest, "little", signed=True)
 
 
+def _with_stored_names(row: Row) -> Row:
+    """Write an underscore for each dot in the names of columns: in filters a dot means a part."""
+    if not any("." in str(name) for name in row.record):
+        return row
+    record: dict[str, object] = {}
+    for name, value in row.record.items():
+        stored = name if name in row.cells else str(name).replace(".", "_")
+        if stored in record:
+            raise InputError(
+                f"{row.path}: a dot in the name of a column becomes an underscore, and there are "
+                f"two columns {stored!r} then. Rename one of them."
+            )
+        record[stored] = value
+    return row._replace(record=record)
+
+
 def _check_column_name(row: Row, name: object) -> None:
     reserved = ("_", INTERNAL_PREFIX)
     if isinstance(name, str) and name and "." not in name and not name.startswith(reserved):
         return
     raise InputError(
-        f"{row.path}: a column name must not contain a dot or begin with '_' or "
-        f"'{INTERNAL_PREFIX}'; got {name!r}. Rename the column."
+        f"{row.path}: a column name must not begin with '_' or '{INTERNAL_PREFIX}', nor that of "
+        f"texts or keys contain a dot; got {name!r}. Rename the column."
     )
 
 

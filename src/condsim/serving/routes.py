@@ -13,6 +13,7 @@ from fastapi import APIRouter
 
 from condsim.errors import InputError, ModelError
 from condsim.model.base import check_rows
+from condsim.model.embedding import joined
 from condsim.serving import schemas
 from condsim.serving.errors import RequestError
 from condsim.serving.service import HeaderCondition, Service, SharedService
@@ -37,7 +38,7 @@ async def score(
     service.check_model(body.model)
     conditions = _conditions(body.conditions, header)
     columns = _crossed(body.pairs, conditions, service)
-    scores = await service.score(*columns, scale=body.scale)
+    scores = await service.score(*columns, scale=body.scale, overall=body.overall)
     return schemas.ScoreAnswer(
         model=service.name,
         scale=body.scale,
@@ -74,7 +75,11 @@ async def cluster(
     service.check_model(body.model)
     condition = header if body.condition is None else body.condition
     vectors = await service.embed(condition, texts=body.texts)
-    clusters = await service.in_thread(_cluster, body, condition, vectors)
+    share = 0.0 if condition is None else body.overall
+    if share:
+        plain = await service.embed(None, texts=body.texts)
+        vectors = joined(vectors, plain, overall=share)
+    clusters = await service.in_thread(_cluster, body, condition, vectors, share)
     return schemas.ClusterAnswer(
         model=service.name,
         method=clusters.method,
@@ -84,11 +89,15 @@ async def cluster(
     )
 
 
-def _cluster(body: schemas.ClusterRequest, condition: str | None, vectors: FloatArray) -> Clusters:
+def _cluster(
+    body: schemas.ClusterRequest, condition: str | None, vectors: FloatArray, share: float
+) -> Clusters:
     # Slow to import.
     from condsim.search.cluster import cluster
 
-    return cluster(body.texts, condition, k=body.k, min_size=body.min_size, vectors=vectors)
+    return cluster(
+        body.texts, condition, k=body.k, min_size=body.min_size, vectors=vectors, overall=share
+    )
 
 
 @_post("/v1/dedupe")
@@ -126,6 +135,7 @@ def _duplicates(body: schemas.DedupeRequest, conditions: list[str], service: Ser
             conditions,
             at_least=body.at_least,
             and_overall=body.and_overall,
+            overall=body.overall,
             keep=body.keep,
             chain=body.chain,
             to=body.to,
@@ -197,6 +207,7 @@ def _search(body: schemas.SearchRequest, conditions: list[str] | None, index: In
             top=body.top,
             at_least=body.at_least,
             rescore=body.rescore,
+            overall=body.overall,
         )
 
 

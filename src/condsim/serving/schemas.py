@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from condsim.model.base import SAMPLES, Scale
+from condsim.model.base import COLLECTION_SHARE, SAMPLES, Scale
 from condsim.model.explanation import ExplainedText
 
 
@@ -58,6 +58,12 @@ Condition = Annotated[
     Field(
         description="Respect in which to compare; none for the texts as a whole.",
         examples=["the attitude of the staff"],
+    ),
+]
+Share = Annotated[
+    float,
+    Field(
+        ge=0, le=1, description="Share of the similarity without the condition in that under it."
     ),
 ]
 OneOrEach = Annotated[
@@ -185,6 +191,7 @@ class ScoreRequest(RequestBody):
     pairs: Pairs
     conditions: Conditions = None
     scale: Scale = "unit"
+    overall: Share = 0.0
 
 
 class ClusterRequest(RequestBody):
@@ -194,6 +201,7 @@ class ClusterRequest(RequestBody):
     condition: Condition = None
     k: int | None = Field(None, ge=2, le=100)
     min_size: int | None = Field(None, ge=2, description="Minimum texts of a group, without `k`.")
+    overall: Share = COLLECTION_SHARE
 
 
 class DedupeRequest(RequestBody):
@@ -205,8 +213,9 @@ class DedupeRequest(RequestBody):
         None, description="Score of duplicates, for all conditions or for each.", examples=[0.9]
     )
     to: int | None = Field(None, ge=1, description="How many texts to keep, without `at_least`.")
+    overall: Share = COLLECTION_SHARE
     and_overall: float | None = Field(
-        None, description="Score without a condition that duplicates must reach as well."
+        None, description="Score without any condition that duplicates must reach as well."
     )
     chain: bool = Field(False, description="A duplicate of a duplicate is in the group as well.")
     keep: Literal["first", "longest"] = "first"
@@ -238,6 +247,7 @@ class SearchRequest(RequestBody):
     top: int = Field(10, ge=1, le=1000, description="Maximum number of results.")
     at_least: float | None = Field(None, ge=0, le=1, description="Lowest score.")
     rescore: int = Field(200, ge=1, le=10**4, description="Texts to score under the conditions.")
+    overall: Share = COLLECTION_SHARE
 
 
 class Embedding(BaseModel):

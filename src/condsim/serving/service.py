@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_args
 
 from fastapi import Depends, Header, Request
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# Different shares of the whole whose requests can share a batch.
+_CACHED_SHARES = 64
+
 
 class Service:
     """A model that many callers share."""
@@ -40,6 +43,7 @@ class Service:
         self._score_on: dict[str, Any] = {
             scale: partial(scorer.score, scale=scale) for scale in get_args(Scale)
         }
+        self._score_shared = lru_cache(_CACHED_SHARES)(partial(partial, scorer.score))
         self.index = index and index.using(self.queued_embedder)
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -82,9 +86,14 @@ class Service:
                 f"A text may have {max_characters} characters (--max-characters); got {longest}.",
             )
 
-    async def score(self, *columns: Sequence[str], scale: Scale) -> FloatArray:
+    async def score(
+        self, *columns: Sequence[str], scale: Scale, overall: float = 0.0
+    ) -> FloatArray:
         """Score n checked pairs: both columns, and one of conditions if there are any."""
-        return await self.batcher.submit(self._score_on[scale], *columns)
+        work = self._score_on[scale]
+        if overall:
+            work = self._score_shared(scale=scale, overall=overall)
+        return await self.batcher.submit(work, *columns)
 
     async def embed(self, condition: str | list[str] | None, **texts: list[str]) -> FloatArray:
         """Embed texts under one condition or each under its own; their name is that in messages."""

@@ -44,6 +44,7 @@ with requires_extra("train"):
         split_labelled,
         write_labelled,
     )
+    from condsim.training.callbacks import FirstEpochCallback
     from condsim.training.export import SAMPLES, export_onnx
     from condsim.training.folder import RECIPE
     from condsim.training.precision import (
@@ -71,6 +72,13 @@ MIN_REBUILT_COSINE = 0.999
 
 # Ridge penalty on the change of a head's weight, per row; the features have a spread of about 1.
 HEAD_CHANGE_PENALTY = 0.1
+
+# Epochs without a gain that end the training, and the share of all epochs that it usually runs.
+PATIENCE = 3
+USUAL_SHARE = 0.8
+
+# Time of the export and the measurements, relative to that of the preparation.
+EXPORT_SHARE = 1.0
 
 FIGURES = {"spearman": "Spearman", "pair_accuracy": "pair accuracy"}
 
@@ -229,7 +237,7 @@ def adapt(
     work = target.with_name(f"{target.name}.work")
     with sole_process(work):
         run = _AdaptationRun(source, work, settings, files)
-        run.train(target.name, train_pairs, dev_pairs)
+        run.train(target.name, train_pairs, dev_pairs, started=started)
         after = run.export(target.name, train_pairs)
         result = run.compare(after, len(train_pairs), started=started)
         if not (result.helped or force):
@@ -274,7 +282,12 @@ class _AdaptationRun:
             raise ModelError(f"{source} is a {kind}; only a bi-encoder can be adapted.")
 
     def train(
-        self, name: str, train_pairs: Sequence[LabelledPair], dev_pairs: Sequence[LabelledPair]
+        self,
+        name: str,
+        train_pairs: Sequence[LabelledPair],
+        dev_pairs: Sequence[LabelledPair],
+        *,
+        started: float,
     ) -> None:
         """Train in the folder ``run``, by the recipe that it was begun with if there is one."""
         run = self.work / "run"
@@ -282,7 +295,21 @@ class _AdaptationRun:
             recipe = load_recipe(run / RECIPE)
         else:
             recipe = self._recipe(name, train_pairs, dev_pairs)
-        run_or_resume(recipe, run)
+        prepared = time.monotonic() - started
+
+        def report(seconds_per_step: float, steps_done: int) -> None:
+            """Log how long the adaptation will take."""
+            epochs = max(min(recipe.epochs, PATIENCE + 1), round(USUAL_SHARE * recipe.epochs))
+            steps = (recipe.steps or 0) * epochs / recipe.epochs
+            rest = max(0.0, steps - steps_done) * seconds_per_step + EXPORT_SHARE * prepared
+            logger.info(
+                "about %.1f minutes in all, if it runs %d of %d epochs",
+                (time.monotonic() - started + rest) / 60,
+                epochs,
+                recipe.epochs,
+            )
+
+        run_or_resume(recipe, run, callbacks=[FirstEpochCallback(report)])
 
     def _recipe(
         self, name: str, train_pairs: Sequence[LabelledPair], dev_pairs: Sequence[LabelledPair]
@@ -313,7 +340,7 @@ class _AdaptationRun:
             objective=OBJECTIVE,
             scale=10.0,
             epochs=min(settings.epochs, steps),
-            patience=3,
+            patience=PATIENCE,
             chosen_by="both",
             steps=steps,
             batch_size=settings.batch_size,
@@ -353,8 +380,8 @@ class _AdaptationRun:
             affordable = int(60 * settings.minutes / seconds)
             steps = min(steps, max(MIN_STEPS_PER_EPOCH, affordable))
         logger.info(
-            "%d rows to train on, %d to measure on; at most %d steps, about %.0f min, and a minute "
-            "before and after",
+            "%d rows to train on, %d to measure on; at most %d steps, about %.0f min (measured "
+            "again after the first epoch)",
             len(pairs),
             dev_rows,
             steps,

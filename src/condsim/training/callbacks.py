@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -68,6 +69,31 @@ class ProgressCallback(TrainerCallback):
     ) -> None:
         """Remove the bar."""
         self._display.close()
+
+
+class FirstEpochCallback(TrainerCallback):
+    """Clock of the first epoch of a call, which reports the time of a step."""
+
+    def __init__(self, report: Callable[[float, int], None]) -> None:
+        """Take the function that gets the seconds of a step, and the number of steps done."""
+        self._report = report
+        self._started = 0.0
+        self._first_step = -1
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        """Start the clock."""
+        self._started, self._first_step = time.monotonic(), state.global_step
+
+    def on_evaluate(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        """Report after the first evaluation."""
+        steps = state.global_step - self._first_step
+        if self._first_step >= 0 and steps:
+            self._report((time.monotonic() - self._started) / steps, state.global_step)
+            self._first_step = -1
 
 
 class CheckpointCallback(TrainerCallback):

@@ -10,8 +10,8 @@ then has the same score in any batch, and embeddings are nearer to float32.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -27,71 +27,81 @@ MIN_MAGNITUDE = 1e-4
 # A gathered table with more numbers is an embedding that is worth quantising.
 MAX_PLAIN_NUMBERS = 512
 
-# Numbers of a 4-bit table that share a scale.
-TABLE_BLOCK = 64
+# Domain of ONNX Runtime's own operators.
+MICROSOFT = "com.microsoft"
 
 Float32Array = NDArray[np.float32]
+Batches = Iterable[Mapping[str, NDArray[np.int64]]]
 
 
-def quantize_static(
-    model: ModelProto,
-    samples: Iterable[Mapping[str, NDArray[np.int64]]],
-    *,
-    table_bits: Literal[4, 8] = 8,
-) -> ModelProto:
-    """Quantise matrix products to 8 bits, and embedding tables to 8 or 4.
+def quantize_static(model: ModelProto, samples: Batches) -> ModelProto:
+    """Quantise matrix products and embedding tables to 8 bits.
 
     Activations are unsigned, with one fixed scale and zero point per product. Weights have one
-    scale per output channel, embedding tables one per row, or with 4 bits per block of a row.
+    scale per output channel, embedding tables one per row.
     """
-    result = ModelProto()
-    result.CopyFrom(model)
-    graph = result.graph
-    constants = {item.name: item for item in graph.initializer}
-    # Products by the activation that they read.
-    products: dict[str, list[NodeProto]] = defaultdict(list)
-    for node in graph.node:
-        if node.op_type == "MatMul" and node.input[1] in constants:
-            products[node.input[0]].append(node)
+    products = products_of(model)
     ranges = _channel_ranges(model, list(products), samples)
     # New nodes by the first output of the node that they replace.
     replacement: dict[str, list[NodeProto]] = {}
     added: list[TensorProto] = []
     biases = _biases(model)
+    constants = {item.name: item for item in model.graph.initializer}
     for activation, nodes in products.items():
         weights = [numpy_helper.to_array(constants[node.input[1]]) for node in nodes]
         added += _quantized_products(
             replacement, activation, nodes, weights, biases, *ranges[activation]
         )
-    for node in graph.node:
+    for node, table in table_lookups(model):
+        replacement[node.output[0]], tensors = quantized_lookup(node, table)
+        added += tensors
+    return replace_nodes(model, replacement, added)
+
+
+def products_of(model: ModelProto) -> dict[str, list[NodeProto]]:
+    """Find the products with a constant matrix, by the activation that they read."""
+    constants = {item.name for item in model.graph.initializer}
+    products: dict[str, list[NodeProto]] = defaultdict(list)
+    for node in model.graph.node:
+        if node.op_type == "MatMul" and node.input[1] in constants:
+            products[node.input[0]].append(node)
+    return products
+
+
+def table_lookups(model: ModelProto) -> Iterator[tuple[NodeProto, TensorProto]]:
+    """Find the lookups in an embedding table, with the table."""
+    constants = {item.name: item for item in model.graph.initializer}
+    for node in model.graph.node:
         table = constants.get(node.input[0]) if node.op_type == "Gather" else None
         if table is not None and _is_embedding_table(table):
-            lookup = _block_lookup if table_bits == 4 else _quantized_lookup
-            replacement[node.output[0]], tensors = lookup(node, table)
-            added += tensors
-    _replace(result, replacement, added)
-    return result
+            yield node, table
 
 
-def _channel_ranges(
-    model: ModelProto, activations: list[str], samples: Iterable[Mapping[str, NDArray[np.int64]]]
-) -> dict[str, tuple[Float32Array, Float32Array]]:
-    """Run the model; return lowest and highest value of each activation's channels, ``(K,)``."""
+def activation_values(
+    model: ModelProto, names: list[str], samples: Batches
+) -> Iterator[tuple[str, Float32Array]]:
+    """Run the model; yield each activation of each batch, ``(tokens, K)``."""
     probe = ModelProto()
     probe.CopyFrom(model)
-    probe.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in activations)
+    probe.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in names)
     session = onnxruntime.InferenceSession(
         probe.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    lows: dict[str, Float32Array] = {}
-    highs: dict[str, Float32Array] = {}
     for batch in samples:
-        for name, value in zip(activations, session.run(activations, dict(batch)), strict=True):
-            flat = value.reshape(-1, value.shape[-1])  # (tokens, K)
-            low, high = flat.min(axis=0), flat.max(axis=0)
-            lows[name] = np.minimum(lows.get(name, low), low)
-            highs[name] = np.maximum(highs.get(name, high), high)
-    return {name: (lows[name], highs[name]) for name in activations}
+        for name, value in zip(names, session.run(names, dict(batch)), strict=True):
+            yield name, value.reshape(-1, value.shape[-1])
+
+
+def _channel_ranges(
+    model: ModelProto, activations: list[str], samples: Batches
+) -> dict[str, tuple[Float32Array, Float32Array]]:
+    """Measure the lowest and highest value of each activation's channels, ``(K,)``."""
+    ranges: dict[str, tuple[Float32Array, Float32Array]] = {}
+    for name, tokens in activation_values(model, activations, samples):
+        low, high = tokens.min(axis=0), tokens.max(axis=0)
+        lowest, highest = ranges.get(name, (low, high))
+        ranges[name] = np.minimum(lowest, low), np.maximum(highest, high)
+    return ranges
 
 
 def _biases(model: ModelProto) -> dict[str, tuple[NodeProto, str]]:
@@ -137,13 +147,8 @@ def _quantized_products(
         helper.make_node("QuantizeLinear", [smoothed, scale_name, zero_name], [quantized]),
     ]
     for node, weight in zip(nodes, weights, strict=True):
-        scaled = weight * smooth[:, None]  # (K, N)
-        steps = _weight_steps(scaled)  # (N,)
         name = node.output[0]
-        tensors += [
-            numpy_helper.from_array(np.rint(scaled / steps).astype(np.int8), f"{name}_weight"),
-            numpy_helper.from_array(steps.astype(np.float32), f"{name}_steps"),
-        ]
+        tensors += quantized_weight(name, weight * smooth[:, None])
         inputs = [quantized, f"{name}_weight", scale_name, f"{name}_steps", zero_name]
         output = name
         if name in biases:
@@ -151,7 +156,7 @@ def _quantized_products(
             inputs += ["", bias]
             output = addition.output[0]
             replacement[output] = []
-        product = helper.make_node("MatMulIntegerToFloat", inputs, [output], domain="com.microsoft")
+        product = helper.make_node("MatMulIntegerToFloat", inputs, [output], domain=MICROSOFT)
         replacement[name] = [*before, product]
         before = []
     return tensors
@@ -165,6 +170,15 @@ def _smoothing(weights: list[Float32Array], magnitude: Float32Array) -> Float32A
     ) ** (1 - SMOOTHING_ALPHA)
     smooth: Float32Array = (factors / factors.mean()).astype(np.float32)
     return smooth
+
+
+def quantized_weight(name: str, weight: Float32Array) -> list[TensorProto]:
+    """Quantise the matrix of a product, ``(K, N)``, with a scale per output channel."""
+    steps = _weight_steps(weight)  # (N,)
+    return [
+        numpy_helper.from_array(np.rint(weight / steps).astype(np.int8), f"{name}_weight"),
+        numpy_helper.from_array(steps, f"{name}_steps"),
+    ]
 
 
 def _weight_steps(weight: Float32Array) -> Float32Array:
@@ -187,7 +201,7 @@ def _is_embedding_table(tensor: TensorProto) -> bool:
     )
 
 
-def _quantized_lookup(
+def quantized_lookup(
     node: NodeProto, tensor: TensorProto
 ) -> tuple[list[NodeProto], list[TensorProto]]:
     """Replace a lookup in an embedding table by one of bytes and one of their scales."""
@@ -209,43 +223,13 @@ def _quantized_lookup(
     return nodes, constants
 
 
-def _block_lookup(
-    node: NodeProto, tensor: TensorProto
-) -> tuple[list[NodeProto], list[TensorProto]]:
-    """Replace a lookup in an embedding table by one in 4-bit numbers with a scale per block."""
-    table = numpy_helper.to_array(tensor)  # (rows, d)
-    blocks = table.reshape(len(table), -1, TABLE_BLOCK)
-    steps = np.maximum(np.abs(blocks).max(axis=2), MIN_MAGNITUDE**2) / 7  # (rows, d / block)
-    numbers = np.rint(blocks / steps[..., None]).astype(np.int8).reshape(table.shape)
-    # Two numbers share a byte, the first in its lower half.
-    packed = (numbers[:, 0::2] & 0xF) | ((numbers[:, 1::2] & 0xF) << 4)
-    name = tensor.name
-    constants = [
-        TensorProto(
-            name=f"{name}_int4",
-            data_type=TensorProto.INT4,
-            dims=table.shape,
-            raw_data=packed.astype(np.uint8).tobytes(),
-        ),
-        numpy_helper.from_array(steps.astype(np.float32), f"{name}_steps"),
-    ]
-    lookup = helper.make_node(
-        "GatherBlockQuantized",
-        [f"{name}_int4", node.input[1], f"{name}_steps"],
-        [node.output[0]],
-        domain="com.microsoft",
-        gather_axis=0,
-        quantize_axis=1,
-        block_size=TABLE_BLOCK,
-    )
-    return [lookup], constants
-
-
-def _replace(
+def replace_nodes(
     model: ModelProto, replacement: Mapping[str, list[NodeProto]], added: list[TensorProto]
-) -> None:
-    """Put new nodes in the place of old ones and drop constants that nothing reads."""
-    graph = model.graph
+) -> ModelProto:
+    """Copy a model with new nodes in the place of old ones, without constants nothing reads."""
+    result = ModelProto()
+    result.CopyFrom(model)
+    graph = result.graph
     nodes: list[NodeProto] = []
     for node in graph.node:
         nodes += replacement.get(node.output[0], [node])
@@ -254,5 +238,6 @@ def _replace(
     del graph.node[:], graph.initializer[:]
     graph.node.extend(nodes)
     graph.initializer.extend(item for name, item in constants.items() if name in inputs)
-    if all(entry.domain != "com.microsoft" for entry in model.opset_import):
-        model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    if all(entry.domain != MICROSOFT for entry in result.opset_import):
+        result.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
+    return result

@@ -107,6 +107,9 @@ def _constants(graph: ModelProto) -> Arrays:
     for node in graph.graph.node:
         if node.op_type == "Identity" and node.input[0] in constants:
             constants[node.output[0]] = constants[node.input[0]]
+        # Vectors of a compact graph are float16.
+        elif node.op_type == "Cast" and node.input[0] in constants:
+            constants[node.output[0]] = constants.pop(node.input[0])
     return constants
 
 
@@ -116,7 +119,7 @@ def _network_weights(graph: ModelProto, constants: Arrays) -> Arrays:
     for node in graph.graph.node:
         if node.op_type == "MatMulIntegerToFloat":
             product = node.input[1].removesuffix("_weight")
-            activation = node.input[0].removesuffix("_quantized")
+            activation = node.input[0].removesuffix("_quantized").removesuffix("_rest")
             smooth = constants[f"{activation}_smooth"]  # (K,)
             steps = constants[node.input[3]]  # (N,)
             quantized = constants[node.input[1]]  # (K, N)
@@ -127,6 +130,11 @@ def _network_weights(graph: ModelProto, constants: Arrays) -> Arrays:
         if name.endswith("_bytes"):
             table = name.removesuffix("_bytes")
             weights[_plain_name(table)] = array * constants[f"{table}_steps"]
+        elif name.endswith("_int4"):
+            table = name.removesuffix("_int4")
+            steps = constants[f"{table}_steps"].astype(np.float32)[..., None]
+            blocks = array.astype(np.float32).reshape(*steps.shape[:2], -1)
+            weights[_plain_name(table)] = (blocks * steps).reshape(array.shape)
         elif name.startswith(TRANSFORMER_STAGE) and not name.endswith("_steps"):
             weights[_plain_name(name)] = array
         elif name.startswith("stages.") and not name.startswith(TRANSFORMER_STAGE):

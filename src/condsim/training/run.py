@@ -7,6 +7,7 @@ import json
 import logging
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from condsim.errors import requires_extra
@@ -14,6 +15,7 @@ from condsim.errors import requires_extra
 with requires_extra("train"):
     import torch
     from accelerate import PartialState
+    from transformers import TrainerCallback
 
     from condsim.cache import locked
     from condsim.io import write_text
@@ -42,7 +44,13 @@ logger = logging.getLogger("condsim")
 
 
 @without_progress_bars()
-def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | None:
+def fit(
+    recipe: Recipe,
+    output: Path,
+    *,
+    resume: bool = False,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> FinishedRun | None:
     """Train by a recipe and write the model folder.
 
     The folder contains the model as sentence-transformers saves it, ``condsim.json`` (order and
@@ -57,6 +65,7 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | 
         recipe: The recipe.
         output: A folder that is new, empty or, with ``resume``, contains the unfinished run.
         resume: Whether to continue from the last complete checkpoint.
+        callbacks: Further callbacks of the trainer.
 
     Returns:
         The finished run; None in the processes of a multi-process run except the main one.
@@ -74,6 +83,8 @@ def fit(recipe: Recipe, output: Path, *, resume: bool = False) -> FinishedRun | 
     elif process.is_main_process:
         check_new(output)
     run = build_run(recipe, train, dev, output)
+    for callback in callbacks:
+        run.trainer.add_callback(callback)
     if process.is_main_process:
         begin_run(output, recipe, revisions, run.precision.model_dump())
     process.wait_for_everyone()
@@ -139,11 +150,17 @@ def _percent_by_epoch(run: TrainingRun, key: str) -> list[float]:
     return [round(100 * entry[key], 3) for entry in log if key in entry]
 
 
-def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> FinishedRun | None:
+def run_or_resume(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    wait: bool = True,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> FinishedRun | None:
     """Train by a recipe, unless the folder contains that run already.
 
     A lock next to the folder keeps two processes from one run; it ends with its process. Without
-    ``wait`` the result is None where another process works on this run.
+    ``wait`` the result is None where another process works on this run. See `fit` for callbacks.
     """
     if (run := _read_finished(recipe, folder)) is not None:
         return run
@@ -153,10 +170,10 @@ def run_or_resume(recipe: Recipe, folder: Path, *, wait: bool = True) -> Finishe
         if (run := _read_finished(recipe, folder)) is not None:
             return run
         if not (folder / RECIPE).is_file():
-            return fit(recipe, folder)
+            return fit(recipe, folder, callbacks=callbacks)
         stored = load_recipe(folder / RECIPE)
         check_same(recipe, stored, folder)
-        return fit(stored, folder, resume=True)
+        return fit(stored, folder, resume=True, callbacks=callbacks)
 
 
 def _read_finished(recipe: Recipe, folder: Path) -> FinishedRun | None:
