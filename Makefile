@@ -8,7 +8,7 @@ PIP := $(BIN)/pip --disable-pip-version-check
 WORKERS ?= $(shell nproc)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test test-all check docs reference bench clean test-services
+.PHONY: demo test test-all check docs reference bench clean test-services large-wheel
 
 # .venv is created by venv; the stamps record what has been installed into it.
 $(BIN)/python:
@@ -63,6 +63,10 @@ $(SERVICES)/.installed: tests/services/requirements.txt
 # The annotation stages on a Label Studio server of its own (1 GB the first time).
 test-services: $(VENV)/.dev $(SERVICES)/.installed
 	CONDSIM_LABEL_STUDIO=$(SERVICES)/bin/label-studio $(BIN)/python -m pytest tests/services
+
+# The larger model as a wheel of its own, into dist/.
+large-wheel: $(VENV)/.dev
+	cd packages/condsim-large && ../../$(BIN)/hatchling build -t wheel -d ../../dist
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -169,7 +169,7 @@ def _generated(key: str, rows: int, seed: int) -> SuiteSet:
 
 def _ours(model: SentenceTransformer, precision: Precision, tasks: Sequence[SuiteSet]) -> Figures:
     scorer = EncoderScorer(model, name="all-MiniLM-L6-v2")
-    report = measure_suite([scorer], tasks, precision=precision, cache=None)
+    report = measure_suite([scorer], tasks, precision=precision)
     row = next(row for row in report.rows if row.name == scorer.name)
     return {task.key: row.figures[task.key]["spearman"].value for task in tasks}
 

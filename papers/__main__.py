@@ -14,23 +14,24 @@ from condsim.prompting.settings import Scoring
 from papers.catalogue import Experiment, load_experiment, names
 from papers.columns import resolve_backbones, resolve_models
 from papers.engine import open_work, reproduce
-from papers.options import ContextsOptions, Options, PromptOptions
+from papers.model.sources import HELD_OUT
+from papers.options import ContextsOptions, Options, PromptOptions, data_path
 
 DEFAULT_MODEL = "default-model"
-_DEFAULT_TITLE = "A default model, made again from the data files"
-_DEFAULT_OPTIONS = ("--backbone",)
-_ENCODERS = ("--backbone", "--set", "--seeds", "--full")
-_LANGUAGE_MODELS = (
-    "--model",
-    "--base-url",
-    "--scoring",
-    "--max-requests",
-    "--max-tokens",
-    "--rows",
-)
-_EVERYWHERE = ("name", "--list", "--data", "--runs", "--output")
-_REPORTING = ("--dry-run", "--report-only")
-_CONTEXTS = ("--recipe", "--on", "--rows", "--set", "--full")
+_DEFAULT_TITLE = "Both default models, made again from the data files"
+_EVERYWHERE = ("name", "--list", "--data", "--runs", "--output", "--dry-run", "--report-only")
+# By what an experiment does: the other options that it takes.
+_OPTIONS = {
+    "runs encoders; name them with --backbone": ("--backbone", "--set", "--seeds", "--full"),
+    "learns from a corpus; name it with --recipe": (
+        *("--recipe", "--on", "--rows", "--set", "--full"),
+    ),
+    "asks language models; name them with --model": (
+        *("--model", "--base-url", "--scoring", "--max-requests", "--max-tokens", "--rows"),
+    ),
+    "makes two models; name what they start from with --backbone": ("--backbone",),
+}
+_ENCODERS, _CONTEXTS, _LANGUAGE_MODELS, _MODELS = _OPTIONS
 
 app = typer.Typer(name="papers", rich_markup_mode="markdown", pretty_exceptions_enable=False)
 
@@ -39,8 +40,7 @@ app = typer.Typer(name="papers", rich_markup_mode="markdown", pretty_exceptions_
 def main(
     context: typer.Context,
     name: Annotated[
-        str | None,
-        typer.Argument(help="Table or figure, such as ccl-table4.", show_default=False),
+        str | None, typer.Argument(help="Table or figure, such as ccl-table4.", show_default=False)
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Print all names.")] = False,
     backbone: Annotated[
@@ -76,8 +76,7 @@ def main(
         ),
     ] = None,
     max_requests: Annotated[
-        int | None,
-        typer.Option(min=0, help="Send at most this many prompts in all runs together."),
+        int | None, typer.Option(min=0, help="Send at most this many prompts in all runs together.")
     ] = None,
     max_tokens: Annotated[
         int | None,
@@ -136,8 +135,7 @@ def main(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run",
-            help="Print the runs, whether they are finished, and the requests still to send.",
+            "--dry-run", help="Print the folders of the runs, and whether they are finished."
         ),
     ] = False,
     report_only: Annotated[
@@ -150,17 +148,17 @@ def main(
     """Repeat a table or figure of the papers.
 
     Trains the missing runs and writes the paper's numbers and ours side by side. Ctrl-C stops after
-    the step in progress; the same command continues. Start it in several processes to share the
-    runs. Experiments share runs too, so nothing is trained twice.
+    the step in progress; the same command continues. Experiments share runs, so nothing is trained
+    twice.
 
     csts-table4, csts-table11 and csts-table12 ask the language models of --model instead. They
     store each answer as it arrives, and no prompt is sent twice.
 
     The ssbc-... experiments learn similarity from the contexts of the corpus in --recipe. They make
-    what rows share, such as models, only once, and print the cost first.
+    what rows share, such as models, only once.
 
-    default-model makes the default model from C-STS rows, captions, labelled texts of other domains
-    and the data that condsim publishes.
+    default-model makes the small and the large default model from the data sets and the data that
+    condsim publishes; --backbone twice names the large and the small encoder to start from.
 
     **Examples**
 
@@ -186,16 +184,21 @@ def main(
         raise InputError("Give the name of a table or figure; --list prints all of them.")
     given = _given(context)
     if name == DEFAULT_MODEL:
-        _check_default(given)
-        _make_default(Options(data, runs, resolve_backbones(backbone or ())))
+        reporting = ["--dry-run"] * dry_run + ["--report-only"] * report_only
+        _check_options(name, _MODELS, [*reporting, *given])
+        _make_default(backbone or (), Options(data, runs))
         return
     experiment = load_experiment(name)
-    _check_options(experiment, [option for option in given if option not in _REPORTING])
+    prompting = experiment.kind == "prompting"
+    does = _CONTEXTS if experiment.from_contexts else _ENCODERS
+    _check_options(name, _LANGUAGE_MODELS if prompting else does, given)
+    if prompting and given and "--model" not in given:
+        raise InputError(f"{given[0]} is of no use without a language model: name it with --model.")
     prompts = PromptOptions(
         models=resolve_models(model or ()),
         base_url=base_url,
         scoring=_scorings(scoring or ("text",)),
-        rows=rows if experiment.kind == "prompting" else None,
+        rows=rows if prompting else None,
         max_requests=max_requests,
         max_tokens=max_tokens,
     )
@@ -234,26 +237,27 @@ def _print_names() -> None:
 
 def _print_plan(experiment: Experiment, options: Options) -> None:
     work = open_work(experiment, options)
-    lines, notes = work.plan([run for run in work.runs if not work.finished(run)])
-    for line in lines:
-        typer.echo(line)
-    for note in notes:
-        typer.echo(note, err=True)
+    finished = {run.folder: work.finished(run) for run in work.runs}
+    for folder, is_finished in finished.items():
+        typer.echo(f"{'finished' if is_finished else 'to do   '}  {folder}")
+    typer.echo(f"{sum(finished.values())} of {len(finished)} runs finished", err=True)
 
 
-def _make_default(options: Options) -> None:
-    """Make the default model, or go on with it, and print its folder and results."""
-    from papers.default_model import default_files, make_default_model
+def _make_default(names: Sequence[str], options: Options) -> None:
+    """Make both default models, or go on with them, and print their folders."""
+    from papers.model.pipeline import Checkpoints, make_models
+    from papers.model.shipping import LARGE, SMALL
 
-    files = default_files(options)
-    folder = options.runs / DEFAULT_MODEL
-    with long_work() as progress:
-        report = make_default_model(files, folder, progress)
-    spearman = report.model.metrics["spearman"]
-    typer.echo(
-        f"{folder / 'exported'}: dev Spearman {spearman.value:.1f} "
-        f"[{spearman.low:.1f}, {spearman.high:.1f}] out of fold"
-    )
+    if len(names) not in (0, 2):
+        raise InputError("default-model takes --backbone twice, the large and the small one.")
+    work = options.runs / DEFAULT_MODEL
+    data = data_path(options, HELD_OUT).parents[1]
+    with long_work():
+        large, small = names or (LARGE.base, SMALL.base)
+        starts = Checkpoints.find(large, small, work)
+        shipped = make_models(data, starts, work)
+    for model, folder in shipped.items():
+        typer.echo(f"{model.name}: {folder}")
 
 
 def _given(context: typer.Context) -> list[str]:
@@ -266,30 +270,10 @@ def _given(context: typer.Context) -> list[str]:
     return given
 
 
-def _check_default(given: list[str]) -> None:
-    """Reject options that default-model does not have."""
+def _check_options(name: str, does: str, given: Sequence[str]) -> None:
     for option in given:
-        if option not in _DEFAULT_OPTIONS:
-            raise InputError(
-                f"{option} does not apply to {DEFAULT_MODEL}, which makes one model; it takes "
-                f"{', '.join(_DEFAULT_OPTIONS)}, --data and --runs."
-            )
-
-
-def _check_options(experiment: Experiment, given: list[str]) -> None:
-    """Reject options that an experiment of this kind does not have."""
-    prompting = experiment.kind == "prompting"
-    applies: tuple[str, ...] = _ENCODERS
-    does = "runs encoders; name them with --backbone"
-    if prompting:
-        applies, does = _LANGUAGE_MODELS, "asks language models; name them with --model"
-    elif experiment.from_contexts:
-        applies, does = _CONTEXTS, "learns from a corpus; name it with --recipe"
-    for option in given:
-        if option not in applies:
-            raise InputError(f"{option} does not apply to {experiment.name}, which {does}.")
-    if prompting and given and "--model" not in given:
-        raise InputError(f"{given[0]} is of no use without a language model: name it with --model.")
+        if option not in _OPTIONS[does]:
+            raise InputError(f"{option} does not apply to {name}, which {does}.")
 
 
 if __name__ == "__main__":

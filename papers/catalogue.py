@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast, get_args
+from typing import Annotated, Any, Literal, cast
 
 import yaml
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
-from condsim.config import Model, Settings, validated
-from condsim.errors import InputError, unknown_name
+from condsim.config import Settings, validated
+from condsim.errors import unknown_name
 from condsim.prompting.prompt import Instruction
-from papers.columns import PAPER_BACKBONES, PAPER_MODELS, TEST_SETS
 
 Kind = Literal[
     "runs", "zero-shot", "label-histogram", "over-estimation", "prompting", "contexts", "cases"
@@ -28,8 +27,6 @@ FROM_CONTEXTS: tuple[Kind, ...] = ("contexts", "cases")
 FOLDER = Path(__file__).parent / "catalogue"
 _PAPERS = ("csts", "ccl", "ssbc")
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
-# A row has one of these.
-_WORK = ("recipe", "does_not_apply", "prompt", "contexts")
 
 
 class Published(Settings):
@@ -86,14 +83,7 @@ class FromContexts(Settings):
     """
 
     scorer: Literal["origin", "surrogate", "tfidf-cosine", "word-overlap"] | None = None
-    weights: dict[str, float] = Field(default={})
-
-    @model_validator(mode="after")
-    def _known_terms(self) -> Self:
-        for term in self.weights:
-            if term not in get_args(Term):
-                raise unknown_name("term", term, get_args(Term))
-        return self
+    weights: dict[Term, float] = Field(default={})
 
 
 class Row(Settings):
@@ -126,15 +116,6 @@ class Row(Settings):
     seeds: int = 1
     full: bool = False
     does_not_apply: str | None = None
-
-    @model_validator(mode="after")
-    def _one_kind_of_work(self) -> Self:
-        if sum(getattr(self, work) is not None for work in _WORK) != 1:
-            raise ValueError(f"a row needs 'cells' and one of {', '.join(map(repr, _WORK))}.")
-        for backbone in self.set_for:
-            if backbone not in PAPER_BACKBONES:
-                raise unknown_name("backbone", backbone, PAPER_BACKBONES)
-        return self
 
 
 class Comparison(Settings):
@@ -210,69 +191,16 @@ def load_experiment(name: str) -> Experiment:
 
 def parse(values: Mapping[str, Any], *, name: str) -> Experiment:
     """Check the content of a catalogue file."""
-    where = f"catalogue/{name}.yaml"
-    given = dict(values)
-    if "same_rows_as" in given:
-        if "rows" in given:
-            raise InputError(f"{where}: give 'rows' or 'same_rows_as', not both.")
-        given["rows"] = load_experiment(given.pop("same_rows_as")).rows
+    content = dict(values)
+    if "same_rows_as" in content:
+        content["rows"] = load_experiment(content.pop("same_rows_as")).rows
     else:
-        given["rows"] = {
-            key: _checked(Row, {"key": key, **entry}, "row", f"{where}, row {key!r}")
-            for key, entry in (given.get("rows") or {}).items()
-        }
-    if given.get("kind") in FROM_CONTEXTS:
-        given.setdefault("gold_sets", ["sts-b"])
-    experiment = _checked(Experiment, {"name": name, **given}, "experiment", where)
-    try:
-        _check_names(experiment)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
-    return experiment
-
-
-def _checked(kind: type[Model], values: Mapping[str, Any], what: str, where: str) -> Model:
-    """Validate values; every error begins with the file."""
-    try:
-        return validated(kind, values, what=what, source=where)
-    except InputError as error:
-        text = str(error)
-        raise InputError(text if text.startswith(where) else f"{where}: {text}") from error
-
-
-def _check_names(experiment: Experiment) -> None:
-    """Reject names that stand for nothing, and rows of another kind of work."""
-    rows, x = experiment.rows, experiment.x
-    for row in rows.values():
-        _check_work(row, experiment.kind)
-    _check_known("gold set", experiment.gold_sets, TEST_SETS)
-    _check_known("row", experiment.published, rows)
-    _check_known("row", [key for pair in experiment.comparisons for _, key in pair], rows)
-    what, columns = "backbone", PAPER_BACKBONES
-    if experiment.kind == "prompting":
-        what, columns = "language model", PAPER_MODELS
-    elif experiment.from_contexts:
-        what, columns = "gold set", TEST_SETS
-    for by_metric in experiment.published.values():
-        for numbers in by_metric.values():
-            _check_known(what, numbers, columns)
-    if x is not None and not all(x in row.cells for row in rows.values()):
-        raise InputError(f"every row needs a cell {x!r}, the axis 'x' names.")
-
-
-def _check_work(row: Row, kind: Kind) -> None:
-    for work, kinds in (("prompt", ("prompting",)), ("contexts", FROM_CONTEXTS)):
-        if (getattr(row, work) is not None) != (kind in kinds):
-            raise InputError(
-                f"row {row.key!r}: {work!r} goes with the kind {' or '.join(map(repr, kinds))} "
-                f"and with no other. The kind is {kind!r}."
-            )
-
-
-def _check_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise unknown_name(what, name, known)
+        entries = content.get("rows") or {}
+        content["rows"] = {key: {"key": key, **entry} for key, entry in entries.items()}
+    if content.get("kind") in FROM_CONTEXTS:
+        content.setdefault("gold_sets", ["sts-b"])
+    source = f"catalogue/{name}.yaml"
+    return validated(Experiment, {"name": name, **content}, what="experiment", source=source)
 
 
 def _paper_order(name: str) -> tuple[int, str, int, str]:

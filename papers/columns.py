@@ -12,13 +12,7 @@ from papers.naming import slug
 
 @dataclass(frozen=True)
 class Column:
-    """A model or test set that the rows are run on.
-
-    Attributes:
-        key: Its name in the catalogue, or one made of the name of the model.
-        label: Its name in tables.
-        model: Hub name or local folder of a model.
-    """
+    """A model or test set that the rows are run on."""
 
     key: str
     label: str

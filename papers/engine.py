@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from condsim.cache import BusyError
 from condsim.console import Progress, silent
 from condsim.errors import CondSimError, InputError, require
 from condsim.io import write_text
@@ -44,19 +43,16 @@ class Work(Protocol[RunType]):
         """True if a run has written its report."""
 
     def prepare(self, missing: Sequence[RunType]) -> Sequence[RunType]:
-        """Check and opens what runs need before the first; gives those that can be made."""
+        """Check and open what runs need before the first; return those that can be made."""
 
-    def make(self, run: RunType, *, wait: bool) -> None:
-        """Make a run, or go on with it. Raises BusyError if another process is at it."""
+    def make(self, run: RunType) -> None:
+        """Make a run, or go on with it."""
 
     def results(self) -> Results:
         """Results of the finished runs."""
 
     def plot(self, results: Results, path: Path) -> None:
         """Draw the results as a PNG file."""
-
-    def plan(self, missing: Sequence[RunType]) -> tuple[list[str], list[str]]:
-        """Lines that say what is finished and what is to be done, for stdout and for stderr."""
 
 
 @dataclass(frozen=True)
@@ -94,17 +90,10 @@ def reproduce(
     report_only: bool = False,
     progress: Progress = silent,
 ) -> Outputs:
-    """Make the runs that are missing and writes ``NAME.md``, ``NAME.csv`` and ``NAME.png``.
+    """Make the runs that are missing and write ``NAME.md``, ``NAME.csv`` and ``NAME.png``.
 
     What a person wrote below the line ``<!-- notes -->`` of an earlier page is kept. An error in a
     run is raised after the page is written with what there is.
-
-    Args:
-        experiment: The experiment.
-        options: What was chosen.
-        output: Folder of the three files; made if it is not there.
-        report_only: Whether to make no run.
-        progress: Shows how far a run is.
     """
     if output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file; --output must be a folder.")
@@ -130,33 +119,19 @@ def reproduce(
 
 
 def finish(work: Work[RunType]) -> CondSimError | None:
-    """Make the runs that are missing, until one fails.
-
-    What another process is at is left to it and waited for at the end. An InputError does not stop
-    the runs after it.
+    """Make the runs that are missing, until one fails; an InputError does not stop those after it.
 
     Returns:
         The first error of a run; None if all went well.
     """
     missing = [run for run in work.runs if not work.finished(run)]
-    if not missing:
-        return None
-    left = work.prepare(missing)
     refused: CondSimError | None = None
-    for wait in (False, True):
-        busy = []
-        for run in left:
-            if work.finished(run):
-                continue
-            _LOGGER.info("%s", run.folder.name)
-            try:
-                work.make(run, wait=wait)
-            except BusyError as error:
-                _LOGGER.info("left to another process for now: %s", error)
-                busy.append(run)
-            except InputError as error:
-                refused = refused or error
-            except CondSimError as error:
-                return error
-        left = busy
+    for run in work.prepare(missing) if missing else ():
+        _LOGGER.info("%s", run.folder.name)
+        try:
+            work.make(run)
+        except InputError as error:
+            refused = refused or error
+        except CondSimError as error:
+            return error
     return refused

@@ -115,15 +115,7 @@ def data_files(task: str, options: Options) -> DataFiles:
 
 @dataclass(frozen=True, eq=False)
 class GoldSet:
-    """Pairs with gold similarities.
-
-    Attributes:
-        key: Key in `TEST_SETS`.
-        task: The labelled rows that are measured on, in the order of the file. The subsets of a
-            year are one set, as the paper's numbers are taken (READING.md: aggregation ``all``).
-        source: The files they come from.
-        rows: How many rows were drawn; None if these are all.
-    """
+    """Labelled rows of a test set; subsets of a year are one set (READING.md: aggregation all)."""
 
     key: str
     task: Task

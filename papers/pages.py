@@ -11,7 +11,7 @@ from condsim.errors import InputError
 from condsim.io import replacing
 from papers.catalogue import Experiment
 from papers.provenance import TASKS, facts, report_text
-from papers.results import Difference, Line, OverSeeds, Results
+from papers.results import BASELINE, Difference, Line, OverSeeds, Results
 
 MARKER = "<!-- notes -->"
 HEADS = {
@@ -22,17 +22,7 @@ HEADS = {
     "valid_spearman": "Spearman of the valid answers alone",
 }
 UNDEFINED = "undefined"
-_COLUMNS = (
-    "metric",
-    "paper",
-    "paper_std",
-    "ours",
-    "ours_std",
-    "low",
-    "high",
-    "seeds",
-    "status",
-)
+_COLUMNS = ("metric", "paper", "paper_std", "ours", "ours_std", "low", "high", "seeds", "status")
 
 
 def results_page(results: Results, command: str, notes: str) -> str:
@@ -122,13 +112,13 @@ def write_csv(results: Results, path: Path) -> None:
                 if metric in line.paper or line.planned or line.status:
                     writer.writerow({model: line.column.label, **_record(line, metric)})
         for measured in results.measured:
-            for name, report in measured.beside.items():
-                for metric in results.experiment.metrics:
-                    if found := report.model.metrics.get(metric):
-                        writer.writerow(
-                            {heads[0]: name, "metric": metric, "ours": _decimal(found.value)}
-                            | {"low": _decimal(found.low), "high": _decimal(found.high)}
-                        )
+            figures = measured.baseline.model.metrics if measured.baseline else {}
+            for metric in results.experiment.metrics:
+                if found := figures.get(metric):
+                    writer.writerow(
+                        {heads[0]: BASELINE, "metric": metric, "ours": _decimal(found.value)}
+                        | {"low": _decimal(found.low), "high": _decimal(found.high)}
+                    )
 
 
 def _record(line: Line, metric: str) -> dict[str, str]:
@@ -177,11 +167,10 @@ def _cells(results: Results, metric: str) -> tuple[list[str], list[list[str]]]:
             + [_cell(by_column.get(key), what, metric) for key, what in shown]
         )
     rows += [
-        [f"{name}, {TASKS[measured.task]}", *[""] * (len(heads) - 1)]
-        + [report_text(report, metric) if what == "ours" else "-" for _, what in shown]
+        [f"{BASELINE}, {TASKS[measured.task]}", *[""] * (len(heads) - 1)]
+        + [report_text(measured.baseline, metric) if what == "ours" else "-" for _, what in shown]
         for measured in results.measured
-        for name, report in measured.beside.items()
-        if metric in report.model.metrics
+        if measured.baseline is not None and metric in measured.baseline.model.metrics
     ]
     return [*heads, *(f"{labels[key]}, {what}" for key, what in shown)], rows
 

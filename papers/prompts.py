@@ -11,11 +11,10 @@ from typing import Literal
 
 from condsim.console import Progress
 from condsim.data.load import load_task
-from condsim.errors import BudgetError, InputError
+from condsim.errors import BudgetError
 from condsim.evaluation.statistics import Metric
 from condsim.model.baselines import ConditionOnlyScorer
 from condsim.prompting import scorer as open_prompt
-from condsim.prompting.ask import Usage
 from condsim.prompting.backend import Backend
 from condsim.prompting.prompt import Shots
 from condsim.prompting.scorer import PromptReport, PromptScorer, evaluate_prompt
@@ -26,7 +25,7 @@ from papers.columns import PAPER_MODELS, Column
 from papers.naming import deciding, prompt_folder
 from papers.options import DataFiles, Options, data_files
 from papers.plots import plot_results
-from papers.results import Line, Results, default_model, line_of, measured_on
+from papers.results import Line, Results, line_of, measured_on
 
 _ANSWERS = "answers.sqlite"
 _REPORT = "report.json"
@@ -34,33 +33,16 @@ _REPORT = "report.json"
 
 @dataclass(frozen=True)
 class PromptRun:
-    """A language model asked in one way, finished or not.
-
-    Attributes:
-        folder: Where its report is, or will be.
-        settings: What is asked of which model, without a budget.
-        data: The file the examples are drawn from, and the dev file.
-    """
+    """A language model asked in one way, finished or not."""
 
     folder: Path
     settings: PromptSettings
     data: DataFiles
 
     def report(self) -> PromptReport | None:
-        """Read its report; None if there is none that can be read."""
-        try:
-            report = PromptReport.from_json(self.folder / _REPORT)
-        except InputError:
-            return None
-        expected = {**deciding(self.settings), "data": self.data.dev_revision}
-        there = {**report.settings, "data": report.report.task_revision}
-        for key, value in expected.items():
-            if there.get(key) != value:
-                raise InputError(
-                    f"{self.folder} holds another run: its '{key}' is {there.get(key)!r}, and "
-                    f"{value!r} is expected. Move it away."
-                )
-        return report
+        """Read its report; None if there is none."""
+        path = self.folder / _REPORT
+        return PromptReport.from_json(path) if path.is_file() else None
 
 
 @dataclass(frozen=True)
@@ -82,11 +64,7 @@ class _Data:
 
 
 class Prompts:
-    """The work of experiments that ask language models, within one budget.
-
-    Attributes:
-        spent: What was asked so far, over all runs.
-    """
+    """The work of experiments that ask language models, within one budget."""
 
     def __init__(self, experiment: Experiment, options: Options, progress: Progress) -> None:
         self._experiment, self._options, self._progress = experiment, options, progress
@@ -96,67 +74,44 @@ class Prompts:
         # Answers that were asked for with probabilities serve the scoring by text too.
         runs.sort(key=lambda run: run.settings.scoring != "expected")
         self.runs = tuple(run for name in models for run in runs if run.settings.model == name)
-        self.spent = Usage()
-        self._waiting: list[PromptRun] = []
+        self._requests, self._tokens = 0, 0
         self._data: dict[DataFiles, _Data] = {}
         self._shots: dict[tuple[DataFiles, int], Shots] = {}
-        self._backends: dict[str, Backend] = {}
+        # Of one model at a time, as a local one takes memory.
+        self._backend: tuple[str, Backend] | None = None
 
     def finished(self, run: PromptRun) -> bool:
         """True if its report exists."""
         return run.report() is not None
 
     def prepare(self, missing: Sequence[PromptRun]) -> Sequence[PromptRun]:
-        """Open models and draws examples, so that mistakes show before anything is asked."""
-        self._waiting = list(missing)
-        for data in dict.fromkeys(run.data for run in missing):
-            self._data[data] = _read(data)
+        """Draw examples, so that mistakes show before anything is asked."""
         for run in missing:
-            shots, data = run.settings.shots, run.data
-            if (data, shots) not in self._shots:
-                train = self._data[data].train
-                self._shots[data, shots] = Shots(train, shots, seed=run.settings.seed)
-        for run in missing:
-            if run.settings.model not in self._backends:
-                self._backends[run.settings.model] = open_prompt.open_backend(run.settings)
+            if run.data not in self._data:
+                self._data[run.data] = _read(run.data)
+            train, shots = self._data[run.data].train, run.settings.shots
+            self._shots[run.data, shots] = Shots(train, shots, seed=run.settings.seed)
         return missing
 
-    def make(self, run: PromptRun, *, wait: bool) -> None:
+    def make(self, run: PromptRun) -> None:
         """Ask until all rows are answered; what was answered is stored, whatever happens."""
-        scorer = self._scorer(run)
-        data = self._data[run.data]
+        scorer, data = self._scorer(run), self._data[run.data]
         settings = {**deciding(run.settings), "train": run.data.train.name}
         try:
             report = evaluate_prompt(
                 scorer, data.dev, settings=settings, condition_only=data.baseline
             )
         except BudgetError as error:
-            raise self._used_up(scorer.asker.usage) from error
-        finally:
-            self._spend(scorer.asker.usage)
-            self._waiting.remove(run)
-            model = run.settings.model
-            if all(later.settings.model != model for later in self._waiting):
-                # This frees the memory of a local model.
-                del self._backends[model]
+            self._spend(scorer)
+            done = sum(self.finished(run) for run in self.runs)
+            raise BudgetError(
+                f"The budget is used up: {self._requests} requests and {self._tokens} tokens. "
+                f"{done} of {len(self.runs)} runs are finished and all answers are kept; allow "
+                "more and run the same again for the rest."
+            ) from error
+        self._spend(scorer)
         run.folder.mkdir(parents=True, exist_ok=True)
         report.to_json(run.folder / _REPORT)
-
-    def plan(self, missing: Sequence[PromptRun]) -> tuple[list[str], list[str]]:
-        """One line for each run: its state, the requests to be sent and its folder."""
-        left = {run.folder: self._requests(run) for run in self.prepare(missing)}
-        lines = []
-        for run in self.runs:
-            state = "to do   " if run.folder in left else "finished"
-            asked = f"{left[run.folder]:>6} requests" if run.folder in left else " " * 15
-            lines.append(f"{state}  {asked}  {run.folder}")
-        notes = [
-            f"{len(self.runs) - len(left)} of {len(self.runs)} runs finished, "
-            f"{sum(left.values())} requests to be sent"
-        ]
-        if not self.runs:
-            notes.append("Name a language model with --model.")
-        return lines, notes
 
     def plot(self, results: Results, path: Path) -> None:
         """Draw dots or curves."""
@@ -169,11 +124,7 @@ class Prompts:
         tasks = {line.row.task: line.run for line in self.lines if line.run is not None}
         found = [report.report for report in reports.values() if report is not None]
         measured = tuple(
-            replace(
-                measured_on(task, run.data, found, self._options),
-                default=default_model(run.data, self._options),
-            )
-            for task, run in tasks.items()
+            measured_on(task, run.data, found, self._options) for task, run in tasks.items()
         )
         return Results(self._experiment, self._options, lines, measured=measured)
 
@@ -184,39 +135,27 @@ class Prompts:
             found[line.run.settings.seed] = None if report is None else _metrics(report)
         return line_of(self._experiment, line.row, line.column, found)
 
-    def _requests(self, run: PromptRun) -> int:
-        """Requests that are still to be sent; nothing is asked."""
-        dev, scorer = self._data[run.data].dev, self._scorer(run)
-        prompts = scorer.prompts(dev.sentences1, dev.sentences2, dev.conditions)
-        return len(scorer.asker.missing(prompts, len(dev)))
-
     def _scorer(self, run: PromptRun) -> PromptScorer:
         allowed = self._options.prompts
         requests, tokens = allowed.max_requests, allowed.max_tokens
         left = run.settings.replaced(
-            max_requests=None if requests is None else max(0, requests - self.spent.requests),
-            max_tokens=None if tokens is None else max(0, tokens - self.spent.tokens),
+            max_requests=None if requests is None else max(0, requests - self._requests),
+            max_tokens=None if tokens is None else max(0, tokens - self._tokens),
         )
+        model = run.settings.model
+        if self._backend is None or self._backend[0] != model:
+            self._backend = None
+            self._backend = (model, open_prompt.open_backend(run.settings))
         return PromptScorer(
             left,
-            self._backends[run.settings.model],
+            self._backend[1],
             shots=self._shots[run.data, run.settings.shots],
             progress=partial(self._progress, run.folder.name),
         )
 
-    def _spend(self, usage: Usage) -> None:
-        self.spent.stored += usage.stored
-        self.spent.requests += usage.requests
-        self.spent.prompt_tokens += usage.prompt_tokens
-        self.spent.new_tokens += usage.new_tokens
-
-    def _used_up(self, usage: Usage) -> BudgetError:
-        done = sum(self.finished(run) for run in self.runs)
-        return BudgetError(
-            f"The budget is used up: {self.spent.requests + usage.requests} requests and "
-            f"{self.spent.tokens + usage.tokens} tokens. {done} of {len(self.runs)} runs are "
-            "finished and all answers are kept; allow more and run the same again for the rest."
-        )
+    def _spend(self, scorer: PromptScorer) -> None:
+        self._requests += scorer.asker.usage.requests
+        self._tokens += scorer.asker.usage.tokens
 
 
 def plan_prompts(experiment: Experiment, options: Options) -> tuple[PromptLine, ...]:

@@ -62,15 +62,15 @@ def _language_models(results: Results) -> Iterator[str]:
     """Describe the prompts and the reading of the answers."""
     chosen = results.options.prompts
     for model in chosen.models:
-        same = [line for line in results.lines if line.column.model == model.model]
-        lines = [line for line in same if line.planned]
+        lines = [
+            line for line in results.lines if line.column.model == model.model and line.planned
+        ]
         done = sum(bool(line.seeds) for line in lines)
-        seeds = {seed for line in lines for seed in line.planned}
         where = "behind a server" if chosen.base_url or model.hosted else "on this machine"
         yield (
             f"Language model {model.label}: `{_path_or_word(model.model)}`, {where}; {done} of "
-            f"{len(lines)} rows finished; seed {', '.join(map(str, sorted(seeds)))} for the "
-            "examples and for the values of invalid answers."
+            f"{len(lines)} rows finished; seed 0 for the examples and for the values of invalid "
+            "answers."
         )
     if not chosen.models:
         yield "No language model was asked: name one with `--model`."
@@ -87,26 +87,22 @@ def command(name: str, options: Options) -> str:
 
     Folders of data and runs are left out, and so are absolute paths, addresses and budgets.
     """
+    prompts, contexts = options.prompts, options.contexts
+    backbones = () if options.backbones == (DEFAULT_BACKBONE,) else options.backbones
+    rows = prompts.rows or contexts.rows
+    named = [
+        *(("--backbone", _path_or_word(column.model)) for column in backbones),
+        *(("--model", _path_or_word(model.model)) for model in prompts.models),
+        *(("--scoring", way) for way in prompts.scoring if prompts.scoring != ("text",)),
+        ("--recipe", contexts.recipe and _path_or_word(str(contexts.recipe))),
+        *(("--on", key) for key in contexts.only or ()),
+        ("--rows", rows),
+        *(("--set", f"'{text}'" if " " in text else text) for text in options.overrides),
+        ("--seeds", options.seeds),
+    ]
     words = ["python -m papers", name]
-    if options.backbones != (DEFAULT_BACKBONE,):
-        words += [f"--backbone {_path_or_word(column.model)}" for column in options.backbones]
-    words += [f"--model {_path_or_word(model.model)}" for model in options.prompts.models]
-    if options.prompts.base_url is not None:
-        words.append("--base-url URL")
-    if options.prompts.scoring != ("text",):
-        words += [f"--scoring {scoring}" for scoring in options.prompts.scoring]
-    if options.prompts.rows is not None:
-        words.append(f"--rows {options.prompts.rows}")
-    if options.contexts.recipe is not None:
-        words.append(f"--recipe {_path_or_word(str(options.contexts.recipe))}")
-    words += [f"--on {key}" for key in options.contexts.only or ()]
-    if options.contexts.rows is not None:
-        words.append(f"--rows {options.contexts.rows}")
-    words += [f"--set '{text}'" if " " in text else f"--set {text}" for text in options.overrides]
-    if options.seeds is not None:
-        words.append(f"--seeds {options.seeds}")
-    if options.full:
-        words.append("--full")
+    words += [f"{option} {value}" for option, value in named if value is not None]
+    words += ["--base-url URL"] * (prompts.base_url is not None) + ["--full"] * options.full
     return " ".join(words)
 
 

@@ -90,15 +90,6 @@ class Measured:
     baseline: Report | None
     # Number of rows with a label; None without a report.
     valid_rows: int | None
-    # Report of the default model; None where it is not asked for.
-    default: Report | None = None
-
-    @property
-    def beside(self) -> dict[str, Report]:
-        """Text below the rows of a table, by its name."""
-        seen = ", which learned from this file" if self.task == "c-sts" else ""
-        found = {BASELINE: self.baseline, f"condsim's default model{seen}": self.default}
-        return {name: report for name, report in found.items() if report is not None}
 
 
 @dataclass(frozen=True)
@@ -201,47 +192,18 @@ def measured_on(
 
 
 def condition_only(data: DataFiles, options: Options) -> Report:
-    """Measure the condition-only baseline, fitted on the training file, or reads its report."""
-
-    def measure() -> Report:
-        from condsim.data.csts import load_csts
-        from condsim.evaluation.evaluate import evaluate
-        from condsim.model.baselines import ConditionOnlyScorer
-
-        scorer = ConditionOnlyScorer().fit_task(load_csts(data.train, require_labels=True))
-        return evaluate(scorer, data.dev_task(), condition_only=scorer)
-
-    return _kept("condition-only", {"train": data.train_revision}, data, options, measure)
-
-
-def default_model(data: DataFiles, options: Options) -> Report:
-    """Measure the default model, or reads its report."""
-    from condsim.model.settings import DEFAULT_FOLDER, revision_of
-
-    def measure() -> Report:
-        from condsim.evaluation.evaluate import evaluate
-        from condsim.loading import load_scorer
-
-        return evaluate(load_scorer(), data.dev_task())
-
-    of = {"model": revision_of(str(DEFAULT_FOLDER))}
-    return _kept("default-model", of, data, options, measure)
-
-
-def _kept(
-    name: str,
-    of: Mapping[str, str | None],
-    data: DataFiles,
-    options: Options,
-    measure: Callable[[], Report],
-) -> Report:
-    """Read the report of a scorer on a dev file; measures it if there is none."""
-    drawn = {"rows": data.rows} if data.rows else {}
-    code = digest({**of, "dev": data.dev_revision, **drawn})
-    path = options.runs / f"{name}-{code}" / "report.json"
+    """Measure the condition-only baseline, fitted on the training file, or read its report."""
+    rows = {"rows": data.rows} if data.rows else {}
+    code = digest({"train": data.train_revision, "dev": data.dev_revision, **rows})
+    path = options.runs / f"condition-only-{code}" / "report.json"
     if path.is_file():
         return Report.from_json(path)
-    report = measure()
+    from condsim.data.csts import load_csts
+    from condsim.evaluation.evaluate import evaluate
+    from condsim.model.baselines import ConditionOnlyScorer
+
+    scorer = ConditionOnlyScorer().fit_task(load_csts(data.train, require_labels=True))
+    report = evaluate(scorer, data.dev_task(), condition_only=scorer)
     path.parent.mkdir(parents=True, exist_ok=True)
     report.to_json(path)
     return report

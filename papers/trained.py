@@ -7,25 +7,24 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from condsim.cache import BusyError
 from condsim.data.load import load_task
 from condsim.errors import InputError, ModelError, require
 from condsim.evaluation.metrics import over_estimation
 from condsim.evaluation.plots import predicted_against_gold
 from condsim.evaluation.report import Report
 from condsim.evaluation.statistics import Metric
-from condsim.io import replacing, write_text
+from condsim.io import replacing
 from condsim.training.folder import finished_run
 from condsim.training.recipe import Recipe, load_recipe
 from condsim.types import FloatArray, Task
 from papers.catalogue import Experiment, Row
 from papers.columns import DEFAULT_BACKBONE, PAPER_BACKBONES, Column
-from papers.naming import canonical, digest, recipe_file, run_folder, run_hash
+from papers.naming import canonical, digest, recipe_file, run_folder
 from papers.options import DataFiles, Options, data_files
 from papers.plots import plot_results
 from papers.results import (
@@ -61,18 +60,12 @@ _MINILM_FILES = {
 
 @dataclass(frozen=True)
 class TrainedRun:
-    """A run that may be finished or not.
-
-    Attributes:
-        folder: Where it is, or will be.
-        recipe: What it runs.
-        data: Its files.
-        trained: Whether there is anything to train; False for a backbone as it is.
-    """
+    """A run that may be finished or not."""
 
     folder: Path
     recipe: Recipe
     data: DataFiles
+    # False for a backbone as it is.
     trained: bool = True
 
     def report(self) -> Report | None:
@@ -83,21 +76,6 @@ class TrainedRun:
         found = finished_run(self.folder)
         if found is None:
             return None
-        there = run_hash(
-            found.recipe,
-            train_revision=found.train_revision,
-            dev_revision=found.report.task_revision,
-        )
-        expected = run_hash(
-            self.recipe,
-            train_revision=self.data.train_revision,
-            dev_revision=self.data.dev_revision,
-        )
-        if there != expected:
-            raise InputError(
-                f"{self.folder} holds another run: its recipe and data have the code {there}, and "
-                f"{expected} is expected. Move it away."
-            )
         return found.report
 
 
@@ -130,23 +108,15 @@ class Trained:
         self._absent = frozenset(name for name in backbones if not _has_weights(name))
         return [run for run in missing if run.recipe.backbone not in self._absent]
 
-    def make(self, run: TrainedRun, *, wait: bool) -> None:
+    def make(self, run: TrainedRun) -> None:
         """Train it, or go on with it."""
         # This imports torch.
         from condsim.training.run import run_or_resume
 
-        if not run.trained:
+        if run.trained:
+            run_or_resume(run.recipe, run.folder)
+        else:
             _score_untrained(run)
-        elif run_or_resume(run.recipe, run.folder, wait=wait) is None and not wait:
-            raise BusyError(run.folder.name)
-
-    def plan(self, missing: Sequence[TrainedRun]) -> tuple[list[str], list[str]]:
-        """One line for each run: its state and its folder."""
-        lines = [
-            f"{'to do   ' if run in missing else 'finished'}  {run.folder}" for run in self.runs
-        ]
-        done = len(self.runs) - len(missing)
-        return lines, [f"{done} of {len(self.runs)} runs finished"]
 
     def plot(self, results: Results, path: Path) -> None:
         """Draw dots or curves; the cosines themselves where over-estimation is counted."""
@@ -331,7 +301,6 @@ def _score_untrained(run: TrainedRun) -> None:
 
 
 _COSINES = "dev-cosines.npy"
-_COUNTS = "over-estimation.json"
 
 
 def dev_cosines(run: TrainedRun, dev: Task) -> FloatArray | None:
@@ -354,10 +323,7 @@ def dev_cosines(run: TrainedRun, dev: Task) -> FloatArray | None:
 
 
 def over_estimated(runs: Sequence[TrainedRun]) -> dict[Path, Mapping[str, Metric]]:
-    """Count the pairs of finished runs by folder; runs without weights are left out.
-
-    The counts are kept as JSON in the folders.
-    """
+    """Count the pairs of finished runs by folder; runs without weights are left out."""
     counts: dict[Path, Mapping[str, Metric]] = {}
     if not runs:
         return counts
@@ -367,10 +333,6 @@ def over_estimated(runs: Sequence[TrainedRun]) -> dict[Path, Mapping[str, Metric
         if cosines is None:
             continue
         found = over_estimation(cosines, dev)
-        text = json.dumps(asdict(found), indent=2) + "\n"
-        path = run.folder / _COUNTS
-        if not path.is_file() or path.read_text("utf-8") != text:
-            write_text(path, text)
         counts[run.folder] = {"over_estimated": Metric(float(found.either), math.nan, math.nan)}
     return counts
 

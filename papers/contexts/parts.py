@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -72,11 +72,6 @@ _NO_MATTER: Mapping[tuple[Part, str], tuple[str, ...]] = {
     ("origin", "scoring"): (*SPEED_KEYS, "center"),
     ("harvest", "scoring"): SPEED_KEYS,
 }
-
-
-def steps(part: Part, recipe: ContextsRecipe) -> tuple[Part, ...]:
-    """A part with all that it needs, in the order they are made."""
-    return (*_needed(part, recipe), part)
 
 
 def part_folder(runs: Path, part: Part, recipe: ContextsRecipe) -> Path:
@@ -143,26 +138,20 @@ class PartMaker:
         self._runs = runs
         self._progress = progress
 
-    def make(self, part: Part, recipe: ContextsRecipe, *, wait: bool) -> None:
-        """Make a part with all it needs, or go on with it.
+    def make(self, part: Part, recipe: ContextsRecipe) -> None:
+        """Make a part with all it needs, or go on with it."""
+        for step in (*_needed(part, recipe), part):
+            self._make_one(step, recipe)
 
-        Raises BusyError if another process makes one of them and ``wait`` is off.
-        """
-        for step in steps(part, recipe):
-            self._make_one(step, recipe, wait=wait)
-
-    @contextmanager
-    def own(self, folder: Path, *, wait: bool) -> Iterator[None]:
+    def own(self, folder: Path) -> AbstractContextManager[bool]:
         """Keep other processes from work in a folder; the lock file is next to it."""
-        lock = folder.with_name(f"{folder.name}.making.lock")
-        with locked(lock, busy=None if wait else str(folder)):
-            yield
+        return locked(folder.with_name(f"{folder.name}.making.lock"))
 
-    def _make_one(self, part: Part, recipe: ContextsRecipe, *, wait: bool) -> None:
+    def _make_one(self, part: Part, recipe: ContextsRecipe) -> None:
         folder = part_folder(self._runs, part, recipe)
         if (folder / MADE).is_file():
             return
-        with self.own(folder, wait=wait):
+        with self.own(folder):
             if (folder / MADE).is_file():
                 return
             folder.mkdir(parents=True, exist_ok=True)

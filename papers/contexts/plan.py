@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.contexts.origin import Cost, cost_of, expected_distinct
 from condsim.contexts.recipe import Center, ContextsRecipe, Weights, load_contexts_recipe
 from condsim.errors import InputError
 from condsim.types import FloatArray
@@ -23,8 +22,6 @@ from papers.options import GoldSet, Options, data_path, load_gold_set
 _RECIPE = "contexts/openstax.yaml"
 # Rows of counts have their own unless all are changed.
 _FOR_ALL = {"selection.candidates"}
-# Number of sentences assumed for a corpus that is not known yet.
-_UNBOUNDED = 10**12
 _PARTS: dict[str | None, Part] = {
     "origin": "origin",
     "surrogate": "surrogate",
@@ -34,16 +31,7 @@ _PARTS: dict[str | None, Part] = {
 
 @dataclass(frozen=True)
 class Measurement:
-    """One scorer on one test set, measured or not.
-
-    Attributes:
-        folder: Where its report is, or will be.
-        part: The part that scores; None if it needs none.
-        part_folder: Where that is, or will be.
-        recipe: What that is made of.
-        how: How scores come of it.
-        gold: The test set.
-    """
+    """One scorer on one test set, measured or not."""
 
     folder: Path
     part: Part | None
@@ -135,28 +123,6 @@ def measurements(lines: Sequence[ContextsLine]) -> tuple[Measurement, ...]:
     every = {line.measurement.folder: line.measurement for line in lines if line.measurement}
     scorers = dict.fromkeys(one.part_folder for one in every.values())
     return tuple(one for scorer in scorers for one in every.values() if one.part_folder == scorer)
-
-
-def expected_cost(measurement: Measurement, center: Center) -> Cost | None:
-    """Estimate the cost of a measurement that was not begun; nothing is opened.
-
-    That is scoring its set by the origin, means of ``center`` included, or the harvest of a
-    surrogate; None if no generator scores.
-    """
-    recipe, task = measurement.recipe, measurement.gold.task
-    pairs, sentences = len(task), len({*task.sentences1, *task.sentences2})
-    if measurement.part == "surrogate":
-        pairs = recipe.harvest.pairs
-        sentences = expected_distinct(2 * pairs, of=_UNBOUNDED)
-    elif measurement.part != "origin":
-        return None
-    return cost_of(
-        sentences=sentences,
-        pairs=pairs,
-        corpus=_UNBOUNDED,
-        selection=recipe.selection,
-        scoring=recipe.scoring.replaced(center=center),
-    )
 
 
 def _recipe(row: Row, options: Options) -> ContextsRecipe:

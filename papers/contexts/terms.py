@@ -23,12 +23,7 @@ _PARTS = ("first", "second", "means", _ALONE)
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some pairs of a test set.
-
-    Attributes:
-        pairs: Their terms.
-        without_contexts: Sentences among them that got random contexts, each where it came first.
-    """
+    """Some pairs of a test set."""
 
     pairs: list[PairTerms]
     without_contexts: int
@@ -43,11 +38,7 @@ def missing_pairs(folder: Path, pairs: int) -> int:
 
 
 def write_blocks(
-    folder: Path,
-    scorer: OriginScorer,
-    task: Task,
-    *,
-    progress: Callable[[int, int], None],
+    folder: Path, scorer: OriginScorer, task: Task, *, progress: Callable[[int, int], None]
 ) -> None:
     """Compute the terms that are missing."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -33,14 +32,8 @@ from papers.baselines import CorpusTfIdfScorer
 from papers.catalogue import Experiment
 from papers.columns import TEST_SETS
 from papers.contexts.cases import cases
-from papers.contexts.parts import MADE, PartMaker, counts_of, part_folder, steps
-from papers.contexts.plan import (
-    ContextsLine,
-    Measurement,
-    expected_cost,
-    measurements,
-    plan_contexts,
-)
+from papers.contexts.parts import PartMaker, counts_of
+from papers.contexts.plan import ContextsLine, Measurement, measurements, plan_contexts
 from papers.contexts.terms import missing_pairs, stored_blocks, write_blocks
 from papers.options import Options
 from papers.plots import plot_results
@@ -50,27 +43,22 @@ _LOGGER = logging.getLogger("condsim")
 _COUNTS = "counts.json"
 _SEED = 0
 _ON_DEV = ", its settings (λ, copying, |C_s|) chosen on *labelled* pairs of STS-B dev"
+_COUNT_NOTES = {
+    "corpus_tokens": "Corpus: {} tokens.",
+    "contexts": "Contexts of a pair, C_s1 and C_s2 together: {}.",
+    "without_contexts": "Sentences that share no word with the corpus and got random contexts: {}.",
+}
 # Recipes whose files have the same content.
 _TUNED = {"openstax": _ON_DEV, "captions": _ON_DEV}
 
 
-@dataclass(frozen=True)
-class Counted:
-    """Inputs of a measurement.
+Counts = dict[str, float]
+"""What a measurement took, by name.
 
-    Attributes:
-        pairs: Pairs of sentences scored.
-        contexts: Contexts of a pair on average, C_s1 and C_s2 together; None without contexts.
-        without_contexts: Sentences that got random contexts; None without contexts.
-        corpus_tokens: Tokens of the corpus; None if no corpus was used.
-        training_pairs: Harvested pairs a surrogate was trained on; None if there is none.
-    """
-
-    pairs: int
-    contexts: float | None = None
-    without_contexts: int | None = None
-    corpus_tokens: int | None = None
-    training_pairs: int | None = None
+``pairs``: pairs of sentences scored; ``contexts``: contexts of a pair on average, C_s1 and C_s2
+together; ``without_contexts``: sentences that got random contexts; ``corpus_tokens``: tokens of the
+corpus; ``training_pairs``: harvested pairs a surrogate was trained on.
+"""
 
 
 class FromContextsWork:
@@ -93,47 +81,27 @@ class FromContextsWork:
         return run.finished
 
     def prepare(self, missing: Sequence[Measurement]) -> Sequence[Measurement]:
-        """Say what is to be done, before it is."""
+        """Check that the libraries are there."""
         for module in ("pyarrow", "sentencex", "filelock", "sentence_transformers"):
             require(module, extra="contexts")
-        for line in self._costs(missing):
-            _LOGGER.info("to be done: %s", line)
         return missing
 
-    def make(self, run: Measurement, *, wait: bool) -> None:
+    def make(self, run: Measurement) -> None:
         """Make the parts that are missing, scores and measures."""
         if run.part is not None:
-            self._maker.make(run.part, run.recipe, wait=wait)
+            self._maker.make(run.part, run.recipe)
         task = run.gold.task
         _LOGGER.info("%s on %s: %s", run.how.scorer, run.gold.label, run.folder.name)
         if run.how.scorer == "origin":
             name = f"{run.recipe.name} origin"
-            scores, counts = _origin_scores(run, self._terms(run, wait=wait))
+            scores, counts = _origin_scores(run, self._terms(run))
         else:
             scorer = _scorer(run)
             name = scorer.name
             scores = np.asarray(scorer.score(task.sentences1, task.sentences2, None), np.float32)
-            counts = Counted(len(task))
+            counts = {"pairs": len(task)}
         report = evaluate(Scores(name, scores), task)
-        _write(run, report, scores, self._with_parts(run, counts))
-
-    def plan(self, missing: Sequence[Measurement]) -> tuple[list[str], list[str]]:
-        """One line for each part and each run; then what is still to be scored."""
-        runs = self._options.runs
-        done = {
-            folder: (folder / MADE).is_file()
-            for run in self.runs
-            if run.part is not None
-            for folder in (part_folder(runs, s, run.recipe) for s in steps(run.part, run.recipe))
-        }
-        done |= {run.folder: run.finished for run in self.runs}
-        lines = [
-            f"{'finished' if finished else 'to do   '}  {folder}"
-            for folder, finished in done.items()
-        ]
-        finished = len(self.runs) - len(missing)
-        notes = [*self._costs(missing), f"{finished} of {len(self.runs)} runs finished"]
-        return lines, notes
+        _write(run, report, scores, counts | self._part_counts(run))
 
     def plot(self, results: Results, path: Path) -> None:
         """Draw dots or curves."""
@@ -152,27 +120,13 @@ class FromContextsWork:
             below=tuple(cases(self.lines)) if self._experiment.kind == "cases" else (),
         )
 
-    def _costs(self, missing: Sequence[Measurement]) -> list[str]:
-        """A line for each scoring and each harvest, with the sequences that generators score."""
-        lines: dict[Path, str] = {}
-        for run in missing:
-            cost = expected_cost(run, self._means(run))
-            if cost is None:
-                continue
-            what, where = "harvest", part_folder(self._options.runs, "harvest", run.recipe)
-            if run.part == "origin":
-                what, where = f"origin on {run.gold.label}", run.terms(self._means(run))
-            folder = where.relative_to(self._options.runs)
-            lines[where] = f"{what}, at most: {cost} ({folder})"
-        return list(lines.values())
-
     def _means(self, run: Measurement) -> Center:
         """Means to compute: those of this row or, if it has none, of another of the same scorer."""
         if run.center != "none":
             return run.center
         return self._centred.get(run.terms("none"), "none")
 
-    def _terms(self, run: Measurement, *, wait: bool) -> Path:
+    def _terms(self, run: Measurement) -> Path:
         """Compute the terms that are missing, the cost said first; return their folder."""
         task, label = run.gold.task, f"origin on {run.gold.label}"
         # Terms with means also serve scores without them.
@@ -181,7 +135,7 @@ class FromContextsWork:
             if run.center in ("none", center) and not missing_pairs(folder, len(task)):
                 return folder
         folder = run.terms(self._means(run))
-        with self._maker.own(folder, wait=wait):
+        with self._maker.own(folder):
             if left := missing_pairs(folder, len(task)):
                 scorer = self._origin(run)
                 todo = {*task.sentences1[-left:], *task.sentences2[-left:]}
@@ -200,37 +154,31 @@ class FromContextsWork:
             self._opened = (folder, opened.scorer)
         return self._opened[1]
 
-    def _with_parts(self, run: Measurement, counts: Counted) -> Counted:
-        """Add what the parts hold."""
-        runs, corpus, made = self._options.runs, {}, {}
+    def _part_counts(self, run: Measurement) -> Counts:
+        """Counts of the parts."""
+        counts: Counts = {}
         if run.part is not None:
-            corpus = counts_of("corpus", runs, run.recipe)
+            tokens = counts_of("corpus", self._options.runs, run.recipe).get("tokens")
+            counts |= {"corpus_tokens": tokens} if tokens else {}
         if run.part == "surrogate":
-            made = counts_of("surrogate", runs, run.recipe)
-        return dataclasses.replace(
-            counts,
-            corpus_tokens=corpus.get("tokens"),
-            training_pairs=made.get("training_pairs"),
-        )
+            counts |= counts_of("surrogate", self._options.runs, run.recipe)
+        return counts
 
-    def _line(self, line: ContextsLine, counts: Mapping[Path, Counted]) -> Line:
-        run, found = line.measurement, {}
-        count = None
+    def _line(self, line: ContextsLine, counts: Mapping[Path, Counts]) -> Line:
+        run, reports = line.measurement, {}
         if run is not None:
-            count = counts.get(run.folder)
-            done = count is not None
-            found[_SEED] = Report.from_json(run.report).model.metrics if done else None
-        made = line_of(self._experiment, line.row, TEST_SETS[line.gold], found)
-        if count is None:
+            done = run.folder in counts
+            reports[_SEED] = Report.from_json(run.report).model.metrics if done else None
+        made = line_of(self._experiment, line.row, TEST_SETS[line.gold], reports)
+        if run is None or run.folder not in counts:
             return made
-        there = {name: value for name, value in asdict(count).items() if value is not None}
-        head = self._experiment.x
-        on_axis = {"tokens": count.corpus_tokens, "pairs": count.training_pairs}.get(head or "")
+        own, head = counts[run.folder], self._experiment.x
+        on_axis = own.get(
+            {"tokens": "corpus_tokens", "pairs": "training_pairs"}.get(head or "", "")
+        )
         # The counted value is on the axis, in the place of the expected one.
-        cells = made.cells
-        if head is not None and on_axis is not None:
-            cells = {**cells, head: _short(on_axis)}
-        return dataclasses.replace(made, cells=cells, counts=there)
+        cells = {**made.cells, head: _short(on_axis)} if head and on_axis else made.cells
+        return dataclasses.replace(made, cells=cells, counts=own)
 
     def _compare(self, first: Line, second: Line) -> Iterator[Difference]:
         """The difference of two rows with a paired bootstrap interval."""
@@ -256,7 +204,7 @@ class FromContextsWork:
                 bootstrap=True,
             )
 
-    def _notes(self, counts: Mapping[Path, Counted]) -> Iterator[str]:
+    def _notes(self, counts: Mapping[Path, Counts]) -> Iterator[str]:
         """Sources of the numbers."""
         for gold in {run.gold.key: run.gold for run in self.runs}.values():
             drawn = "" if gold.rows is None else ", drawn with seed 0"
@@ -274,34 +222,29 @@ class FromContextsWork:
                 f"{weights}; centring `{scoring.center}`; |C_s| = {chosen.size}, chosen from "
                 f"{round(chosen.candidates * chosen.size)} in {chosen.chunks} chunks."
             )
-        done = list(counts.values())
-        tokens = sorted({count.corpus_tokens for count in done if count.corpus_tokens})
-        if tokens:
-            yield f"Corpus: {', '.join(f'{number:,}' for number in tokens)} tokens."
-        contexts = sorted({round(count.contexts) for count in done if count.contexts})
-        if contexts:
-            listed = ", ".join(f"{number:,}" for number in contexts)
-            yield f"Contexts of a pair, C_s1 and C_s2 together: {listed}."
-        if lost := max((count.without_contexts or 0 for count in done), default=0):
-            yield f"Sentences that share no word with the corpus and got random contexts: {lost}."
+        for name, text in _COUNT_NOTES.items():
+            numbers = sorted({round(count[name]) for count in counts.values() if count.get(name)})
+            if numbers:
+                yield text.format(", ".join(f"{number:,}" for number in numbers))
         if self._options.overrides and self.runs:
             changed = ", ".join(f"`{text}`" for text in self._options.overrides)
             yield f"Changed in every recipe: {changed}."
 
 
-def _counted(run: Measurement) -> Counted:
-    return Counted(**json.loads((run.folder / _COUNTS).read_text(encoding="utf-8")))
+def _counted(run: Measurement) -> Counts:
+    stored: Counts = json.loads((run.folder / _COUNTS).read_text(encoding="utf-8"))
+    return {name: number for name, number in stored.items() if number is not None}
 
 
-def _short(number: int) -> str:
+def _short(number: float) -> str:
     """Such as ``7.62M`` or ``980``."""
     for suffix, unit in (("B", 10**9), ("M", 10**6), ("K", 10**3)):
         if number >= unit:
             return f"{number / unit:.3g}{suffix}"
-    return str(number)
+    return f"{number:g}"
 
 
-def _origin_scores(run: Measurement, terms: Path) -> tuple[FloatArray, Counted]:
+def _origin_scores(run: Measurement, terms: Path) -> tuple[FloatArray, Counts]:
     """Cosines of Eq. 4 from stored terms."""
     scores: list[float] = []
     contexts = lost = 0
@@ -311,8 +254,8 @@ def _origin_scores(run: Measurement, terms: Path) -> tuple[FloatArray, Counted]:
             scores.append(similarity(pair, weights=run.weights, center=run.center))
             contexts += len(next(iter(pair.first.values())))
         lost += block.without_contexts
-    found = Counted(rows, contexts=contexts / rows, without_contexts=lost)
-    return np.array(scores, np.float32), found
+    counts: Counts = {"pairs": rows, "contexts": contexts / rows, "without_contexts": lost}
+    return np.array(scores, np.float32), counts
 
 
 def _scorer(run: Measurement) -> Scorer:
@@ -323,40 +266,25 @@ def _scorer(run: Measurement) -> Scorer:
     return WordOverlapScorer()
 
 
-def _write(run: Measurement, report: Report, scores: FloatArray, counts: Counted) -> None:
+def _write(run: Measurement, report: Report, scores: FloatArray, counts: Counts) -> None:
     """Write what was found, the report last."""
     run.folder.mkdir(parents=True, exist_ok=True)
     with replacing(run.scores_file) as partial_file, partial_file.open("wb") as stream:
         np.save(stream, scores)
-    write_text(run.folder / _COUNTS, json.dumps(asdict(counts)))
+    write_text(run.folder / _COUNTS, json.dumps(counts))
     report.to_json(run.report)
 
 
 def _model_notes(lines: Sequence[ContextsLine]) -> list[str]:
-    """Results of coherence models and generators on held-out documents, each once.
-
-    Where there are several of a kind, with the rows that each is behind.
-    """
-    behind: dict[str, dict[str, dict[str, None]]] = {COHERENCE: {}, GENERATORS: {}}
-    for line in lines:
-        if line.measurement is None or not line.measurement.finished:
-            continue
-        label = ", ".join(filter(None, line.row.cells.values()))
-        for stage, summary in _summaries(line.measurement):
-            behind[stage].setdefault(summary, {})[label] = None
-    return [
-        summary if len(found) == 1 else f"{summary}; behind {' / '.join(rows)}"
-        for found in behind.values()
-        for summary, rows in found.items()
-    ]
-
-
-def _summaries(run: Measurement) -> Iterator[tuple[str, str]]:
-    """The stage and the summary of each model that a measurement was made by."""
+    """Results of coherence models and generators on held-out documents, and the rows behind."""
+    rows: dict[str, dict[str, None]] = {}
     for stage, read in (
         (COHERENCE, partial(read_report, CoherenceReport)),
         (GENERATORS, GeneratorReport.read),
     ):
-        folder = run.part_folder / stage
-        if (folder / REPORT).is_file():
-            yield stage, read(folder).summary()
+        for line in lines:
+            run = line.measurement
+            if run is not None and run.finished and (run.part_folder / stage / REPORT).is_file():
+                label = ", ".join(filter(None, line.row.cells.values()))
+                rows.setdefault(read(run.part_folder / stage).summary(), {})[label] = None
+    return [f"{summary}; behind {' / '.join(labels)}" for summary, labels in rows.items()]

@@ -57,11 +57,7 @@ def is_afs(path: Path) -> bool:
 
 
 def load_afs(path: Path | str, *, name: str | None = None) -> Task:
-    """Load the pairs of one topic, ``ArgPairs_DP.csv`` or a file of the same form.
-
-    Returns:
-        The rows in file order, without conditions, each with a label from 0 to 5.
-    """
+    """Load the pairs of one topic, ``ArgPairs_DP.csv`` or a file of the same form."""
     path = Path(path)
     check_file(path)
     # A stray quote is accepted, as by the public readers of the release.
@@ -115,9 +111,6 @@ def cross_validation(task: Task, *, folds: int = 10, seed: int = 0) -> tuple[Fol
 
     Rows of one sentence pair, in either order, share a fold, whatever the order of the rows. A
     sentence may be in pairs of several folds: those of AFS mostly are, as in all published results.
-
-    Returns:
-        The folds, named after the task; their sizes differ by one sentence pair at most.
     """
     task = task.labelled()
     pairs = [(min(pair), max(pair)) for pair in zip(task.sentences1, task.sentences2, strict=True)]

@@ -68,20 +68,8 @@ def draw_section_triplets(
     Anchor and positive are two sentences of one section, the negative is one of another section of
     the same document. No sentence is the anchor of two triplets. A section begins at a
     ``== Heading ==`` and keeps what is under deeper headings; what comes before the first heading
-    of a document belongs to none. A sentence that is in the text more than once is left out.
-
-    Args:
-        path: UTF-8 text, perhaps gzipped: one paragraph a line, ``= Title =`` on the first line of
-            a document, which also ends the one before.
-        count: Triplets to draw; fewer where the text has fewer anchors.
-        dev_share: Share in (0, 1) of the documents, and of ``count``, that make up the dev split.
-        min_words: Sentences of fewer words are left out.
-        max_words: Sentences of more words are left out.
-        language: Language of the sentence splitter, as a code such as ``en``.
-        seed: Seed of the split and of the draw.
-
-    Returns:
-        The triplets, named after the file with ``-train`` and ``-dev``.
+    of a document belongs to none. A sentence that is in the text more than once is left out. The
+    text has a paragraph a line, and ``= Title =`` before each document.
     """
     path = Path(path)
     if count < 1 or not 0 < dev_share < 1 or not 1 <= min_words <= max_words:

@@ -43,14 +43,6 @@ def load_sick(
 
     A number of rows that differs from the published one is logged as a warning; the name of the
     file gives the split.
-
-    Args:
-        path: ``.txt`` is read as ``.tsv``, other formats as by `condsim.data.files.iter_rows`.
-        name: Name of the task; the file's stem by default.
-        split: The rows to take of a file with the column ``SemEval_set``; all by default.
-
-    Returns:
-        The rows in file order, without conditions, each with a label from 1 to 5.
     """
     path = Path(path)
     task = load_pairs(

@@ -64,15 +64,7 @@ def is_sts(path: Path) -> bool:
 
 
 def subset_of(path: Path) -> tuple[int | None, str] | None:
-    """Parse year and subset of STS from the name of a file.
-
-    Args:
-        path: ``STS.input.<subset>.txt``, which does not tell the year, or
-            ``sts<year>.<subset>.test.tsv``. The ``surprise.`` of 2012 is left out.
-
-    Returns:
-        The year from 2012 to 2016 or None, and the subset; None for other names.
-    """
+    """Parse year, None where it does not say, and subset of STS from the name of a file."""
     if named := _TSV_NAME.fullmatch(path.name):
         return 2000 + int(named[1]), named[2]
     if named := _INPUT_NAME.fullmatch(path.name):
@@ -81,20 +73,10 @@ def subset_of(path: Path) -> tuple[int | None, str] | None:
 
 
 def load_sts(path: Path | str, *, gold: Path | str | None = None, name: str | None = None) -> Task:
-    """Load a subset of STS 2012-2016.
+    """Load a subset of STS 2012-2016: a table, or ``STS.input.<subset>.txt`` with its gold file.
 
     Another number of rows than published is logged as a warning (logger ``condsim``) where the
     name of the file tells the year.
-
-    Args:
-        path: A file with the columns ``score``, ``sentence1`` and ``sentence2``, or one named
-            ``STS.input.<subset>.txt``.
-        gold: Gold scores of the latter; by default the file next to it with ``STS.gs.`` in its
-            name.
-        name: Name of the task; the file's stem, or the subset, by default.
-
-    Returns:
-        The labelled rows in file order, without conditions, with labels from 0 to 5.
     """
     path = Path(path)
     if is_sts_input(path):
@@ -168,14 +150,6 @@ def load_sts_year(folder: Path | str, *, year: int) -> tuple[Task, ...]:
     """Load the subsets of a year.
 
     Other numbers of rows than published are logged as warnings (logger ``condsim``).
-
-    Args:
-        folder: A folder with the files of each subset, in either form of `load_sts`; other files
-            are ignored.
-        year: The year, from 2012 to 2016; files of others are ignored.
-
-    Returns:
-        The subsets in the order of SentEval, named such as ``STS12.MSRpar``.
     """
     folder = Path(folder)
     if not folder.is_dir():

@@ -31,8 +31,7 @@ import numpy as np
 from condsim.data.csts import load_applicability
 from condsim.evaluation.metrics import auroc
 from condsim.loading import load_encoder
-from condsim.rows.records import write_rows
-from papers.default_data import Applies
+from condsim.rows.records import TableRow, write_rows
 from papers.model.groups import percentile
 from papers.model.labelled import read_lines, read_table
 from papers.model.sources import MOST_WORDS, ROOT
@@ -50,6 +49,16 @@ _WORDS = (
     "the of lamp run green seven under quickly table sorrow invoice maybe plank jump orbit tin "
     "velvet against noun loud"
 ).split()
+
+
+@dataclass(frozen=True, slots=True)
+class Applies(TableRow):
+    """Label of whether both texts mention a criterion: 5 if so, else -1."""
+
+    sentence1: str
+    sentence2: str
+    condition: str
+    label: str
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from papers.model.sources import (
     SAME_THING_CONDITIONS,
     TEXTS_PER_TABLE,
     Sources,
+    drawn,
     open_sets,
     part_of,
     read_csv,
@@ -93,7 +94,7 @@ def natural_groups(
         anchor = draw.choice(rows)
         pool = list(range(len(texts[:TEXTS_PER_TABLE]))) if draw.random() < 0.2 else rows
         near = _nearest(vectors, anchor, pool, draw, 3)
-        far = draw.sample(pool, min(2, len(pool)))
+        far = drawn(draw, pool, 2)
         beside = _nearest(vectors, far[0], pool, draw, 1)
         members = list(dict.fromkeys([anchor, *near, *far, *beside]))
         yield _labelled_group(table, criterion, members, asked(criterion, draw, wordings), vectors)
@@ -107,7 +108,7 @@ def _nearest(
     most = min(NEIGHBOURS + 1, len(candidates))
     nearest = candidates[np.argpartition(-cosines, most - 1)[:most]].tolist()
     nearest = [row for row in nearest if row != anchor]
-    return draw.sample(nearest, min(number, len(nearest)))
+    return drawn(draw, nearest, number)
 
 
 def _labelled_group(
@@ -142,7 +143,7 @@ def criteria(sources: Sources) -> Iterator[Group]:
         yield from natural_groups(table, sources.plain, draw, wordings, number=1500)
     path = sources.data / "criteria" / "walmart_amazon" / "train.jsonl.gz"
     pairs = [line for line in read_lines(path) if len(line["text1"].split()) <= MOST_WORDS]
-    for line in draw.sample(pairs, 3000):
+    for line in drawn(draw, pairs, 3000):
         conditions = draw.sample(sorted(line["labels"]), min(2, len(line["labels"])))
         if "the product" in line["labels"] and draw.random() < 0.5:
             conditions[0] = "the product"
@@ -212,7 +213,7 @@ def duplicates(sources: Sources) -> Iterator[Group]:
             for line in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE):
                 images[line["image_id"]].append(line["caption"])
     trained = [image for image in sorted(images) if percentile(image) < IMAGE_PERCENT]
-    chosen = draw.sample(trained, 2500)
+    chosen = drawn(draw, trained, 2500)
     captions = [images[image] for image in chosen]
     clusters.append(([c for c in captions if len(c) > 1], [text for c in captions for text in c]))
     for members, texts in clusters:
@@ -224,7 +225,7 @@ def duplicates(sources: Sources) -> Iterator[Group]:
         vectors = sources.plain(pool)
         owner = {text: number for number, cluster in enumerate(members) for text in cluster}
         paired = [tuple(draw.sample(cluster, 2)) for cluster in members[:1200]]
-        singles = draw.sample(pool, min(350, len(pool)))
+        singles = drawn(draw, pool, 350)
         copies = ((text, noised(text, draw)) for text in singles)
         paired += [(text, copy) for text, copy in copies if text != copy]
         anchors = sources.plain([first for first, _ in paired])
@@ -233,7 +234,7 @@ def duplicates(sources: Sources) -> Iterator[Group]:
             near = [pool[row] for row in np.argpartition(-cosines, 12)[:12].tolist()]
             near = [text for text in near if text not in (first, second)]
             near = [t for t in near if owner.get(t, -1) != owner.get(first, -2)]
-            others = draw.sample(near, min(2, len(near))) + draw.sample(pool, 1)
+            others = drawn(draw, near, 2) + draw.sample(pool, 1)
             condition = draw.choice(SAME_THING_CONDITIONS)
             inputs: list[Input] = [(condition, text) for text in (first, second, *others)]
             rows = [(0, 1, 1.0, 1.0)]
@@ -271,7 +272,7 @@ def titles(sources: Sources) -> Iterator[Group]:
         others = [text for text in nearest if text != title and text not in partners[title]]
         for _ in range(GROUPS_PER_TITLE):
             match = draw.choice(sorted(partners[title]))
-            members = [title, match, *draw.sample(others, 4), draw.choice(pool)]
+            members = [title, match, *drawn(draw, others, 4), draw.choice(pool)]
             condition = draw.choice(TITLE_CONDITIONS)
             rows = [(0, 1, 1.0, 1.0)]
             for place in range(2, len(members)):
@@ -285,16 +286,16 @@ def broad(sources: Sources) -> Iterator[Group]:
     texts: set[str] = set()
     for table in open_sets(sources, "train"):
         members = sorted({text.text for text in table.texts})
-        texts |= set(draw.sample(members, min(500, len(members))))
+        texts |= set(drawn(draw, members, 500))
     for path in sorted((ROOT / "data" / "attributes").glob("*.jsonl")):
-        texts |= {line["text"] for line in draw.sample(read_lines(path), 12)}
+        texts |= {line["text"] for line in drawn(draw, read_lines(path), 12)}
     for name in ("mnli_dev_matched", "snli_dev"):
         with gzip.open(sources.data / "nli" / f"{name}.tsv.gz", "rt", encoding="utf-8") as stream:
             lines = [line.split("\t") for line in stream][1:]
-        texts |= {cells[draw.randrange(2)] for cells in draw.sample(lines, 2500)}
+        texts |= {cells[draw.randrange(2)] for cells in drawn(draw, lines, 2500)}
     with gzip.open(sources.data / "corpus" / "openstax.txt.gz", "rt", encoding="utf-8") as stream:
         sentences = re.findall(r"[A-Z][^.?!\n]{30,200}[.?!]", stream.read())
-    texts |= set(draw.sample(sentences, 3000))
+    texts |= set(drawn(draw, sentences, 3000))
     for row in read_csv(sources.data / "graded" / "patent_phrases" / "rows.csv.gz")[::12]:
         if part_of(row["sentence1"]) == "train":
             texts |= {row["sentence1"], row["sentence2"]}
@@ -370,15 +371,15 @@ def _query_group(
             ("{v}", "{v}", "{v}", "{v} {c}", "{c} {v}", "{c}: {v}", "something with {v}")
         )
         query = query.format(v=value, c=bare)
-    members = [anchor, *draw.sample(rows, min(5, len(rows)))]
+    members = [anchor, *drawn(draw, rows, 5)]
     alike = [row for row in rows if table.texts[row].values[criterion] == values]
-    members += draw.sample(alike, min(2, len(alike)))
+    members += drawn(draw, alike, 2)
     members = list(dict.fromkeys(members))
     if draw.random() < 0.5:
         silent = [
             row for row in range(len(table.texts)) if criterion not in table.texts[row].values
         ]
-        members += draw.sample(silent, min(2, len(silent)))
+        members += drawn(draw, silent, 2)
     labelled = []
     for place, row in enumerate(members, 1):
         label, weight = _label(table, criterion, anchor, row) if row != anchor else (1.0, 1.0)

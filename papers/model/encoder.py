@@ -117,16 +117,7 @@ class Encoder(nn.Module):
                 module.requires_grad_(False)
 
     def forward(self, ids: Tensor, mask: Tensor, second: Tensor) -> Tensor:
-        """Embed a batch; return unit vectors.
-
-        Args:
-            ids: Token ids, ``(batch, tokens)``.
-            mask: Whether a token is there, ``(batch, tokens)`` bool.
-            second: 1 for tokens of the second text of a pair, else 0, ``(batch, tokens)``.
-
-        Returns:
-            ``(batch, hidden)`` float32.
-        """
+        """Embed a batch; return unit vectors."""
         with torch.no_grad():
             states = self._embedded(ids, second)
             bias = self._bias(mask)

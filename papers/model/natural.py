@@ -35,7 +35,7 @@ from papers.model.plain import embed_ids, load_encoder
 from papers.model.ratings import ACTIVITY_CONDITIONS, read_revised
 from papers.model.rows import read_details
 from papers.model.rules import ONE_SILENT_LABEL, RULES
-from papers.model.sources import IMAGE_PERCENT, MOST_WORDS, ROOT, half_of, part_of, read_csv
+from papers.model.sources import IMAGE_PERCENT, MOST_WORDS, ROOT, drawn, half_of, part_of, read_csv
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -83,7 +83,7 @@ def graded_tests(data: Path, part: str) -> Iterator[Test]:
     folder = data / "graded"
     phrases = read_csv(folder / "patent_phrases" / "rows.csv.gz")
     chosen = [row for row in phrases if part_of(row["sentence1"]) == part]
-    chosen = random.Random(0).sample(chosen, PATENT_ROWS)
+    chosen = drawn(random.Random(0), chosen, PATENT_ROWS)
     rows = [(row["condition"], row["sentence1"], row["sentence2"]) for row in chosen]
     gold = [float(row["label"]) for row in chosen]
     yield _pairs("graded", "patent phrases", "spearman", rows, gold)
@@ -185,7 +185,7 @@ def matching_tests(data: Path) -> Iterator[Test]:
         lines = [line for line in lines if "the product" in line["labels"]]
         alike = [line for line in lines if line["labels"]["the product"] > 0.5][:300]
         others = [line for line in lines if line["labels"]["the product"] <= 0.5]
-        others = random.Random(0).sample(others, min(900, len(others)))
+        others = drawn(random.Random(0), others, 900)
         pairs = [*alike, *others]
         rows = [("the product", line["text1"], line["text2"]) for line in pairs]
         labels = [1.0] * len(alike) + [0.0] * len(others)

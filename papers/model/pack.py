@@ -124,16 +124,7 @@ def pack_rows(
     only: Sequence[str] | None = None,
     vectors: bool = True,
 ) -> None:
-    """Pack each source, or some, whose packed file is not there yet.
-
-    Args:
-        rows: Folder of groups and plain vectors.
-        model: Checkpoint whose tokens, and plain vectors as targets, the rows get.
-        plain_model: Checkpoint of the plain vectors stored with the rows.
-        output: Folder of the packed files.
-        only: Names of sources; None for all.
-        vectors: Whether plain vectors are packed too.
-    """
+    """Pack each source, or some, whose packed file is not there yet."""
     output.mkdir(parents=True, exist_ok=True)
     tokenizer = read_tokenizer(model)
     cosines = PlainVectors(plain_model, rows / "plain-minilm")

@@ -12,14 +12,7 @@ from itertools import combinations
 from pathlib import Path
 
 from papers.model.groups import Group, Input
-from papers.model.sources import (
-    BROAD_CONDITIONS,
-    MOST_WORDS,
-    Sources,
-    half_of,
-    part_of,
-    read_csv,
-)
+from papers.model.sources import BROAD_CONDITIONS, MOST_WORDS, Sources, half_of, part_of, read_csv
 
 _LOGGER = logging.getLogger("condsim")
 

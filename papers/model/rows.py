@@ -22,7 +22,7 @@ from papers.model.groups import Group, Input, percentile, write_groups
 from papers.model.plain import PlainVectors
 from papers.model.ratings import graded, negation
 from papers.model.rules import rule_groups
-from papers.model.sources import MOST_WORDS, ROOT, Sources, read_csv
+from papers.model.sources import HELD_OUT, MOST_WORDS, ROOT, Sources, read_csv
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -166,7 +166,7 @@ SOURCES: dict[str, Callable[[Sources], Iterator[Group]]] = {
 
 def write_rows(sources: Sources, folder: Path, *, only: Sequence[str] | None = None) -> None:
     """Write the groups of each source, or of some, whose file is not there yet."""
-    exclude = held_out_texts([sources.data / "csts-reannotated" / "held-out.sha256"])
+    exclude = held_out_texts([sources.data / HELD_OUT])
     for name in only or SOURCES:
         path = folder / f"{name}.jsonl.gz"
         if not path.is_file():

@@ -5,15 +5,20 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from papers.model.groups import percentile
 from papers.model.labelled import LabelledTable, read_lines, read_table
 from papers.model.plain import PlainVectors
 
 ROOT = Path(__file__).resolve().parents[2]
+HELD_OUT = "csts-reannotated/held-out.sha256"
+"""File of the data sets with hashes of texts that are in no training row."""
+
 # Longer texts are left out, so that rows have about 40 tokens.
 MOST_WORDS = 45
 TEXTS_PER_TABLE = 5000
@@ -25,6 +30,8 @@ ONE_SILENT_LABEL, ONE_SILENT_WEIGHT = 0.25, 0.3
 IMAGE_PERCENT = 90
 # Hashes below the first number are train, below the second dev, and the others test.
 TRAIN_PERCENT, DEV_PERCENT = 64, 80
+
+Item = TypeVar("Item")
 
 BROAD_CONDITIONS = (
     "the meaning",
@@ -97,6 +104,11 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
+
+
+def drawn(draw: random.Random, items: Sequence[Item], number: int) -> list[Item]:
+    """Draw so many of the items, or all in a random order if there are fewer."""
+    return draw.sample(items, min(number, len(items)))
 
 
 def part_of(key: str) -> str:

@@ -16,9 +16,12 @@ from papers.model.groups import read_groups
 from papers.model.natural import checkpoint_embedder
 from papers.model.pack import pack, read_tokenizer, save_packed
 from papers.model.plain import PlainVectors
+from papers.model.rows import PLAIN_VECTORS
 
 _LOGGER = logging.getLogger("condsim")
 
+TAUGHT = "taught"
+"""Source of the small model: inputs with the vectors of the large one."""
 
 INPUTS_PER_SOURCE = 8000
 
@@ -32,16 +35,7 @@ def teach(
     *,
     inputs: int = INPUTS_PER_SOURCE,
 ) -> None:
-    """Pack a draw of the groups of every source with the vectors of the teacher.
-
-    Args:
-        rows: Folder of groups.
-        teacher: Checkpoint of the larger model.
-        model: Checkpoint of the model to teach, whose tokens the rows get.
-        plain_model: Checkpoint of the plain vectors stored with the rows.
-        output: The packed file.
-        inputs: Inputs of each source, about.
-    """
+    """Pack a draw of the groups of every source with the vectors of the teacher."""
     draw = random.Random(0)
     groups = []
     for path in sorted(rows.glob("*.jsonl.gz")):
@@ -53,7 +47,7 @@ def teach(
             if number > inputs:
                 break
             groups.append(replace(group, plain=True))
-    plain = PlainVectors(plain_model, rows / "plain-minilm")
+    plain = PlainVectors(plain_model, rows / PLAIN_VECTORS)
     packed = pack(groups, read_tokenizer(model), plain, checkpoint_embedder(teacher))
     save_packed(packed, output)
     _LOGGER.info("%d groups, %d inputs", len(groups), len(packed["inputs"]))

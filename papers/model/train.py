@@ -28,6 +28,7 @@ import torch
 import torch.nn.functional as F
 import yaml
 from numpy.typing import NDArray
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -83,8 +84,12 @@ class Settings:
 
     @classmethod
     def load(cls, path: Path) -> Settings:
-        """Read the settings of a run."""
-        return cls(**yaml.safe_load(path.read_text(encoding="utf-8")))
+        """Read the settings of a run; ``extends`` names a file whose values hold otherwise."""
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        base = values.pop("extends", None)
+        if base is not None:
+            values = yaml.safe_load((path.parent / base).read_text(encoding="utf-8")) | values
+        return cls(**values)
 
     def rate_share(self, step: int) -> float:
         """Return the share of the learning rate that applies at a step, from 0 to 1."""
@@ -258,14 +263,7 @@ def embed_batch(encoder: Encoder, batch: Batch, settings: Settings, device: str)
 def objectives(
     vectors: Tensor, batch: Batch, settings: Settings, projection: nn.Linear | None = None
 ) -> dict[str, Tensor]:
-    """The losses of a batch, each before its weight.
-
-    Args:
-        vectors: Of the inputs, ``(inputs, hidden)``.
-        batch: Their targets.
-        settings: Of the run.
-        projection: To the dimension of a teacher's vectors, where that is another one.
-    """
+    """The losses of a batch, each before its weight."""
     losses: dict[str, Tensor] = {}
     device = vectors.device
     if batch.first:
@@ -457,6 +455,9 @@ class Run:
 
 def train(settings: Settings, packed: Path, start: Path, out: Path) -> Path:
     """Train, or go on; returns the folder, whose weights are the running average."""
+    if _steps_done(out) >= settings.steps:
+        return out
+    torch.manual_seed(settings.seed)
     run = Run(settings, packed, start, out)
     for name in ("config.json", "tokenizer.json"):
         source = start / name
@@ -470,7 +471,16 @@ def train(settings: Settings, packed: Path, start: Path, out: Path) -> Path:
             log.flush()
             if not all(math.isfinite(value) for value in facts.values()):
                 raise SystemExit(f"step {run.step}: a loss is not finite")
+    if run.stopped:
+        raise SystemExit(f"stopped at step {run.step}; the same command continues")
     return out
+
+
+def _steps_done(out: Path) -> int:
+    if not (out / WEIGHTS_FILE).is_file():
+        return 0
+    with safe_open(out / WEIGHTS_FILE, "pt") as stored:
+        return int(stored.metadata()["step"])
 
 
 def main() -> None:
@@ -484,7 +494,6 @@ def main() -> None:
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     torch.set_num_threads(options.threads)
-    torch.manual_seed(0)
     train(Settings.load(options.settings), options.packed, options.start, options.out)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from condsim.console import Progress, silent
@@ -13,7 +12,7 @@ from condsim.model.baselines import BASELINES
 from condsim.model.torch import check_precision
 from condsim.types import Scorer
 from papers.suite.data import Aggregation, StsSet
-from papers.suite.scoring import CachedScoring
+from papers.suite.scoring import StsScoring
 
 if TYPE_CHECKING:
     from condsim.model.torch import Precision
@@ -28,39 +27,27 @@ def measure_suite(
     aggregation: Aggregation = "all",
     resamples: int = 0,
     seed: int = 0,
-    cache: Path | None = None,
     precision: Precision = "auto",
     baselines: Sequence[str] = tuple(BASELINES),
     progress: Progress = silent,
 ) -> SuiteReport:
-    """Measure scorers on data sets, next to all baselines, with cached scores.
+    """Measure scorers on data sets, next to all baselines.
+
+    Arguments are those of `condsim.evaluation.suite.evaluate_suite`, and:
 
     Args:
-        scorers: Scorers, or what loads them (`condsim.loading.named_scorer`).
-        sets: The data sets; see `load_sts_suite`.
-        against: Name of the scorer that the others are compared with, given a bootstrap.
         condition: The condition of pairs that have none; a tri-encoder needs one.
         aggregation: How the subsets of a year become one number.
-        resamples: Bootstrap resamples of the sentence pairs; 0 for no intervals.
-        seed: Seed of the resamples and of the folds of baselines.
-        cache: Folder that caches scores by version of the model and contents of the rows.
         precision: Number format of sentence-transformers encoders; see
             `condsim.model.torch.Precision`. The default model is int8 in any case.
-        baselines: Names in `condsim.model.baselines.BASELINES`.
-        progress: Called with the stage, the number of finished steps and their total.
     """
     check_precision(precision)
     sets = [
         replace(item, aggregation=aggregation) if isinstance(item, StsSet) else item
         for item in sets
     ]
-    scoring = CachedScoring(
-        sets,
-        seed=seed,
-        progress=progress,
-        cache=cache,
-        condition=condition,
-        precision=precision,
+    scoring = StsScoring(
+        sets, seed=seed, progress=progress, condition=condition, precision=precision
     )
     report = evaluate_suite(
         scorers,

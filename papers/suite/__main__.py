@@ -9,18 +9,12 @@ import typer
 
 from condsim.cli.options import JsonFile
 from condsim.cli.process import check_outputs, long_work, run_app
-from condsim.console import Terminal
-from condsim.errors import InputError, require, unknown_name
-from condsim.evaluation.suite import SuiteReport
-from condsim.io import check_suffix
+from condsim.errors import InputError
 from condsim.loading import named_scorer
 from condsim.model.baselines import UNFITTED_BASELINES
 from papers.suite import measure_suite
-from papers.suite.data import SUITES, load_sts_suite
-from papers.suite.scoring import default_cache
-from papers.suite.tables import heat_map, sts_markdown, sts_tables
-
-NO_CACHE = Path("off")
+from papers.suite.data import load_sts_suite
+from papers.suite.tables import sts_markdown
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -42,8 +36,7 @@ def main(
         str | None, typer.Option(help="With --bootstrap: the model to compare with.")
     ] = None,
     bootstrap: Annotated[
-        bool,
-        typer.Option("--bootstrap", help="95 % intervals; mark significant differences."),
+        bool, typer.Option("--bootstrap", help="95 % intervals; mark significant differences.")
     ] = False,
     resamples: Annotated[int, typer.Option(min=1, help="Bootstrap resamples.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples and the folds.")] = 0,
@@ -52,15 +45,7 @@ def main(
         typer.Option(help="How the subsets of a year become one number."),
     ] = "all",
     condition: Annotated[
-        str | None,
-        typer.Option(help="Condition for pairs that have none.", show_default="none"),
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for cached scores, or 'off'.",
-            show_default="condsim/suite in your cache folder",
-        ),
+        str | None, typer.Option(help="Condition for pairs that have none.", show_default="none")
     ] = None,
     precision: Annotated[
         Literal["auto", "float32", "bfloat16", "float16"],
@@ -72,46 +57,35 @@ def main(
     csv: Annotated[
         Path | None, typer.Option(help="Also write one line per metric to this CSV file.")
     ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table as Markdown.")
-    ] = False,
-    plot: Annotated[Path | None, typer.Option(help="Plot a heat map to this PNG file.")] = None,
 ) -> None:
-    """Measure models on the similarity tasks that papers report, with published rows.
+    """Measure models on the similarity tasks that papers report; print a Markdown table.
 
     **Examples**
 
     `python -m papers.suite sts --data datasets --model default --model runs/new`
 
-    `python -m papers.suite all --data datasets --bootstrap --json suite.json --plot suite.png`
+    `python -m papers.suite all --data datasets --bootstrap --json suite.json`
     """
-    check_outputs(json=json, csv=csv, plot=plot)
-    if suite not in SUITES:
-        raise unknown_name("suite", suite, SUITES)
+    check_outputs(json=json, csv=csv)
     if against is not None and not bootstrap:
         raise InputError("--against marks differences by a bootstrap; give --bootstrap as well.")
     if condition is not None and not condition.strip():
         raise InputError("--condition must have text.")
-    if plot is not None:
-        check_suffix(plot, (".png",))
-        require("matplotlib", extra="train")
     scorers = [named_scorer(name) for name in model or []] or [named_scorer(None)]
     reference = None if against is None else named_scorer(against)
     names = {scorer.name for scorer in scorers} | set(UNFITTED_BASELINES)
     if reference is not None and reference.name not in names:
         scorers.insert(0, reference)
-    cache_folder = None if cache == NO_CACHE else cache or default_cache()
     with long_work(log="condsim.contexts") as progress:
         progress("reading the data", 0, 0)
         report = measure_suite(
             scorers,
-            load_sts_suite(data, suite, triplets_cache=cache_folder),
+            load_sts_suite(data, suite),
             against=None if reference is None else reference.name,
             condition=condition,
             aggregation=aggregation,
             resamples=resamples if bootstrap else 0,
             seed=seed,
-            cache=cache_folder,
             precision=precision,
             progress=progress,
         )
@@ -119,18 +93,7 @@ def main(
         report.to_json(json)
     if csv is not None:
         report.to_csv(csv)
-    if plot is not None:
-        heat_map(report, plot)
-    _show(report, markdown=markdown)
-
-
-def _show(report: SuiteReport, *, markdown: bool) -> None:
-    if markdown:
-        typer.echo(sts_markdown(report), nl=False)
-        return
-    console = Terminal()
-    for table in sts_tables(report, width=console.width):
-        console.print(table)
+    typer.echo(sts_markdown(report), nl=False)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fnmatch
 import logging
-import os
 import re
-from collections import deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,8 +13,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from condsim import __version__
-from condsim.cache import digest
 from condsim.data.load import load_task
 from condsim.data.tasks import join_tasks
 from condsim.data.triplets import Triplets, load_triplets
@@ -24,10 +20,9 @@ from condsim.errors import InputError, unknown_name
 from condsim.evaluation.metrics import triplet_wins
 from condsim.evaluation.statistics import bootstrap
 from condsim.evaluation.suite import SuiteColumn, SuiteSet
-from condsim.io import sha256_of
 from condsim.types import Float64Array, FloatArray, Task
 from papers.data.afs import load_afs_topics
-from papers.data.sections import draw_section_triplets, load_wiki_sections, write_triplets
+from papers.data.sections import draw_section_triplets, load_wiki_sections
 from papers.data.sick import load_sick
 from papers.data.sts import STS_COUNTS, STS_YEARS, load_sts_year, subset_of
 
@@ -101,11 +96,7 @@ class _Part(SuiteSet):
 
 @dataclass(frozen=True, eq=False)
 class TripletSet(SuiteSet):
-    """A data set measured by accuracy on triplets; the pairs with the positive come first.
-
-    Attributes:
-        published: Whether it has all the rows that published results are of.
-    """
+    """A data set measured by accuracy on triplets; the pairs with the positive come first."""
 
     published: bool = False
 
@@ -151,34 +142,35 @@ class DataFolder:
                 f"{root}: no such folder; expected the folder that contains the data sets."
             )
         self.root = root
-        self._files = dict(_listed(root))
+        self._folders: dict[Path, list[Path]] = defaultdict(list)
+        patterns = ["*/" * depth + "*" for depth in range(_MAX_DEPTH + 1)]
+        for path in (path for pattern in patterns for path in sorted(root.glob(pattern))):
+            if path.is_file():
+                self._folders[path.parent].append(path)
 
     def file(self, *names: str, of: str | None = None) -> Path | None:
         """Find a file of one of these names, below a folder whose name contains ``of``."""
         root = self.root.resolve().name
         paths = [
-            folder / file
-            for folder, files in self._files.items()
+            path
+            for folder, files in self._folders.items()
             if of is None or of in f"{root}/{folder.relative_to(self.root)}".casefold()
-            for file in files
+            for path in files
         ]
-        for name in names:
-            for path in paths:
-                if path.name.casefold() == name.casefold():
-                    return path
-        return None
+        named = (
+            path for name in names for path in paths if path.name.casefold() == name.casefold()
+        )
+        return next(named, None)
 
     def folder_of(self, pattern: str) -> Path | None:
         """Find a folder with a file that matches a pattern."""
-        for folder, files in self._files.items():
-            if fnmatch.filter(files, pattern):
-                return folder
-        return None
+        folders = self._folders.items()
+        return next((f for f, files in folders if any(p.match(pattern) for p in files)), None)
 
     def sts_year(self, year: int) -> Path | None:
         """Find the folder with the subsets of a year of STS."""
-        for folder, files in self._files.items():
-            subsets = [subset for file in files if (subset := subset_of(Path(file))) is not None]
+        for folder, files in self._folders.items():
+            subsets = [subset for file in files if (subset := subset_of(file)) is not None]
             if any(subset_year == year for subset_year, _ in subsets):
                 return folder
             yearless = {subset for subset_year, subset in subsets if subset_year is None}
@@ -191,25 +183,10 @@ class DataFolder:
         return None
 
 
-def _listed(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield folders with the names of their files, breadth first."""
-    queue = deque([(root, 0)])
-    while queue:
-        folder, depth = queue.popleft()
-        try:
-            entries = sorted((entry.name, entry.is_dir()) for entry in os.scandir(folder))
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be listed ({error.strerror}).") from error
-        yield folder, [name for name, is_folder in entries if not is_folder]
-        if depth < _MAX_DEPTH:
-            inner = (name for name, is_folder in entries if is_folder and name[0] != ".")
-            queue += [(folder / name, depth + 1) for name in inner]
+_Loader = Callable[[DataFolder], SuiteSet | None]
 
 
-_Loader = Callable[[DataFolder, Path | None], SuiteSet | None]
-
-
-def _sts(files: DataFolder, _: Path | None, *, year: int) -> SuiteSet | None:
+def _sts(files: DataFolder, *, year: int) -> SuiteSet | None:
     folder = files.sts_year(year)
     if folder is None:
         return None
@@ -238,19 +215,19 @@ def _labelled(
     return StsSet(key, title, task.labelled(), train=train_task, averaged=averaged)
 
 
-def _stsb(files: DataFolder, _: Path | None) -> SuiteSet | None:
+def _stsb(files: DataFolder) -> SuiteSet | None:
     path = files.file("sts-test.csv", "stsb-test.tsv", "stsbenchmark-test.tsv")
     return _labelled("sts-b", "STS-B", path, averaged=True)
 
 
-def _stsb_dev(files: DataFolder, _: Path | None) -> SuiteSet | None:
+def _stsb_dev(files: DataFolder) -> SuiteSet | None:
     path = files.file("sts-dev.csv", "stsb-dev.tsv", "stsbenchmark-dev.tsv")
     # The test rows of GLUE have no scores.
     path = path or files.file("dev.tsv", of="sts-b")
     return _labelled("sts-b-dev", "STS-B dev", path)
 
 
-def _sick(files: DataFolder, _: Path | None) -> SuiteSet | None:
+def _sick(files: DataFolder) -> SuiteSet | None:
     if path := files.file("SICK_test_annotated.txt", "sick_test.tsv", "sick_test.txt"):
         task = load_sick(path, name="SICK-R")
     elif path := files.file("SICK.txt", "sick.tsv"):
@@ -260,24 +237,24 @@ def _sick(files: DataFolder, _: Path | None) -> SuiteSet | None:
     return StsSet("sick-r", task.name, task, averaged=True)
 
 
-def _csts(files: DataFolder, _: Path | None) -> SuiteSet | None:
+def _csts(files: DataFolder) -> SuiteSet | None:
     path = files.file("csts_validation.csv") or files.file("dev.csv", "validation.csv", of="csts")
     train = files.file("csts_train.csv") or files.file("train.csv", of="csts")
     return _labelled("csts", "C-STS", path, train=train)
 
 
-def _afs(files: DataFolder, _: Path | None) -> SuiteSet | None:
+def _afs(files: DataFolder) -> SuiteSet | None:
     folder = files.folder_of("ArgPairs_*.csv")
     return None if folder is None else _joined("AFS", load_afs_topics(folder))
 
 
-def _sections(files: DataFolder, cache: Path | None) -> SuiteSet | None:
+def _sections(files: DataFolder) -> SuiteSet | None:
     if path := files.file("test.csv", of="section") or files.file("test.csv", of="triplet"):
         return _triplets(load_wiki_sections(path), title="Wiki sections", published=True)
     if path := files.file("sections-dev.tsv"):
         return _triplets(load_triplets(path), title="Sections", published=False)
     if text := files.file("openstax.txt.gz", "sections.txt.gz", "sections.txt"):
-        return _triplets(_drawn(text, cache), title="Sections", published=False)
+        return _triplets(draw_section_triplets(text).dev, title="Sections", published=False)
     return None
 
 
@@ -285,31 +262,12 @@ def _triplets(triplets: Triplets, *, title: str, published: bool) -> SuiteSet:
     return TripletSet("wiki-sections", title, triplets.pairs(), published=published)
 
 
-def _drawn(text: Path, cache: Path | None) -> Triplets:
-    """Draw the dev split of triplets from running text; cache it if there is a folder for it."""
-    if cache is None:
-        return draw_section_triplets(text).dev
-    revision = sha256_of(text)
-    key = digest({"format": 1, "condsim": __version__, "triplets": revision})
-    path = cache / f"triplets-{key}.tsv"
-    if not path.is_file():
-        drawn = draw_section_triplets(text).dev
-        try:
-            cache.mkdir(parents=True, exist_ok=True)
-            write_triplets(drawn, path)
-        except (OSError, InputError) as error:
-            _LOGGER.warning("%s: nothing can be cached there (%s)", cache, error)
-            return drawn
-    read = load_triplets(path, name=text.name.partition(".")[0])
-    return replace(read, revision=revision[:12])
-
-
 _LOADERS: Mapping[str, _Loader] = {
     **{f"sts{year % 100}": partial(_sts, year=year) for year in STS_YEARS},
     "sts-b-dev": _stsb_dev,
     "sts-b": _stsb,
     "sick-r": _sick,
-    "cxc": lambda files, _: _labelled("cxc", "CxC", files.file("cxc_sts_test.tsv")),
+    "cxc": lambda files: _labelled("cxc", "CxC", files.file("cxc_sts_test.tsv")),
     "afs": _afs,
     "wiki-sections": _sections,
     "csts": _csts,
@@ -324,37 +282,14 @@ SUITES: Mapping[str, tuple[str, ...]] = {
 """Keys of the data sets by suite; ``sts`` has the seven columns of SSBC Table 2."""
 
 _AVERAGED_SETS = 7
-_LOOKED_FOR: Mapping[str, str] = {
-    **dict.fromkeys(
-        _YEARS,
-        "STS.input.<subset>.txt with STS.gs.<subset>.txt, in a folder named after the year, or "
-        "sts12.MSRpar.test.tsv and so on",
-    ),
-    **dict.fromkeys(
-        ("sts-b-dev", "sts-b"),
-        "sts-dev.csv (or dev.tsv of GLUE in a folder named STS-B) and sts-test.csv",
-    ),
-    "sick-r": "SICK_test_annotated.txt, sick_test.tsv or SICK.txt",
-    "cxc": "cxc_sts_test.tsv",
-    "afs": "ArgPairs_DP.csv, ArgPairs_GC.csv and ArgPairs_GM.csv",
-    "wiki-sections": "test.csv in a folder with 'section' or 'triplet' in its name, "
-    "sections-dev.tsv, or text with headings as openstax.txt.gz or sections.txt",
-    "csts": "csts_validation.csv, or dev.csv in a folder with 'csts' in its name",
-}
+_PAGE = "papers/docs/reproduce.md says which files are looked for"
 
 
-def load_sts_suite(
-    folder: Path | str, suite: str = "sts", *, triplets_cache: Path | None = None
-) -> tuple[SuiteSet, ...]:
+def load_sts_suite(folder: Path | str, suite: str = "sts") -> tuple[SuiteSet, ...]:
     """Find and load the data sets of a suite.
 
     Files are found by their names, in the folder itself or up to two levels below it. If two
     folders have the same set, the shallower one wins, then the one whose name comes first.
-
-    Args:
-        folder: The folder.
-        suite: A name in `SUITES`.
-        triplets_cache: Folder that caches triplets drawn from running text.
 
     Returns:
         The data sets in the order of the tables. Missing ones are skipped with a warning; for
@@ -363,17 +298,13 @@ def load_sts_suite(
     if suite not in SUITES:
         raise unknown_name("suite", suite, SUITES)
     files = DataFolder(Path(folder))
-    loaded = {key: _LOADERS[key](files, triplets_cache) for key in SUITES[suite]}
+    loaded = {key: _LOADERS[key](files) for key in SUITES[suite]}
     sets = tuple(suite_set for suite_set in loaded.values() if suite_set is not None)
-    missing = [_LOOKED_FOR[key] for key, suite_set in loaded.items() if suite_set is None]
-    looked_for = "; ".join(dict.fromkeys(missing))
     if not sets:
-        raise InputError(
-            f"{folder}: has no data of the suite {suite!r}. Looked for, there and two levels "
-            f"below: {looked_for}."
-        )
+        raise InputError(f"{folder}: has no data of the suite {suite!r}; {_PAGE}.")
+    missing = [key for key, suite_set in loaded.items() if suite_set is None]
     if missing and suite != "all":
-        _LOGGER.warning("%s: some data sets are missing (%s)", folder, looked_for)
+        _LOGGER.warning("%s: no data of %s; %s", folder, ", ".join(missing), _PAGE)
     # SSBC Table 2 averages all seven of its columns.
     if sum(suite_set.averaged for suite_set in sets) < _AVERAGED_SETS:
         sets = tuple(replace(suite_set, averaged=False) for suite_set in sets)

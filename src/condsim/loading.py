@@ -60,17 +60,19 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
     for the name of a model on the Hub, with the ``train`` extra installed.
 
     Args:
-        model: None or ``"default"`` for the default model (a folder of that name is
-            ``"./default"``); else a folder with ``model.onnx``, a folder that sentence-transformers
-            can load, the folder of a run of ``condsim contexts`` (its origin model), a Hub name, or
-            a YAML file of a prompted model. A folder takes precedence over a Hub name.
+        model: None or ``"default"`` for the default model, ``"large"`` for the larger one of the
+            package condsim-large (folders of these names are ``"./default"`` and ``"./large"``);
+            else a folder with ``model.onnx``, a folder that sentence-transformers can load, the
+            folder of a run of ``condsim contexts`` (its origin model), a Hub name, or a YAML file
+            of a prompted model. A folder takes precedence over a Hub name.
         device: Device of torch (``"cpu"``, ``"cuda"`` ...); torch chooses if None. ONNX models run
             on the processor and ignore it.
 
     Raises:
         InputError: If the name begins with that of a user who does not exist, as in ``~nobody``.
         ModelError: If there is no such model, or it is damaged or of the wrong kind.
-        MissingExtraError: If the model needs torch and the ``train`` extra is not installed.
+        MissingExtraError: If the model needs torch and the ``train`` extra is not installed, or it
+            is ``"large"`` and condsim-large is not installed.
     """
     model = "default" if model is None else model
     if not isinstance(model, str | Path) or len(str(model)) > MAX_PATH_CHARACTERS:

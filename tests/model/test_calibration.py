@@ -101,8 +101,16 @@ def test_fit_calibration_two_bins_by_hand():
 
 def test_fit_calibration_falling_labels_pooled():
     calibration = fit_calibration([0, 0.2, 0.6, 0.8], [1, 0.5, 0.5, 0], knots=4)
-    np.testing.assert_allclose(calibration.raw, [-1, 0.4, 1])
-    np.testing.assert_allclose(calibration.score, [0, 0.98 * 0.5 + 0.02 * 0.7, 1])
+    np.testing.assert_allclose(calibration.raw, [-1, 0, 0.2, 0.6, 0.8, 1])
+    np.testing.assert_allclose(calibration.score[1:-1], [0.5, 0.502, 0.506, 0.508])
+
+
+def test_fit_calibration_equal_labels_still_rise():
+    # The line through all has slope 1.2, so that the labels 0.4, 0.4 become 0.37 and 0.43.
+    calibration = fit_calibration([0, 0.2, 0.4, 0.6], [0, 0.4, 0.4, 0.8], knots=4)
+    fitted = [0, 0.37, 0.43, 0.8]
+    line = [0.02 * (1 + raw) / 2 for raw in calibration.raw[1:-1]]
+    np.testing.assert_allclose(calibration.score[1:-1], 0.98 * np.array(fitted) + line)
 
 
 @pytest.mark.parametrize("raw", [[0.3], [0.3, 0.3, 0.3], [-1.0, 1.0], [-3.0, 0.0, 4.0]])

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -33,6 +34,32 @@ ROW = ("a man kicks a ball", "a girl throws a ball", "the sport")
 def test_load_no_name_gives_the_default_model():
     assert isinstance(load_scorer(), OnnxScorer)
     assert isinstance(load_scorer("default"), OnnxScorer)
+
+
+def test_load_large_without_its_package_gives_the_install_command():
+    with pytest.raises(MissingExtraError, match=r"not installed: pip install condsim-large$"):
+        load_scorer("large")
+
+
+def test_load_large_opens_the_installed_package(exported, tmp_path, monkeypatch):
+    shutil.copytree(exported, tmp_path / "condsim_large" / "model")
+    (tmp_path / "condsim_large" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert load_scorer("large").name == "tiny"
+    assert named_scorer("large").revision() == f"model:{revision_of(exported)}"
+
+
+def test_load_large_from_the_wheel_of_the_repository(exported, tmp_path, monkeypatch):
+    pytest.importorskip("hatchling")
+    source = Path(__file__).resolve().parents[2] / "packages" / "condsim-large"
+    project = shutil.copytree(source, tmp_path / "project", ignore=shutil.ignore_patterns("model"))
+    shutil.copytree(exported, project / "src" / "condsim_large" / "model")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=project, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("condsim_large-*.whl")
+    shutil.unpack_archive(wheel, tmp_path / "installed", "zip")
+    monkeypatch.syspath_prepend(tmp_path / "installed")
+    assert load_scorer("large").name == "tiny"
 
 
 def test_load_exported_and_trained_folders_give_the_same_scores(trained, exported):

@@ -87,18 +87,13 @@ def prompt_data(data):
         )
 
 
-def test_reproduce_prompting_dry_run_counts_requests_and_asks_nothing(
-    tmp_path, prompt_data, backend
-):
+def test_reproduce_prompting_dry_run_asks_nothing(tmp_path, prompt_data, backend):
     done = prompting(tmp_path, "--model", "m", "--dry-run")
     assert done.exit_code == 0, done.output
-    lines = done.stdout.splitlines()
-    assert len(lines) == 9
-    assert all(" 10 requests " in line for line in lines)
-    assert "0 of 9 runs finished, 90 requests to be sent" in done.stderr
+    assert len(done.stdout.splitlines()) == 9
+    assert "0 of 9 runs finished" in done.stderr
     assert not backend.asked
     assert not (tmp_path / "runs").exists()
-    assert not (tmp_path / "results").exists()
 
 
 def test_reproduce_prompting_budget_is_one_line_and_goes_on(tmp_path, prompt_data, backend):
@@ -107,7 +102,7 @@ def test_reproduce_prompting_budget_is_one_line_and_goes_on(tmp_path, prompt_dat
     assert "\n" not in str(done.exception)
     assert (tmp_path / "results" / "csts-table11.md").is_file()
     left = prompting(tmp_path, "--model", "m", "--dry-run")
-    assert "2 of 9 runs finished, 65 requests to be sent" in left.stderr
+    assert "2 of 9 runs finished" in left.stderr
     assert [line.split()[0] for line in left.stdout.splitlines()][:2] == ["finished"] * 2
     done = prompting(tmp_path, "--model", "m")
     assert "9 of 9 runs finished" in done.stdout
@@ -121,7 +116,6 @@ def test_reproduce_prompting_without_a_model_shows_the_paper(tmp_path, backend):
     assert "No language model was asked: name one with `--model`." in page
     assert "42.05" in page
     assert "ours" not in page.split("**The paper says")[0]
-    assert "Name a language model with --model." in prompting(tmp_path, "--dry-run").stderr
 
 
 def test_reproduce_prompting_report_only_asks_nothing(tmp_path, prompt_data, backend):
@@ -142,10 +136,7 @@ def test_reproduce_prompting_report_only_asks_nothing(tmp_path, prompt_data, bac
             r"--data must name a folder that holds csts-reannotated/train\.csv",
         ),
         (("csts-table3", "--set", "seed=1"), "'seed' is decided by --seeds"),
-        (
-            ("csts-table4", "--backbone", "minilm"),
-            r"--backbone does not apply to csts-table4",
-        ),
+        (("csts-table4", "--backbone", "minilm"), r"--backbone does not apply to csts-table4"),
         (("csts-table12", "--seeds", "2"), r"--seeds does not apply to csts-table12.* --model"),
         (("csts-table3", "--model", "m"), r"--model does not apply to csts-table3.* --backbone"),
         (("ccl-table4", "--max-tokens", "0"), r"--max-tokens does not apply to ccl-table4"),
@@ -174,7 +165,7 @@ def test_reproduce_bad_input_is_one_line(arguments, message, tmp_path, monkeypat
     assert "\n" not in str(error)
 
 
-def test_reproduce_contexts_dry_run_prints_parts_and_cost_and_writes_nothing(tmp_path, monkeypatch):
+def test_reproduce_contexts_dry_run_prints_runs_and_writes_nothing(tmp_path, monkeypatch):
     pytest.importorskip("torch")
     pytest.importorskip("sentencex")
     monkeypatch.chdir(Path(__file__).resolve().parents[2])
@@ -186,10 +177,5 @@ def test_reproduce_contexts_dry_run_prints_parts_and_cost_and_writes_nothing(tmp
         "--runs", tmp_path / "runs", "--dry-run", "--set", "selection.size=3",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    lines = done.stdout.splitlines()
-    assert [Path(line.split()[-1]).name.split("-")[1] for line in lines[:4]] == [
-        *("corpus", "coherence", "generators", "origin")
-    ]
-    assert "origin on STS-B, at most: 5 pairs x 6 contexts x 3 generators" in done.stderr
     assert "0 of 9 runs finished" in done.stderr
     assert not (tmp_path / "runs").exists()

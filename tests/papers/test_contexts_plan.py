@@ -129,17 +129,6 @@ def test_plan_contexts_of_one_scorer_come_together(options):
     assert changes == len(set(scorers)) - 1
 
 
-def test_plan_parts_come_in_the_order_they_are_made(options):
-    work = open_work(load_experiment("ssbc-structures"), options)
-    lines = [line for line in work.plan(work.runs)[0] if "/on-" not in line]
-    kinds = [Path(line.split()[-1]).name.split("-")[1] for line in lines]
-    counts = ["generators", "origin"]  # of the row of counts
-    wanted = sorted([*ORDER, *["surrogate"] * 3, *counts], key=ORDER.index)
-    assert sorted(kinds, key=ORDER.index) == wanted
-    assert kinds.index("generators") < kinds.index("origin") < kinds.index("surrogate")
-    assert all(line.startswith("to do ") for line in lines)
-
-
 def test_part_folder_changes_with_what_decides_it_alone(options):
     def folders(*overrides):
         changed = dataclasses.replace(options, overrides=overrides)

@@ -37,9 +37,9 @@ def test_read_vectors_gzipped(tmp_path):
     ("text", "message"),
     [
         ("\n\n", "contains no word vectors"),
-        ("dog 1 2\ncat 1\n", r"line 2: must be a word and the 2 numbers"),
-        ("dog 1 2\ncat 1 x\n", r"line 2: the vector of 'cat' must be 2 finite numbers"),
-        ("dog 1 2\ncat 1 nan\n", "line 2: the vector of 'cat'"),
+        ("dog 1 2\ncat 1\n", "line 2: must be a word"),
+        ("dog 1 2\ncat 1 x\n", "line 2: must be a word and the finite"),
+        ("dog 1 2\ncat 1 nan\n", "line 2: must be a word"),
         ("<html>\n", "line 1: must be a word"),
         ("dog 1\n", "line 1: must be a word"),
     ],

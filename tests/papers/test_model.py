@@ -109,16 +109,17 @@ def test_embed_ids_keeps_order_of_rows(tmp_path: Path) -> None:
 
 def test_parts_rebuild_within_half_a_step(tmp_path: Path) -> None:
     folder = checkpoint(tmp_path / "model")
-    written = parts.split(folder, tmp_path / "parts", megabytes=1)
-    parts.join(tmp_path / "parts", tmp_path / "again")
+    parts.quantise(folder, tmp_path / "weights.npz")
+    parts.restore(tmp_path / "weights.npz", tmp_path / "again")
     former, again = (
         load_file(where / "model.safetensors") for where in (folder, tmp_path / "again")
     )
-    assert written
     assert set(again) <= set(former)
     for name, value in again.items():
         step = former[name].abs().max() / 127
         assert (value.float() - former[name]).abs().max() <= step * 0.51 + 1e-3
+    for name in ("config.json", "tokenizer.json"):
+        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
 
 
 def groups() -> list[Group]:
@@ -215,11 +216,7 @@ def test_labelled_group_of_a_silent_text_is_neither_alike_nor_different() -> Non
 
 
 def test_measure_of_a_written_suite_mixes_in_the_plain_vector(tmp_path: Path) -> None:
-    vectors = {
-        "a": ([1, 0], [1, 0]),
-        "b": ([1, 0], [0, 1]),
-        "c": ([0, 1], [1, 0]),
-    }
+    vectors = {"a": ([1, 0], [1, 0]), "b": ([1, 0], [0, 1]), "c": ([0, 1], [1, 0])}
 
     def embed(inputs: Sequence[tuple[str | None, str]]) -> np.ndarray:
         rows = [vectors[text][condition is not None] for condition, text in inputs]
@@ -247,15 +244,15 @@ def test_run_embeds_plain_texts_that_were_packed_without_vectors(tmp_path: Path)
 
 def test_parts_of_upper_layers_join_onto_a_base(tmp_path: Path) -> None:
     folder = checkpoint(tmp_path / "model")
-    parts.split(folder, tmp_path / "parts", megabytes=1, from_layer=1)
-    parts.join(tmp_path / "parts", tmp_path / "again", base=folder)
+    parts.quantise(folder, tmp_path / "weights.npz", from_layer=1)
+    parts.restore(tmp_path / "weights.npz", tmp_path / "again", base=folder)
     former, again = (
         load_file(where / "model.safetensors") for where in (folder, tmp_path / "again")
     )
     lower = [name for name in again if ".layer.1." not in name]
     assert all(torch.equal(again[name], former[name].half()) for name in lower)
-    with np.load(tmp_path / "parts" / "part-00.npz") as stored:
-        assert all(".layer.1." in name for name in stored.files)
+    with np.load(tmp_path / "weights.npz") as stored:
+        assert all(".layer.1." in name or name in parts.TEXT_FILES for name in stored.files)
 
 
 @pytest.mark.parametrize("path", sorted(SETTINGS.glob("*.yaml")), ids=lambda path: path.stem)

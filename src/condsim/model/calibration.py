@@ -15,6 +15,8 @@ from condsim.types import Float64Array, FloatArray
 
 # A straight line is mixed into a fitted map, so that no stretch of it is flat.
 _LINEAR_SHARE = 0.02
+# Lowest slope between two knots, as a share of the slope of a straight line through all rows.
+_MIN_SLOPE_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -85,16 +87,17 @@ UNCALIBRATED = Calibration(raw=(-1.0, 0.0, 1.0), score=(0.0, 0.001, 1.0))
 
 
 def fit_calibration(raw: ArrayLike, gold: ArrayLike, *, knots: int = 16) -> Calibration:
-    """Fit a calibration: isotonic regression on the means of equally filled bins.
+    """Fit a calibration: isotonic regression with a lowest slope, on equally filled bins.
 
-    Bins whose mean label falls are pooled (pool adjacent violators) and the mean of each pool
-    becomes a knot, so the map is least-squares monotone at the knots and linear in between. The
-    ends are tied to raw -1 and 1 (or beyond, where the data go beyond).
+    The map through the mean labels of the bins is the least-squares one that rises everywhere by at
+    least a quarter of the slope of a straight line through all rows, so that it has no plateau. It
+    is linear between the bins. The ends are tied to raw -1 and 1 (or beyond, where the data go
+    beyond).
 
     Args:
         raw: Raw similarities, ``(n,)``; a cosine, or anything finite.
         gold: Gold similarities in [0, 1], ``(n,)``.
-        knots: Bins before pooling, at least 1.
+        knots: Bins, at least 1.
 
     Returns:
         A strictly increasing map from about 0 to about 1.
@@ -114,8 +117,10 @@ def fit_calibration(raw: ArrayLike, gold: ArrayLike, *, knots: int = 16) -> Cali
         raise InputError(f"The 'knots' of a calibration must be 1 or more; got {knots}.")
     low = -1.0 if x.min() >= -1 else float(x.min()) - 1.0
     high = 1.0 if x.max() <= 1 else float(x.max()) + 1.0
-    centres, means = _pool_adjacent_violators(*_bins(x, y, knots))
-    # A pool at an end has the score of the end.
+    centres, means, counts = _bins(x, y, knots)
+    floor = _MIN_SLOPE_SHARE * max(0.0, _slope(centres, means, counts)) * centres
+    means = np.clip(_isotonic(means - floor, counts) + floor, 0, 1)
+    # A bin at an end has the score of the end.
     inner = (low < centres) & (centres < high)
     centres = np.concatenate([[low], centres[inner], [high]])
     scores = np.concatenate([[0.0], means[inner], [1.0]])
@@ -137,17 +142,22 @@ def _bins(
     return sums_x[filled] / counts, sums_y[filled] / counts, counts
 
 
-def _pool_adjacent_violators(
-    centres: Float64Array, means: Float64Array, counts: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Weighted isotonic regression; each pool becomes one point at its weighted centre."""
-    # Each pool is its count, its sum of centres and its sum of means.
-    pools: list[tuple[float, float, float]] = []
-    for centre, mean, count in zip(centres, means, counts, strict=True):
-        pool = (float(count), float(count * centre), float(count * mean))
-        while pools and pools[-1][2] / pools[-1][0] >= pool[2] / pool[0]:
+def _slope(x: Float64Array, y: Float64Array, counts: Float64Array) -> float:
+    """Slope of the weighted least-squares line; 0 where all x are equal."""
+    centred = x - np.average(x, weights=counts)
+    spread = float(counts @ centred**2)
+    return float(counts @ (centred * y)) / spread if spread else 0.0
+
+
+def _isotonic(values: Float64Array, counts: Float64Array) -> Float64Array:
+    """Weighted isotonic regression by pooling adjacent violators."""
+    # Each pool is its number of bins, its count and its sum.
+    pools: list[tuple[int, float, float]] = []
+    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        pool = (1, count, count * value)
+        while pools and pools[-1][2] / pools[-1][1] >= pool[2] / pool[1]:
             last = pools.pop()
             pool = (last[0] + pool[0], last[1] + pool[1], last[2] + pool[2])
         pools.append(pool)
-    table = np.array(pools)  # (pools, 3)
-    return table[:, 1] / table[:, 0], table[:, 2] / table[:, 0]
+    means = [total / count for _, count, total in pools]
+    return np.repeat(means, [bins for bins, _, _ in pools])

@@ -31,7 +31,7 @@ Input = str | list[str]
 
 TOKENS_PER_CHUNK = 48
 """Maximum number of tokens of a chunk's text: models learn from short texts, and long chunks did
-worse than short ones (papers/docs/results/long-texts.md)."""
+worse than short ones (papers/docs/experiments.md)."""
 
 MIN_CHUNK_TOKENS = 16
 """Tokens that a condition must leave for a chunk's text."""

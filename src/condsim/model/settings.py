@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from condsim import __version__
-from condsim.errors import ModelError, located
+from condsim.errors import MissingExtraError, ModelError, located
 from condsim.io import asset, expanded, packaged_folder, sha256_of, write_text
 from condsim.model.calibration import Calibration
 from condsim.model.inputs import Inputs, Layout, Order
 
 DEFAULT_FOLDER = asset("default").resolve()
 """Folder of the default model."""
+
+LARGE_PACKAGE = "condsim_large"
+"""Package of the larger model, ``packages/condsim-large`` in the repository."""
 
 CONTEXTS_FILE = "contexts.yaml"
 """File that only the folder of an origin model contains (`condsim.contexts`)."""
@@ -129,7 +132,19 @@ class ModelSettings:
 
 
 def model_folder(model: str | Path) -> Path:
-    """Find the folder of a model; ``default`` is the default model."""
+    """Find the folder of a model; ``default`` and ``large`` are the models made for condsim.
+
+    Raises:
+        MissingExtraError: If the model is ``large`` and its package is not installed.
+    """
+    if model == "large":
+        package = importlib.util.find_spec(LARGE_PACKAGE)
+        if package is None or package.origin is None:
+            raise MissingExtraError(
+                "The model 'large' is a separate package, which is not installed: "
+                "pip install condsim-large"
+            )
+        return Path(package.origin).parent / "model"
     return DEFAULT_FOLDER if model == "default" else expanded(model)
 
 
@@ -137,7 +152,7 @@ def revision_of(model: str | Path) -> str | None:
     """Find the revision of a model, without loading it.
 
     Args:
-        model: ``default``, a folder, a file or a Hub name.
+        model: ``default``, ``large``, a folder, a file or a Hub name.
 
     Returns:
         A hash of the contents of its files, or the commit of a download from the Hub. None for a

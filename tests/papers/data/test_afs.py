@@ -52,10 +52,7 @@ def test_load_afs_unknown_bytes_stay_characters(write):
     ("text", "message"),
     [
         (HEADER + row("6"), r"row 1 \(line 2\), column 'regression_label': must be .* 0 to 5"),
-        (
-            HEADER + row() + row(sentence2=" "),
-            r"row 2 .*, column 'sentence_2': must not be",
-        ),
+        (HEADER + row() + row(sentence2=" "), r"row 2 .*, column 'sentence_2': must not be"),
         (HEADER + "1,2\n", r"row 1 \(line 2\): must have 11 fields as the header has, got 2"),
         (HEADER + "\n", "has no rows"),
         ("regression_label,sentence_1\n1,A\n", "column 'sentence_2' is missing"),

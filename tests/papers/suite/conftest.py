@@ -126,10 +126,7 @@ class OverlapScorer:
     name = "shared-words"
 
     def score(
-        self,
-        sentences1: Sequence[str],
-        sentences2: Sequence[str],
-        conditions: Sequence[str] | None,
+        self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
     ) -> FloatArray:
         pairs_ = zip(sentences1, sentences2, strict=True)
         return np.array([len(set(a.split()) & set(b.split())) for a, b in pairs_], np.float32)

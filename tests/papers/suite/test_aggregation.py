@@ -33,11 +33,7 @@ def test_sts_set_aggregations_equal_scipy(subsets):
     joined = np.concatenate(scores).astype(np.float32)
     each = [stats.spearmanr(*subset).statistic for subset in zip(scores, gold, strict=True)]
     together = stats.spearmanr(joined, np.concatenate(gold)).statistic
-    expected = {
-        "all": together,
-        "mean": np.mean(each),
-        "wmean": np.average(each, weights=SIZES),
-    }
+    expected = {"all": together, "mean": np.mean(each), "wmean": np.average(each, weights=SIZES)}
     for aggregation, value in expected.items():
         suite_set = make_set(gold, aggregation)
         assert suite_set.values(joined)[0] == pytest.approx(100 * value, abs=1e-4)

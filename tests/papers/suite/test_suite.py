@@ -43,44 +43,11 @@ def test_measure_suite_encodes_each_distinct_sentence_once(data_sets, letters, m
     assert all(block[0] >= after[-1] for block, after in pairwise(blocks))  # the longest first
 
 
-def test_measure_suite_kept_scores_need_no_scorer(data_sets, letters, tmp_path):
-    tasks = load_sts_suite(data_sets.everything(), "all")
-    first = letters(revision="1")
-    cold = measure_suite([first], tasks, resamples=20, cache=tmp_path / "kept")
-    again = letters(revision="1")
-    warm = measure_suite([again], tasks, resamples=20, cache=tmp_path / "kept")
-    assert not again.embedded
-    assert [row.figures for row in warm.rows] == [row.figures for row in cold.rows]
-    assert warm.rows[-1].seconds is None
-    assert cold.rows[-1].seconds is not None
-    other = letters(revision="2")
-    measure_suite([other], tasks, cache=tmp_path / "kept")
-    assert len(other.embedded) == len(first.embedded)
-
-
-def test_measure_suite_other_condition_or_rows_are_scored_anew(data_sets, letters, tmp_path):
-    tasks = load_sts_suite(data_sets.everything(), "all")
-    measure_suite([letters(revision="1")], tasks, cache=tmp_path)
-    scorer = letters(revision="1")
-    measure_suite([scorer], tasks, condition="the place", cache=tmp_path)
-    assert scorer.embedded
-    assert all(text.startswith("the place | ") for text in scorer.embedded)  # not C-STS again
-    path = data_sets.sick()
-    path.write_text(path.read_text().replace("A dog plays", "A dog sleeps"))
-    scorer = letters(revision="1")
-    measure_suite([scorer], load_sts_suite(data_sets.root, "all"), cache=tmp_path)
-    assert 0 < len(scorer.embedded) <= 12
-
-
-def test_measure_suite_damaged_cache_is_computed_again(data_sets, letters, tmp_path):
-    data_sets.sick()
-    tasks = load_sts_suite(data_sets.root, "sts")
-    measure_suite([letters(revision="1")], tasks, cache=tmp_path / "kept")
-    for path in (tmp_path / "kept").iterdir():
-        path.write_bytes(path.read_bytes()[:50])
-    scorer = letters(revision="1")
-    measure_suite([scorer], tasks, cache=tmp_path / "kept")
-    assert scorer.embedded
+def test_measure_suite_condition_is_given_to_pairs_without_one(data_sets, letters):
+    scorer = letters()
+    measure_suite([scorer], load_sts_suite(data_sets.everything(), "all"), condition="the place")
+    starts = {text.split(" | ")[0] for text in scorer.embedded}
+    assert starts == {"the place", "the street", "how well"}
 
 
 def test_measure_suite_aggregations_differ_as_defined(data_sets, letters):
@@ -184,34 +151,12 @@ def test_suite_report_file_of_another_kind_is_an_error(tmp_path):
         SuiteReport.from_json(path)
 
 
-def test_measure_suite_auto_resumed_keeps_the_number_format(
-    data_sets, tiny_backbone, tmp_path, monkeypatch
-):
-    # A second measurement would choose otherwise.
-    choices = iter([True, False])
-    monkeypatch.setattr("condsim.model.precision.uses_bfloat16", lambda _: next(choices))
+def test_measure_suite_precision_is_told(data_sets, tiny_backbone):
     pytest.importorskip("sentence_transformers")
     data_sets.sick()
-    data_sets.stsb()
-    tasks, kept = load_sts_suite(data_sets.root, "all"), tmp_path / "kept"
-    scorers = [named_scorer(f"mean:{tiny_backbone}")]
-    for some in (tasks[:1], tasks):
-        report = measure_suite(scorers, some, precision="auto", cache=kept)
-        assert report.rows[-1].numbers == "bfloat16"
-
-
-def test_measure_suite_precision_is_told_and_part_of_the_key(data_sets, tiny_backbone, tmp_path):
-    pytest.importorskip("sentence_transformers")
-    data_sets.sick()
-    tasks = load_sts_suite(data_sets.root, "all")
-    scorers, kept = [named_scorer(f"mean:{tiny_backbone}")], tmp_path / "kept"
-    found = [
-        measure_suite(scorers, tasks, precision=precision, cache=kept).rows[-1]
-        for precision in ("float32", "bfloat16", "bfloat16")
-    ]
-    assert [row.numbers for row in found] == ["float32", "bfloat16", "bfloat16"]
-    assert [row.seconds is None for row in found] == [False, False, True]
-    report = measure_suite(scorers, tasks, precision="bfloat16", cache=kept)
+    tasks, scorers = load_sts_suite(data_sets.root, "all"), [named_scorer(f"mean:{tiny_backbone}")]
+    assert measure_suite(scorers, tasks, precision="float32").rows[-1].numbers == "float32"
+    report = measure_suite(scorers, tasks, precision="bfloat16")
     assert f"Computed in bfloat16: {report.rows[-1].name}" in sts_markdown(report)
     with pytest.raises(InputError, match="Unknown precision 'half'"):
         measure_suite(scorers, tasks, precision="half")

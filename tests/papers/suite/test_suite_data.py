@@ -47,7 +47,7 @@ def test_load_suite_missing_sets_are_warned_of_but_not_for_all(data_sets, caplog
         assert [task.key for task in load_sts_suite(data_sets.root, "all")] == ["sick-r"]
         assert not [record for record in caplog.records if "without" in record.message]
         assert [task.key for task in load_sts_suite(data_sets.root, "sts")] == ["sick-r"]
-    assert "some data sets are missing (STS.input." in caplog.text
+    assert "no data of sts12, sts13" in caplog.text
 
 
 def test_load_suite_every_suite_finds_its_data(data_sets):
@@ -83,7 +83,7 @@ def test_load_suite_sick_in_one_file_takes_the_test_rows(data_sets):
     assert len(task.task) == 1
 
 
-def test_load_suite_triplets_are_drawn_from_text_once(data_sets, tmp_path, monkeypatch):
+def test_load_suite_triplets_are_drawn_from_text(data_sets):
     pytest.importorskip("sentencex")
     documents = []
     for document in range(4):
@@ -95,21 +95,14 @@ def test_load_suite_triplets_are_drawn_from_text_once(data_sets, tmp_path, monke
                 for line in range(5)
             ]
     (data_sets.folder("text") / "sections.txt").write_text("\n".join(documents) + "\n")
-    cache = tmp_path / "cache"
-    (drawn,) = load_sts_suite(data_sets.root, "wiki-sections", triplets_cache=cache)
+    (drawn,) = load_sts_suite(data_sets.root, "wiki-sections")
     assert not drawn.published
-    monkeypatch.setattr("papers.suite.data.draw_section_triplets", None)
-    (kept,) = load_sts_suite(data_sets.root, "wiki-sections", triplets_cache=cache)
-    assert kept.task.sentences2 == drawn.task.sentences2
-    assert kept.task.revision == drawn.task.revision
+    assert len(drawn.task) > 0
 
 
 @pytest.mark.parametrize(
     ("suite", "message"),
-    [
-        ("st", "Unknown suite 'st'"),
-        ("afs", "no data of the suite 'afs'. .*ArgPairs_DP.csv"),
-    ],
+    [("st", "Unknown suite 'st'"), ("afs", "no data of the suite 'afs'")],
 )
 def test_load_suite_bad_request_is_one_line(data_sets, suite, message):
     data_sets.sick()

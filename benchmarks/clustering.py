@@ -1,4 +1,4 @@
-"""``python -m papers.clustering``: how well clusters under a condition match labels of people.
+"""``python -m benchmarks.clustering``: how well clusters under a condition match labels of people.
 
 Texts of open sets that carry two criteria are grouped by k-means, with as many clusters as the
 criterion has values, and compared with those values: under the right condition, under that of the
@@ -18,7 +18,6 @@ import typer
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 from condsim.cli.process import long_work, run_app
-from condsim.console import Progress
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
 from condsim.io import write_text
@@ -39,7 +38,7 @@ SETS: Mapping[str, tuple[str, str]] = {
 """Two criteria of each set, most texts of which carry both."""
 
 WAYS = ("right condition", "other condition", "no condition", "all-MiniLM-L6-v2")
-PAGE = Path(__file__).resolve().parent / "docs" / "results" / "clustering.md"
+PAGE = Path(__file__).resolve().parents[1] / "papers" / "docs" / "results" / "clustering.md"
 
 # Minimum number of texts of a value; texts of a rarer value do not form a group.
 _FEWEST = 10
@@ -62,20 +61,15 @@ def read_set(file: Path, criteria: tuple[str, str], *, texts: int) -> Labelled:
         and all(len(row.attributes.get(name, ())) == 1 for name in criteria)
     ]
     order = np.random.default_rng(0).permutation(len(rows))[:texts]
-    rows = [rows[place] for place in order]
-    while rows:
-        counts = [Counter(row.attributes[name][0] for row in rows) for name in criteria]
-        kept = [
+    rows, before = [rows[place] for place in order], -1
+    while len(rows) != before:
+        before = len(rows)
+        counts = {name: Counter(row.attributes[name][0] for row in rows) for name in criteria}
+        rows = [
             row
             for row in rows
-            if all(
-                count[row.attributes[name][0]] >= _FEWEST
-                for name, count in zip(criteria, counts, strict=True)
-            )
+            if all(counts[name][row.attributes[name][0]] >= _FEWEST for name in criteria)
         ]
-        if len(kept) == len(rows):
-            break
-        rows = kept
     values = {name: [row.attributes[name][0] for row in rows] for name in criteria}
     if any(len(set(found)) < 2 for found in values.values()):
         raise InputError(
@@ -86,7 +80,7 @@ def read_set(file: Path, criteria: tuple[str, str], *, texts: int) -> Labelled:
 
 
 @dataclass(frozen=True)
-class Found:
+class Agreement:
     """V-measure and adjusted Rand index, times 100, by way; the ways of `WAYS`."""
 
     name: str
@@ -94,6 +88,11 @@ class Found:
     texts: int
     clusters: int
     figures: dict[str, tuple[float, float]]
+
+    @property
+    def best(self) -> str:
+        """The way with the highest V-measure."""
+        return max(self.figures, key=lambda way: self.figures[way][0])
 
 
 def measure_set(
@@ -103,21 +102,19 @@ def measure_set(
     plain: EmbeddingScorer | None,
     *,
     seeds: int,
-    progress: Progress,
-) -> Iterator[Found]:
+) -> Iterator[Agreement]:
     """Group a set by each of its criteria."""
-    vectors = {one: model.encode(data.texts, one) for one in (*data.values, None)}
+    vectors = {criterion: model.encode(data.texts, criterion) for criterion in (*data.values, None)}
     minilm = None if plain is None else plain.encode(data.texts)
-    for number, (criterion, values) in enumerate(data.values.items()):
-        progress(name, number, len(data.values))
+    for criterion, values in data.values.items():
         (other,) = data.values.keys() - {criterion}
         ways = zip(WAYS, (vectors[criterion], vectors[other], vectors[None], minilm), strict=True)
         figures = {
-            way: _agreement(data.texts, values, given, seeds=seeds)
-            for way, given in ways
-            if given is not None
+            way: _agreement(data.texts, values, own, seeds=seeds)
+            for way, own in ways
+            if own is not None
         }
-        yield Found(name, criterion, len(values), len(set(values)), figures)
+        yield Agreement(name, criterion, len(values), len(set(values)), figures)
 
 
 def _agreement(
@@ -132,33 +129,28 @@ def _agreement(
     return float(v_measure), float(rand)
 
 
-def page(found: Sequence[Found], *, model: str, trained: Sequence[str], command: str) -> str:
+def page(rows: Sequence[Agreement], *, model: str, trained: Sequence[str], command: str) -> str:
     """Lay the figures out as a page."""
-    ways = [way for way in WAYS if way in found[0].figures]
+    ways = list(rows[0].figures)
     lines = [
         f"| set | criterion | texts | values | {' | '.join(ways)} |",
         f"|---|---|---:|---:|{'---:|' * len(ways)}",
     ]
-    for one in found:
-        cells = [" / ".join(f"{figure:.1f}" for figure in one.figures[way]) for way in ways]
-        best = max(range(len(ways)), key=lambda place: one.figures[ways[place]][0])
-        cells[best] = f"**{cells[best]}**"
-        mark = " (trained on)" if one.name in trained else ""
-        head = f"| {one.name}{mark} | {one.criterion} | {one.texts:,} | {one.clusters} |"
-        lines.append(f"{head} {' | '.join(cells)} |")
-    means = np.mean([[one.figures[way] for way in ways] for one in found], axis=0)
-    cells = [" / ".join(f"{figure:.1f}" for figure in pair) for pair in means]
-    lines.append(f"| **mean** | | | | {' | '.join(cells)} |")
-    lost = [
-        f"{one.name}, {one.criterion}"
-        for one in found
-        if max(one.figures, key=lambda way: one.figures[way][0]) != WAYS[0]
-    ]
+    for row in rows:
+        cells = {way: " / ".join(f"{x:.1f}" for x in row.figures[way]) for way in ways}
+        cells[row.best] = f"**{cells[row.best]}**"
+        mark = " (trained on)" if row.name in trained else ""
+        head = f"| {row.name}{mark} | {row.criterion} | {row.texts:,} | {row.clusters} |"
+        lines.append(f"{head} {' | '.join(cells.values())} |")
+    means = np.mean([[row.figures[way] for way in ways] for row in rows], axis=0)
+    mean_cells = [" / ".join(f"{x:.1f}" for x in pair) for pair in means]
+    lines.append(f"| **mean** | | | | {' | '.join(mean_cells)} |")
+    lost = [f"{row.name}, {row.criterion}" for row in rows if row.best != WAYS[0]]
     return PAGE_TEXT.format(
         model=model,
         table="\n".join(lines),
-        won=len(found) - len(lost),
-        all=len(found),
+        won=len(rows) - len(lost),
+        all=len(rows),
         lost="; ".join(lost) or "none",
         command=command,
     )
@@ -186,15 +178,15 @@ def main(
         raise InputError(f"--set must be one of {', '.join(SETS)}; got {', '.join(unknown)}.")
     encoder = load_encoder(model)
     plain = None if minilm is None else load_encoder(minilm)
-    found: list[Found] = []
-    with long_work() as progress:
+    rows: list[Agreement] = []
+    with long_work():
         for name in sets or SETS:
             drawn = read_set(data / "criteria" / name / "test.jsonl.gz", SETS[name], texts=texts)
-            found += measure_set(name, drawn, encoder, plain, seeds=seeds, progress=progress)
-    command = "python -m papers.clustering" + (" --minilm FOLDER" if minilm else "")
+            rows += measure_set(name, drawn, encoder, plain, seeds=seeds)
+    command = "python -m benchmarks.clustering" + (" --minilm FOLDER" if minilm else "")
     trained = named_scorer(model).trained_on()
-    write_text(output, page(found, model=encoder.name, trained=trained, command=command))
-    typer.echo(f"{output}: {len(found)} rows")
+    write_text(output, page(rows, model=encoder.name, trained=trained, command=command))
+    typer.echo(f"{output}: {len(rows)} rows")
 
 
 PAGE_TEXT = """# Clustering

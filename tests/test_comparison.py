@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
-from papers.comparison import (
+from benchmarks.comparison import (
     PAGE,
     Approach,
     agreement,
@@ -19,8 +19,8 @@ from papers.comparison import (
     precision_by_chance,
     score_detector,
 )
-from papers.comparison_samples import PRODUCT, ROOT, Facet, draw_pairs, draw_products
-from papers.comparison_tables import fill
+from benchmarks.comparison_samples import PRODUCT, ROOT, Facet, draw_pairs, draw_products
+from benchmarks.comparison_tables import fill
 
 from condsim.errors import InputError
 from condsim.model.baselines import WordOverlapScorer
@@ -85,9 +85,7 @@ def test_duplicate_row_threshold_of_the_first_sample(products):
     assert [sum(task.labels) for task in samples] == [5, 5]
     scorer = WordOverlapScorer()
     row = duplicate_row(
-        "word overlap",
-        samples,
-        lambda task: score_detector(task, scorer=scorer, conditional=False),
+        "word overlap", samples, lambda task: score_detector(task, scorer=scorer, conditional=False)
     )
     assert row.startswith("| word overlap | 100.0 [100.0, 100.0] | ")
 

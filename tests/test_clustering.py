@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
-from papers.clustering import WAYS, Found, measure_set, page, read_set
+from benchmarks.clustering import WAYS, Agreement, measure_set, page, read_set
 
 from condsim.errors import InputError
 from condsim.model.embedding import EmbeddingScorer
@@ -51,7 +51,7 @@ def write(path, *, rows):
 def test_measure_right_condition_finds_all_and_the_other_none(tmp_path):
     data = read_set(write(tmp_path / "test.jsonl.gz", rows=45), CRITERIA, texts=100)
     assert len(data.texts) == 44  # the one with two animals is left out
-    found = list(measure_set("set", data, WordEncoder(), None, seeds=2, progress=lambda *_: None))
+    found = list(measure_set("set", data, WordEncoder(), None, seeds=2))
     assert [(one.criterion, one.clusters) for one in found] == [(name, 2) for name in CRITERIA]
     for one in found:
         assert one.figures["right condition"] == pytest.approx((100, 100))
@@ -66,8 +66,8 @@ def test_read_set_of_rare_values_refused(tmp_path):
 
 def test_page_says_where_the_right_condition_loses():
     figures = {way: (10.0 + place, 1.0) for place, way in enumerate(WAYS[:3])}
-    won = Found("films", "the plot", 100, 3, {**figures, WAYS[0]: (50.0, 30.0)})
-    lost = Found("films", "the year", 100, 5, figures)
+    won = Agreement("films", "the plot", 100, 3, {**figures, WAYS[0]: (50.0, 30.0)})
+    lost = Agreement("films", "the year", 100, 5, figures)
     text = page([won, lost], model="m", trained=["films"], command="command")
     assert "| films (trained on) | the plot | 100 | 3 | **50.0 / 30.0** | 11.0 / 1.0 |" in text
     assert "| **mean** | | | | 30.0 / 15.5 | 11.0 / 1.0 | 12.0 / 1.0 |" in text

@@ -1,4 +1,4 @@
-"""``python -m papers.comparison``: condsim next to the tools that one would use instead.
+"""``python -m benchmarks.comparison``: condsim next to the tools that one would use instead.
 
 Four small tasks, each with a table of ``docs/comparison.md``: a hundred rows of pairs, search,
 groups and duplicates. Samples are drawn with a fixed seed. BERTopic and semhash are measured where
@@ -23,6 +23,15 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, f1_score
 from threadpoolctl import threadpool_limits
 
+from benchmarks.comparison_samples import (
+    PRODUCT,
+    ROOT,
+    Facet,
+    draw_facets,
+    draw_pairs,
+    draw_products,
+)
+from benchmarks.comparison_tables import fill, percent, table_row
 from condsim.cli.process import run_app
 from condsim.evaluation.evaluate import Scores, evaluate
 from condsim.evaluation.statistics import Metric
@@ -32,15 +41,6 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.search.cluster import cluster
 from condsim.search.dedupe import find_duplicates
 from condsim.types import BoolArray, FloatArray, Scorer, Task
-from papers.comparison_samples import (
-    PRODUCT,
-    ROOT,
-    Facet,
-    draw_facets,
-    draw_pairs,
-    draw_products,
-)
-from papers.comparison_tables import fill, percent, table_row
 
 PAGE = ROOT / "docs" / "comparison.md"
 

@@ -2,8 +2,8 @@
 
 Three questions are measured: how well the same rows are scored when their conditions are worded in
 another way, what a condition that names two aspects measures, and what happens to texts that do
-not mention the aspect. Run it as ``python -m papers.wordings``; it takes a few minutes on one core
-and also writes the tables of ``docs/conditions.md``.
+not mention the aspect. Run it as ``python -m benchmarks.wordings``; it takes a few minutes on one
+core and also writes the tables of ``docs/conditions.md``.
 """
 
 from __future__ import annotations
@@ -25,29 +25,28 @@ from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
 from condsim.evaluation.statistics import spearman
 from condsim.io import write_text
-from condsim.loading import load_scorer
+from condsim.loading import load_encoder
 from condsim.model.embedding import EmbeddingScorer
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "criteria"
-PAGE = Path(__file__).resolve().parent / "docs" / "results" / "wordings.md"
+PAGE = Path(__file__).resolve().parents[1] / "papers" / "docs" / "results" / "wordings.md"
 DOCS_PAGE = Path(__file__).resolve().parents[1] / "docs" / "conditions.md"
 OPINION_SETS = ("acos_laptop", "oats", "sentihood", "mams")
 PAIRS_PER_KIND = 12
 
-Scores = NDArray[np.float32]
+Scores = NDArray[np.float64]
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
-class LabelledPair:
-    """Two texts with two conditions and their labels, from 1 to 5."""
+class LabelledPairs:
+    """Columns of pairs of texts, two conditions each, and labels from 1 to 5, ``(2, n)``."""
 
-    set: str
-    sentence1: str
-    sentence2: str
-    conditions: tuple[str, str]
-    labels: tuple[float, float]
+    texts: list[list[str]]
+    conditions: list[list[str]]
+    labels: Scores
+    sets: int
 
 
 def _bare(condition: str) -> str:
@@ -77,91 +76,73 @@ WORDINGS: dict[str, Callable[[str], str]] = {
 }
 
 
-def read_pairs(path: Path, *, per_set: int, seed: int) -> list[LabelledPair]:
+def read_pairs(path: Path, *, per_set: int, seed: int) -> LabelledPairs:
     """Draw pairs of texts with two conditions and different labels from each set."""
     groups: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
     with path.open(encoding="utf-8", newline="") as stream:
         for row in csv.DictReader(stream):
             groups[row["set"], row["pair_id"]].append(row)
     draw = random.Random(seed)
-    pairs: dict[str, list[LabelledPair]] = defaultdict(list)
+    by_set: dict[str, list[list[dict[str, str]]]] = defaultdict(list)
     for (name, _), rows in sorted(groups.items()):
-        if len(rows) != 2 or rows[0]["label"] == rows[1]["label"]:
-            continue
-        first, second = draw.sample(rows, 2)
-        pairs[name].append(
-            LabelledPair(
-                name,
-                first["sentence1"],
-                first["sentence2"],
-                (first["condition"], second["condition"]),
-                (float(first["label"]), float(second["label"])),
-            )
-        )
-    drawn = [draw.sample(group, min(per_set, len(group))) for group in pairs.values()]
-    return [pair for group in drawn for pair in group]
+        if len(rows) == 2 and rows[0]["label"] != rows[1]["label"]:
+            by_set[name].append(draw.sample(rows, 2))
+    pairs = [p for own in by_set.values() for p in draw.sample(own, min(per_set, len(own)))]
+    texts = [[rows[0][side] for rows in pairs] for side in ("sentence1", "sentence2")]
+    conditions = [[rows[side]["condition"] for rows in pairs] for side in (0, 1)]
+    labels = np.array([[float(rows[side]["label"]) for rows in pairs] for side in (0, 1)])
+    return LabelledPairs(texts, conditions, labels, len(by_set))
 
 
 def score_pairs(
-    model: EmbeddingScorer, pairs: Sequence[LabelledPair], conditions: Sequence[str] | None
+    model: EmbeddingScorer, pairs: LabelledPairs, conditions: Sequence[str] | None
 ) -> Scores:
     """Score one condition of each pair, or the pairs as a whole."""
-    first = [pair.sentence1 for pair in pairs]
-    second = [pair.sentence2 for pair in pairs]
-    return np.asarray(model.score(first, second, conditions), np.float32)
+    return np.asarray(model.score(pairs.texts[0], pairs.texts[1], conditions), np.float64)
 
 
-def wording_rows(model: EmbeddingScorer, pairs: Sequence[LabelledPair]) -> list[list[str]]:
+def wording_rows(model: EmbeddingScorer, pairs: LabelledPairs) -> list[list[str]]:
     """Rows of the table of wordings: Spearman, pair accuracy, change and rank correlation."""
-    labels = np.array([pair.labels for pair in pairs]).T.ravel()
     wordings: dict[str, Callable[[str], str] | None] = {**WORDINGS, "(no condition)": None}
     plain: Scores | None = None
     rows = []
     for name, wording in wordings.items():
-        sides: list[Scores] = []
-        for side in (0, 1):
-            conditions = [wording(pair.conditions[side]) for pair in pairs] if wording else None
-            sides.append(score_pairs(model, pairs, conditions))
-        scores = np.concatenate(sides)
+        sides = [
+            score_pairs(model, pairs, [wording(text) for text in own] if wording else None)
+            for own in pairs.conditions
+        ]
+        scores = np.array(sides)  # (2, n)
         plain = scores if plain is None else plain
+        # Of the two conditions of a pair, the one with the higher label is to score higher.
+        order = np.sign(scores[0] - scores[1]) * np.sign(pairs.labels[0] - pairs.labels[1])
         rows.append(
             [
                 name,
-                f"{100 * spearman(scores, labels):.1f}",
-                f"{pair_accuracy(sides, pairs):.1f}",
+                f"{100 * spearman(scores.ravel(), pairs.labels.ravel()):.1f}",
+                f"{100 * (1 + order).mean() / 2:.1f}",
                 f"{np.abs(scores - plain).mean():.3f}",
-                f"{spearman(scores, plain):.2f}",
+                f"{spearman(scores.ravel(), plain.ravel()):.2f}",
             ]
         )
     return rows
 
 
-def pair_accuracy(sides: Sequence[Scores], pairs: Sequence[LabelledPair]) -> float:
-    """Percentage of pairs whose condition with the higher label has the higher score."""
-    score_order = np.sign(sides[0] - sides[1])
-    label_order = np.sign([pair.labels[0] - pair.labels[1] for pair in pairs])
-    return float(100 * (1 + score_order * label_order).mean() / 2)
-
-
-def double_rows(model: EmbeddingScorer, pairs: Sequence[LabelledPair]) -> list[list[str]]:
+def double_rows(model: EmbeddingScorer, pairs: LabelledPairs) -> list[list[str]]:
     """Rows of the table of conditions that name two aspects, in both orders."""
-    apart = [
-        score_pairs(model, pairs, [pair.conditions[side] for pair in pairs]) for side in (0, 1)
-    ]
-    joined = [
-        score_pairs(model, pairs, [" and ".join(pair.conditions[::step]) for pair in pairs])
-        for step in (1, -1)
-    ]
+    apart = [score_pairs(model, pairs, own) for own in pairs.conditions]
     first, second = np.concatenate(apart), np.concatenate(apart[::-1])
     mean, lower = (first + second) / 2, np.minimum(first, second)
+    both = list(zip(*pairs.conditions, strict=True))
+    joined = [
+        score_pairs(model, pairs, [" and ".join(two[::step]) for two in both]) for step in (1, -1)
+    ]
     rows = []
     for name, scores in (
         ('one condition, "A and B"', np.concatenate(joined)),
         ("mean of two scores", mean),
         ("lower of two scores", lower),
     ):
-        row = [f"{spearman(scores, single):.2f}" for single in (first, second, mean, lower)]
-        rows.append([name, *row])
+        rows.append([name, *(f"{spearman(scores, x):.2f}" for x in (first, second, mean, lower))])
     return rows
 
 
@@ -205,16 +186,10 @@ def silent_rows(model: EmbeddingScorer, folder: Path, seed: int) -> list[list[st
     for kind, drawn in pairs.items():
         first, second, aspects = (list(column) for column in zip(*drawn, strict=True))
         scores = model.score(first, second, aspects)
-        applies = model.applicability(first, second, aspects)
+        applies = np.median(model.applicability(first, second, aspects))
         low, middle, high = np.percentile(scores, [10, 50, 90])
         rows.append(
-            [
-                kind,
-                str(len(drawn)),
-                f"{middle:.2f}",
-                f"{low:.2f} to {high:.2f}",
-                f"{np.median(applies):.2f}",
-            ]
+            [kind, str(len(drawn)), f"{middle:.2f}", f"{low:.2f} to {high:.2f}", f"{applies:.2f}"]
         )
     return rows
 
@@ -244,9 +219,7 @@ def main(
     docs: Annotated[Path, typer.Option(help="Page with marked tables to update.")] = DOCS_PAGE,
 ) -> None:
     """Measure wordings of conditions and write the pages."""
-    scorer = load_scorer(model)
-    if not isinstance(scorer, EmbeddingScorer):
-        raise InputError("The model must compare embeddings.")
+    scorer = load_encoder(model)
     pairs = read_pairs(data / "dev_rows.csv", per_set=per_set, seed=seed)
     tables = {
         "wordings": _table(
@@ -262,14 +235,13 @@ def main(
             silent_rows(scorer, data, seed),
         ),
     }
-    sets = len({pair.set for pair in pairs})
     parts = [
         "# Wordings of a condition",
-        f"{len(pairs)} pairs of texts of {sets} open sets, each under two conditions with "
-        f"different labels; model `{scorer.name}`. Made by `python -m papers.wordings`. Spearman "
-        "and pair accuracy compare with the labels of people; *change* is the mean absolute "
-        "difference of the score, from 0 to 1, from that of the first row, and *ranks* the "
-        "Spearman correlation with it.",
+        f"{len(pairs.texts[0])} pairs of texts of {pairs.sets} open sets, each under two "
+        f"conditions with different labels; model `{scorer.name}`. Made by "
+        "`python -m benchmarks.wordings`. Spearman and pair accuracy compare with the labels of "
+        "people; *change* is the mean absolute difference of the score, from 0 to 1, from that of "
+        "the first row, and *ranks* the Spearman correlation with it.",
         "## One aspect",
         tables["wordings"],
         "## Two aspects in one condition",

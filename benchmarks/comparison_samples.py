@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.clustering import SETS, read_set
 from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
 from condsim.data.written import load_written
 from condsim.errors import InputError
 from condsim.types import Task
-from papers.clustering import SETS, read_set
 
 ROOT = Path(__file__).resolve().parents[1]
 PRODUCT = "the product"

@@ -1,0 +1,1 @@
+"""The larger model of condsim; ``condsim.load("large")`` opens the folder ``model``."""
