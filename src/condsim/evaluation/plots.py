@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.data.tasks import pair_rows
-from condsim.errors import require
+from condsim.errors import InputError, require
 from condsim.evaluation.metrics import MARGIN, over_estimation
 from condsim.io import replacing
 from condsim.types import FloatArray, Task
@@ -84,6 +84,8 @@ def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: P
 
 
 def _new_figure(scores: Mapping[str, FloatArray], *, width: float, height: float) -> Figure:
+    if not scores:
+        raise InputError("A plot needs the scores of at least one model.")
     require("matplotlib", extra="train")
     from matplotlib.figure import Figure
 
