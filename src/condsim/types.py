@@ -39,7 +39,7 @@ class Task:
         sentences1: The first sentence of each row, length n.
         sentences2: The second sentence of each row, length n.
         conditions: The condition of each row, length n, or None for unconditional similarity.
-        labels: Gold similarity on the task's own scale, ``(n,)``; NaN where unlabelled or invalid.
+        labels: Gold similarity on the task's own scale, ``(n,)``; NaN where unlabeled or invalid.
         label_range: Lowest and highest label of the scale, (1, 5) for C-STS.
     """
 
@@ -78,12 +78,12 @@ class Task:
 
     @property
     def gold(self) -> FloatArray:
-        """Labels mapped linearly to [0, 1], ``(n,)``; NaN where unlabelled."""
+        """Labels mapped linearly to [0, 1], ``(n,)``; NaN where unlabeled."""
         low, high = self.label_range
         return ((self.labels - low) / (high - low)).astype(np.float32)
 
     def labelled(self) -> Self:
-        """Task without the unlabelled rows."""
+        """Task without the unlabeled rows."""
         return self.take(np.flatnonzero(self.valid))
 
     def take(self, rows: IntArray) -> Self:

@@ -55,7 +55,7 @@ class Target:
     Attributes:
         name: Name on the card; that of the folder if None.
         license: As the Hub names it, such as ``cc-by-4.0``; None if not stated.
-        sources: Licence of each source of sentences; empty if not stated.
+        sources: License of each source of sentences; empty if not stated.
     """
 
     folder: Path

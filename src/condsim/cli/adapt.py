@@ -120,7 +120,7 @@ def adapt(
 
 
 def _usual_form(file: Path, folder: Path, pairs: PairOptions) -> Path:
-    """Write labelled pairs under the usual names of columns, if the file has not this form."""
+    """Write labeled pairs under the usual names of columns, if the file has not this form."""
     from condsim.training.adapt_rows import COLUMNS, GROUP_COLUMNS
 
     blank = BlankRows(strict=pairs.strict)

@@ -170,7 +170,7 @@ def _check_plot(plot: Path, *, over_estimation: bool) -> None:
 
 
 def _load(file: Path, *, pairs: PairOptions) -> Task:
-    """Load labelled pairs whose columns have the usual names or those of options, or another kind.
+    """Load labeled pairs whose columns have the usual names or those of options, or another kind.
 
     Rows without a text are left out.
     """

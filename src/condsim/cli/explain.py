@@ -30,7 +30,7 @@ _SINGLE_FILES = (".html", ".json", *PICTURES)
 def _explained(
     scorer: PairScorer, texts: tuple[str, str, str], settings: dict[str, Any]
 ) -> Explanation:
-    """Explain a pair, with what the labelling functions read from it."""
+    """Explain a pair, with what the labeling functions read from it."""
     from condsim.rows.teach import function_answers
 
     return scorer.explain(*texts, read=function_answers, **settings)

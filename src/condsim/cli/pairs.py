@@ -34,7 +34,7 @@ class PairOptions(NamedTuple):
 
     @classmethod
     def labelled(cls, options: Mapping[str, Any]) -> Self:
-        """Take the options of a command on labelled pairs, by the names of its parameters."""
+        """Take the options of a command on labeled pairs, by the names of its parameters."""
         condition = options["condition"]
         return cls(
             **{name: options[name] for name in cls._fields if name in options},

@@ -143,7 +143,7 @@ def weak(
 
 
 def load_functions(paths: Sequence[Path] | None) -> Registry:
-    """Run Python files of labelling functions, which registers them; return the registry."""
+    """Run Python files of labeling functions, which registers them; return the registry."""
     from condsim.rows.weak.registry import REGISTRY
 
     for path in paths or ():

@@ -63,7 +63,7 @@ FORMAT = 1
 class Corpus:
     """Sentences of documents in order, memory-mapped.
 
-    A sentence is identified by its row, a *context* by the sentence it surrounds, its centre, which
+    A sentence is identified by its row, a *context* by the sentence it surrounds, its center, which
     is not part of it. A *chunk* is a run of consecutive sentences of one document.
 
     Attributes:
@@ -122,7 +122,7 @@ class Corpus:
         return spans(starts[chunks], starts[chunks + 1] - starts[chunks])
 
     def neighbours(self, centres: IntArray, *, left: int = 2, right: int = 2) -> IntArray:
-        """Find the sentences around some centres, ``(k,)``: their contexts.
+        """Find the sentences around some centers, ``(k,)``: their contexts.
 
         Returns:
             Rows in the order of the text, ``(k, left + right)``; -1 where the document ends, so
@@ -137,7 +137,7 @@ class Corpus:
 
     @cached_property
     def has_context(self) -> BoolArray:
-        """Flags of the sentences that have a neighbour: the centres of contexts, ``(n,)``."""
+        """Flags of the sentences that have a neighbor: the centers of contexts, ``(n,)``."""
         sizes = np.diff(self.document_starts)
         flags: BoolArray = np.repeat(sizes > 1, sizes)
         return flags

@@ -225,7 +225,7 @@ class OriginScorer(PairScorer):
     def terms_less_means(
         self, sentences: Sequence[str], centres: Sequence[IntArray]
     ) -> list[dict[str, FloatArray]]:
-        """Compute terms, minus the means of contexts where the centring subtracts those.
+        """Compute terms, minus the means of contexts where the centering subtracts those.
 
         The mean of a sentence is not subtracted: it is the same in all contexts. Takes m sentences
         and the contexts of each; returns the terms by name, each of the length of its contexts.
@@ -284,7 +284,7 @@ class Cost:
     """The work of scoring pairs: contexts of both sentences, and terms that generators compute.
 
     ``sequences`` are targets that generators score: for the choice of contexts, for each sentence
-    in the other's contexts, and for the means that centring subtracts.
+    in the other's contexts, and for the means that centering subtracts.
     """
 
     pairs: int

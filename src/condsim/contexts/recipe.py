@@ -128,7 +128,7 @@ class CoherenceSettings(TrainingSettings):
 
 
 GeneratorTask = Literal["centre", "left", "right"]
-"""Target of a generator: the sentence at the centre, or one side of its context."""
+"""Target of a generator: the sentence at the center, or one side of its context."""
 GENERATOR_TASKS: tuple[GeneratorTask, ...] = ("centre", "left", "right")
 
 ALL = "all"
@@ -204,7 +204,7 @@ class GeneratorSettings(TrainingSettings):
 
     @property
     def places(self) -> int:
-        """Number of sentences of a context and its centre."""
+        """Number of sentences of a context and its center."""
         return self.left + 1 + self.right
 
     @property

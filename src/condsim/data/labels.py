@@ -31,7 +31,7 @@ class Labels:
 
     Attributes:
         values: Similarity from 1 to 5, ``(n,)``; NaN where a row has the label -1 or none.
-        alike: Which rows are labelled alike, ``(n,)``.
+        alike: Which rows are labeled alike, ``(n,)``.
         scale: Lowest and highest label of the scale they were read on; None for words.
     """
 

@@ -1,4 +1,4 @@
-"""Tables of labelled texts: texts with attributes, text pairs with labels, or any table.
+"""Tables of labeled texts: texts with attributes, text pairs with labels, or any table.
 
 The criteria of a row are conditions: a text has values in each, a pair of texts has labels.
 """
@@ -57,7 +57,7 @@ def iter_criteria(
     criteria: Sequence[str] | None = None,
     separator: str | None = None,
 ) -> Iterator[CriteriaText | CriteriaPair]:
-    """Stream texts or text pairs with labelled attributes in bounded memory.
+    """Stream texts or text pairs with labeled attributes in bounded memory.
 
     The form is detected from the columns, in JSON lines from the keys of the first row:
 

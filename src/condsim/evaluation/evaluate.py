@@ -32,7 +32,7 @@ CONDITION_ONLY = "condition-only"
 FOLDS = 10
 OUT_OF_FOLD = f"this file, out of fold ({FOLDS} folds, sentence pairs kept whole)"
 FEWEST_ROWS = 3
-"""Minimum number of labelled rows of an evaluation."""
+"""Minimum number of labeled rows of an evaluation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def evaluate(
     is no such baseline; pair accuracy and partial Spearman are then NaN.
 
     Args:
-        scorer: A scorer, or scores of all rows of the task or of its labelled rows.
+        scorer: A scorer, or scores of all rows of the task or of its labeled rows.
         baselines: Further baselines: scorers, or names in `condsim.model.baselines.BASELINES`. A
             name that needs fitting is predicted out of fold from ``task`` itself.
         against: A second model, or its scores, for the paired difference and its p-value.
@@ -238,7 +238,7 @@ def _baseline_scores(entry: Scorer | str, task: Task, *, seed: int) -> Scores:
 
 
 def _select_labelled(scores: Scores, task: Task) -> Scores:
-    """Check scores and keep those of the labelled rows, ``(n,)``."""
+    """Check scores and keep those of the labeled rows, ``(n,)``."""
     valid = task.valid
     if scores.values.shape == valid.shape and not valid.all():
         raw = None if scores.raw is None else scores.raw[valid]

@@ -135,7 +135,7 @@ class CollectionTest(NaturalSet):
     Attributes:
         places: Places of the two texts of each row, ``(n, 2)``.
         same: Whether two texts have the same value, ``(texts, texts)``; false for a text itself.
-        queries: Places of the texts whose neighbours count, ``(q,)``.
+        queries: Places of the texts whose neighbors count, ``(q,)``.
     """
 
     measure: CollectionMeasure
@@ -328,7 +328,7 @@ def load_files(
 
 
 def load_criteria_sets(path: Path) -> tuple[SuiteSet, ...]:
-    """Load rows drawn from labelled texts, a data set for each name in the column ``set``."""
+    """Load rows drawn from labeled texts, a data set for each name in the column ``set``."""
     files = [path] if path.is_file() else []
     for pattern in (CRITERIA_FILE, f"*/{CRITERIA_FILE}", f"*/*/{CRITERIA_FILE}"):
         files += sorted(path.glob(pattern))

@@ -50,7 +50,7 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
     same rows, an interval for a fixed threshold would be too narrow. This one holds at all
     thresholds at once: it is a confidence sequence (Howard et al., 2021, "Time-uniform,
     nonparametric, nonasymptotic confidence sequences") along the rows by falling score, a bet
-    against the promise averaged over 32 stakes. It assumes that rows are labelled independently.
+    against the promise averaged over 32 stakes. It assumes that rows are labeled independently.
 
     Args:
         scores: Scores, ``(n,)``; higher is more similar.

@@ -215,7 +215,7 @@ class PairScorer(ABC):
             sentences2: Second sentences, length n, or one.
             condition: One condition or several, each for all rows.
             at_least: Calibrated score that every condition must reach, in [0, 1];
-                `condsim.evaluation.threshold.find_threshold` finds one from labelled rows.
+                `condsim.evaluation.threshold.find_threshold` finds one from labeled rows.
 
         Returns:
             A bool for single texts, else ``(n,)``.

@@ -233,7 +233,7 @@ class EmbeddingScorer(PairScorer):
         ]
 
     def reads(self, text: str) -> bool:
-        """Check that the model has learnt the words and the script of a text.
+        """Check that the model has learned the words and the script of a text.
 
         Texts that it does not read become the same unknown tokens, so that ``Great 👍`` and
         ``Great 👎`` have a score of 1. `score` and `encode` then warn with a `ScoredWarning`, once

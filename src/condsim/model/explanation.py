@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 PICTURES = (".png", ".svg", ".pdf")
 """Suffixes of the files that `Explanation.plot` writes."""
 
-# Blue and orange, which colour-blind readers can tell apart.
+# Blue and orange, which color-blind readers can tell apart.
 _RAISING_RGB, _LOWERING_RGB = (66, 133, 208), (230, 126, 34)
-# Share of the strongest word below which a word gets no colour.
+# Share of the strongest word below which a word gets no color.
 _MIN_COLOURED_SHARE = 0.08
 _BAR_CHARACTERS = 20
 _LABEL_CHARACTERS = 24
@@ -229,7 +229,7 @@ class Explanation:
         return max((abs(word.contribution) for _, word in self.top(1)), default=0.0)
 
     def _strength(self, word: Word) -> float:
-        """Strength of a word's colour, from 0 to 1."""
+        """Strength of a word's color, from 0 to 1."""
         share = abs(word.contribution) / (self._strongest() or 1.0)
         return share if share >= _MIN_COLOURED_SHARE else 0.0
 
@@ -243,7 +243,7 @@ class Explanation:
         return f'<span title="{word.contribution:+.3f}" style="{style}">{escape(text)}</span>'
 
     def _rich_style(self, word: Word, few_colours: bool) -> str:
-        """Style of a word on a terminal: black on a colour mixed with white, if it has many."""
+        """Style of a word on a terminal: black on a color mixed with white, if it has many."""
         strength = self._strength(word)
         if not strength:
             return ""

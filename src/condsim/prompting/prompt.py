@@ -169,10 +169,10 @@ _WORD = re.compile(r"\w+")
 
 
 class Shots:
-    """Examples for prompts, drawn from a labelled training file.
+    """Examples for prompts, drawn from a labeled training file.
 
     With conditions, the two rows of a sentence pair come together, the more similar one first as in
-    Figure 5, so that the model sees the effect of the condition; pairs with other than two labelled
+    Figure 5, so that the model sees the effect of the condition; pairs with other than two labeled
     rows are left out. Without conditions, every row is an example. Each query has its own examples,
     as in the released code. The draw depends on the seed and the query's texts alone.
 

@@ -151,7 +151,7 @@ def _make_index(vectors: FloatArray, k: int, *, exact: bool, path: Path) -> Any:
 
 
 def _without_self(ids: IntArray, similarity: FloatArray, *, first: int) -> NDArray[np.void]:
-    """Remove each item from its own neighbours; ``(rows, k + 1)`` becomes ``(rows, k)``."""
+    """Remove each item from its own neighbors; ``(rows, k + 1)`` becomes ``(rows, k)``."""
     rows, width = ids.shape
     keep = ids != np.arange(first, first + rows)[:, None]
     # Equal vectors may crowd an item out of its list.
@@ -163,7 +163,7 @@ def _without_self(ids: IntArray, similarity: FloatArray, *, first: int) -> NDArr
 
 
 def _unordered(ids: NDArray[np.int32], similarity: FloatArray) -> ItemPairs:
-    """Make one pair of both directions; HNSW marks a missing neighbour by -1."""
+    """Make one pair of both directions; HNSW marks a missing neighbor by -1."""
     n, k = ids.shape
     items = np.repeat(np.arange(n, dtype=np.int64), k)
     neighbours = ids.reshape(-1).astype(np.int64)

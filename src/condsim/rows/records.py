@@ -55,14 +55,14 @@ class TrainingRow(TableRow):
 
 @dataclass(frozen=True, slots=True)
 class WeakRow(TrainingRow):
-    """A weakly labelled row; -1 where the attribute is absent. Its origin names the function."""
+    """A weakly labeled row; -1 where the attribute is absent. Its origin names the function."""
 
     label: int
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRow(WeakRow):
-    """A weakly labelled row with the values of both sentences; empty if absent."""
+    """A weakly labeled row with the values of both sentences; empty if absent."""
 
     answer1: str
     answer2: str

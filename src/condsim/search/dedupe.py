@@ -118,7 +118,7 @@ def find_duplicates(
 
     A text is a duplicate of a kept one if their scores reach the threshold of every condition. A
     text that is near to several kept ones joins the nearest. With more than 8,192 distinct texts,
-    near neighbours are found with FAISS, which may miss a pair with a cosine far below 0.9.
+    near neighbors are found with FAISS, which may miss a pair with a cosine far below 0.9.
 
     Texts that contain different words or characters that the model cannot read, such as emoji, are
     not duplicates. A text that `EmbeddingScorer.reads` rejects is only a duplicate of the same
@@ -468,7 +468,7 @@ class _Deduplication:
             progress=self._progress,
         )
         if several and near.any():
-            # Only texts with a neighbour under the first condition are read under the others.
+            # Only texts with a neighbor under the first condition are read under the others.
             order = self._order[near]
             spaces = [space._replace(rows=order)]
             ascending = np.sort(order)

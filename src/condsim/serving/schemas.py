@@ -90,7 +90,7 @@ _TEXTS = Field(examples=[["The staff were friendly.", "The receptionist was unfr
 
 
 class RequestBody(BaseModel):
-    """A request; an unknown key is an error, since a misspelt one would change the result."""
+    """A request; an unknown key is an error, since a misspelled one would change the result."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 

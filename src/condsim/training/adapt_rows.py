@@ -1,4 +1,4 @@
-"""Rows of an adaptation: labelled ones, and those that keep the rest of the model unchanged."""
+"""Rows of an adaptation: labeled ones, and those that keep the rest of the model unchanged."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.training.export import SAMPLES
 
 MIN_LABELLED = 20
-"""Labelled pairs that an adaptation needs."""
+"""Labeled pairs that an adaptation needs."""
 
 COLUMNS = ("sentence1", "sentence2", "condition", "label")
 GROUP_COLUMNS = ("set", "group", "criterion")
 
-# Rows of a condition, all with one label, from which on the label would be learnt as its answer.
+# Rows of a condition, all with one label, from which on the label would be learned as its answer.
 MAX_ONE_SIDED = 10
 
 SPLIT_DRAWS = 20
@@ -48,7 +48,7 @@ logger = logging.getLogger("condsim")
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """A labelled pair; ``group_cells`` are ``set``, ``group`` and ``criterion``, if in the file."""
+    """A labeled pair; ``group_cells`` are ``set``, ``group`` and ``criterion``, if in the file."""
 
     sentence1: str
     sentence2: str

@@ -1,4 +1,4 @@
-"""Training of an applicability head, a logistic model of each text, on labelled pairs."""
+"""Training of an applicability head, a logistic model of each text, on labeled pairs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def fit_head_weights(
     """Fit the logistic model of one text to pairs of texts, by maximum likelihood.
 
     A condition applies to a pair with the probability p q, where p and q are the logistic functions
-    of ``features · w + b`` of its two texts. Minimises::
+    of ``features · w + b`` of its two texts. Minimizes::
 
         - sum_i weight_i (y_i log p_i q_i + (1 - y_i) log(1 - p_i q_i)) + |w|² / (2 strength)
 

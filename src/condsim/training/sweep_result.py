@@ -65,7 +65,7 @@ class SeedResults(ResultFile):
 
 
 class HeldOut(SeedResults):
-    """Figures of the best recipe on the held-out file: its name, revision and labelled rows."""
+    """Figures of the best recipe on the held-out file: its name, revision and labeled rows."""
 
     file: str
     revision: str

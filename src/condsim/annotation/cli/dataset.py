@@ -155,7 +155,7 @@ def _split_rules(ratios: str, seed: int, group: GroupName, oversize: OversizeNam
 
 
 def _licences(sources: Sequence[str] | None) -> dict[str, str]:
-    """Read sources and their licences, such as ``"tickets=internal use only"``."""
+    """Read sources and their licenses, such as ``"tickets=internal use only"``."""
     licences = {}
     for text in sources or ():
         name, _, licence = map(str.strip, text.partition("="))

@@ -1,4 +1,4 @@
-"""Settings of the rows that are drawn from labelled tables, and the wordings of conditions."""
+"""Settings of the rows that are drawn from labeled tables, and the wordings of conditions."""
 
 from __future__ import annotations
 

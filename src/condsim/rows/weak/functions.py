@@ -1,4 +1,4 @@
-"""Labelling functions: each reads one attribute from a sentence and compares two values of it."""
+"""Labeling functions: each reads one attribute from a sentence and compares two values of it."""
 
 from __future__ import annotations
 

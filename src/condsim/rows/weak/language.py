@@ -1,4 +1,4 @@
-"""Sentences as the labelling functions read them, trees of words, and forms of English words.
+"""Sentences as the labeling functions read them, trees of words, and forms of English words.
 
 All words and wordings are in text files: trees in ``words/``, lists in ``lists/``. Each line is an
 entry, indented by two spaces below the one it belongs to::

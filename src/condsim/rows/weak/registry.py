@@ -1,4 +1,4 @@
-"""Labelling functions by name and by condition, built in or the user's, and how well they label."""
+"""Labeling functions by name and by condition, built in or the user's, and how well they label."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CONDITIONS_LISTED = 20
 
 
 class Registry:
-    """Labelling functions by name, and by the conditions they understand.
+    """Labeling functions by name, and by the conditions they understand.
 
     The ``fallback`` makes a function for a condition that no function has as its own.
     """
@@ -194,9 +194,9 @@ class FunctionAgreement:
 
 @dataclass(frozen=True)
 class AgreementReport:
-    """Agreement with a labelled data set; families, functions and conditions by number of rows.
+    """Agreement with a labeled data set; families, functions and conditions by number of rows.
 
-    A share in [0, 1] of the labelled rows has a condition that a function understands.
+    A share in [0, 1] of the labeled rows has a condition that a function understands.
     """
 
     rows: int
