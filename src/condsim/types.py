@@ -57,7 +57,7 @@ class Task:
     def __repr__(self) -> str:
         """Name the task and count its rows."""
         without = "" if self.conditions is not None else ", no conditions"
-        return f"Task({self.name!r}, {len(self):,} rows, {self.valid.sum():,} labelled{without})"
+        return f"Task({self.name!r}, {len(self):,} rows, {self.valid.sum():,} labeled{without})"
 
     def _repr_html_(self) -> str:
         rows = zip(
@@ -151,7 +151,7 @@ def html_table(
     cells = "".join(f"<th>{escape(name)}</th>" for name in head)
     lines.append(f"<table>\n<thead><tr>{cells}</tr></thead>\n<tbody>")
     for row in rows:
-        cells = "".join(f'<td dir="auto">{_cell(value)}</td>' for value in row)
+        cells = "".join(f'<td dir="auto">{_html_cell(value)}</td>' for value in row)
         lines.append(f"<tr>{cells}</tr>")
     lines.append("</tbody>\n</table>")
     if more > 0:
@@ -159,7 +159,7 @@ def html_table(
     return "\n".join(lines) + "\n"
 
 
-def _cell(value: object) -> str:
+def _html_cell(value: object) -> str:
     match value:
         case None:
             return ""

@@ -59,7 +59,7 @@ PRESETS = {
 class CandidateSettings(Settings):
     """Settings of a run."""
 
-    what = "candidates"
+    subject = "candidates"
 
     k: Annotated[int, Field(ge=1, description="Neighbors of an item.")] = 64
     filters: FilterSettings = FilterSettings()

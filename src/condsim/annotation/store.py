@@ -99,7 +99,7 @@ class AnnotationStore(Closing):
                 "the data set."
             )
         self._connection = open_database(
-            self.path, _SCHEMA, version=STORE_VERSION, what="an annotation store"
+            self.path, _SCHEMA, version=STORE_VERSION, subject="an annotation store"
         )
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ def _pairs(batch: Batch, columns: PairColumns, blank: BlankRows) -> dict[int, tu
         try:
             check_explained(1, sentence1=sentence1, sentence2=sentence2)
         except InputError as error:
-            raise InputError(f"{batch.rows[index].place()}: {error}") from None
+            raise InputError(f"{batch.rows[index].location()}: {error}") from None
         pairs[index] = (sentence1, sentence2, condition)
     return pairs
 

@@ -192,7 +192,7 @@ def _header_hint(names: Sequence[str]) -> str:
     return ""
 
 
-def labelled_rows(
+def iter_labelled_pairs(
     file: Path, options: PairOptions, blank: BlankRows
 ) -> Iterator[tuple[int, tuple[str, str, str | None, float]]]:
     """Yield index, texts, condition and label of each row with texts; labels from 1 to 5 or NaN."""

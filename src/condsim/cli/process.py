@@ -69,10 +69,12 @@ class Command(TyperCommand):
         options = {name for parameter in self.params for name in parameter.opts}
         # The name of an argument is among its options, too.
         files = _FILE_OPTIONS if options.intersection(_FILE_ARGUMENTS) else ()
-        return super().parse_args(ctx, _usual_form(args, options, files))
+        return super().parse_args(ctx, _normalized_arguments(args, options, files))
 
 
-def _usual_form(arguments: Sequence[str], options: set[str], files: Sequence[str]) -> list[str]:
+def _normalized_arguments(
+    arguments: Sequence[str], options: set[str], files: Sequence[str]
+) -> list[str]:
     """Move files named by options to the end, as arguments; write ``-`` after a bare --json."""
     words, usual, named = deque(arguments), list[str](), list[str]()
     while words:
@@ -292,13 +294,13 @@ def guard(app: typer.Typer) -> None:
     for command in app.registered_commands:
         command.cls = Command
         if command.callback is not None and not hasattr(command.callback, "__wrapped__"):
-            command.callback = _guarded(command.callback)
+            command.callback = _wrap_command(command.callback)
     for group in app.registered_groups:
         if group.typer_instance is not None:
             guard(group.typer_instance)
 
 
-def _guarded(command: Callable[..., object]) -> Callable[..., object]:
+def _wrap_command(command: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(command)
     def run(*, quiet: bool, **options: object) -> object:
         _check_files(options)

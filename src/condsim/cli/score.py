@@ -135,7 +135,7 @@ def _show_table(file: Path, scoring: _Scoring) -> None:
     scored = _ScoredFile(file, scoring, size=_ROWS_OF_TABLE + 1)
     batch = next(scored.batches())
     console = Terminal(highlight=False)
-    lines = _table_lines(batch, scored.columns)
+    lines = _scored_lines(batch, scored.columns)
     width = min(40, max(len(condition) for _, condition, _ in lines))
     for pair, group in groupby(lines, key=lambda line: line[0]):
         scores = [(condition, score) for _, condition, score in group]
@@ -145,7 +145,7 @@ def _show_table(file: Path, scoring: _Scoring) -> None:
         print_note(f"These are the first {_ROWS_OF_TABLE} rows; --output FILE writes all of them.")
 
 
-def _table_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, str], str, float]]:
+def _scored_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, str], str, float]]:
     """Return the pair, condition and score of each line of the table."""
     lines = []
     scores = [values for name, values in batch.added.items() if name.startswith("score")]
@@ -296,5 +296,5 @@ def _part_settings(scoring: _Scoring) -> dict[str, object]:
     defaults = {**PairOptions()._asdict(), "overall": 0.0, "applicability": False}
     values = {**scoring.pairs._asdict(), **scoring._asdict()}
     changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
-    model = options.revision_of(scoring.model)
+    model = options.model_identity(scoring.model)
     return {"command": "score", "model": model, "scale": scoring.scale, **changed}

@@ -77,7 +77,7 @@ class Corpus:
 
     def __init__(self, folder: Path) -> None:
         """Open the corpus that :func:`prepare_corpus` wrote; its text is read on demand."""
-        manifest = read_manifest(folder, _KIND)
+        manifest = read_folder_manifest(folder, _KIND)
         self.folder = folder
         causes = (OSError, LookupError, TypeError, ValueError, pa.ArrowException)
         with one_line(f"The corpus in {folder} is damaged", *causes):
@@ -214,7 +214,7 @@ def prepare_corpus(
     changed = [key for key, value in settings if getattr(corpus.settings, key) != value]
     if corpus.input_hashes != hashes:
         changed.insert(0, "input files")
-    check_unchanged(output, changed, what="a corpus")
+    check_unchanged(output, changed, subject="a corpus")
     return corpus
 
 
@@ -246,7 +246,7 @@ def _build(
         ],
         "counts": asdict(counts),
     }
-    write_manifest(folder, _KIND, values)
+    write_folder_manifest(folder, _KIND, values)
 
 
 def _taken_paragraphs(
@@ -315,7 +315,7 @@ def spans(starts: IntArray, lengths: IntArray) -> IntArray:
     return rows
 
 
-def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
+def read_folder_manifest(folder: Path, kind: str) -> dict[str, Any]:
     """Read the manifest of a folder, which must contain something of that kind."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -330,7 +330,7 @@ def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     raise InputError(f"{folder} contains no {kind} of this version of condsim.")
 
 
-def write_manifest(folder: Path, kind: str, values: Mapping[str, Any]) -> None:
+def write_folder_manifest(folder: Path, kind: str, values: Mapping[str, Any]) -> None:
     """Write the manifest of a folder."""
     write_json({"kind": kind, "format": FORMAT, **values}, folder / MANIFEST)
 
@@ -341,7 +341,7 @@ def build_folder(folder: Path, kind: str) -> Iterator[Path | None]:
     if (folder / MANIFEST).is_file():
         yield None
         return
-    check_folder(folder, what=kind, own=[MANIFEST])
+    check_folder(folder, subject=kind, own=[MANIFEST])
     partial = folder.with_name(f"{folder.name}.partial")
     with one_line(f"Cannot write the {kind} {folder}", OSError):
         # Left by a process that was killed.

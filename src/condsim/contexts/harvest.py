@@ -243,7 +243,7 @@ class Harvest:
     def open(cls, folder: Path) -> Harvest:
         """Open a harvest."""
         path = folder / HARVEST_MANIFEST
-        manifest = validated_json(_Manifest, path.read_bytes(), what="harvest", source=str(path))
+        manifest = validated_json(_Manifest, path.read_bytes(), subject="harvest", source=str(path))
         return cls(folder, manifest.settings, manifest.identity)
 
     @property
@@ -380,7 +380,7 @@ def harvest_pairs(
     target = Harvest(folder, settings, plain)
     if (folder / HARVEST_MANIFEST).exists():
         changed = Harvest.open(folder).changes(settings, plain)
-        check_unchanged(folder, changed, what="a harvest")
+        check_unchanged(folder, changed, subject="a harvest")
     else:
         folder.mkdir(parents=True, exist_ok=True)
         content = {"format": HARVEST_FORMAT, "settings": settings.model_dump(), "identity": plain}

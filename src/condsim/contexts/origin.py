@@ -249,7 +249,7 @@ class OriginScorer(PairScorer):
     ) -> Iterator[PairTerms]:
         cross, names = self._cross_terms(block, prepared), self.weights.used
         sets = [[prepared[text].contexts for text in pair] for pair in block]
-        centres = [np.concatenate([own.centres, other.centres]) for own, other in sets]
+        centres = [np.concatenate([first.centres, second.centres]) for first, second in sets]
         context_means = self._means.of(centres, self._context_terms)
         for (first, second), (own1, own2), means in zip(block, sets, context_means, strict=True):
             # A sentence was scored in its own contexts when they were chosen.

@@ -83,7 +83,7 @@ class Pipeline(ContextsRun):
         self._inputs = [Path(path) for path in recipe.inputs]
         size = f"{recipe.surrogate.width}x{recipe.surrogate.layers}"
         self._backbone = folder / f"backbone-{size}-{recipe.surrogate.embeddings}"
-        check_folder(folder, what="run of contexts", own=[RECIPE])
+        check_folder(folder, subject="run of contexts", own=[RECIPE])
         if (folder / RECIPE).is_file():
             self._check_unchanged()
         find_inputs(self._inputs)
@@ -289,4 +289,4 @@ class Pipeline(ContextsRun):
             is_trained = (self.folder / SURROGATE / "recipe.yaml").exists()
             if is_trained and stored.surrogate != self.recipe.surrogate:
                 changed.append("surrogate")
-        check_unchanged(self.folder, changed, what="a run")
+        check_unchanged(self.folder, changed, subject="a run")

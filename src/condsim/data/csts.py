@@ -85,7 +85,7 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
     task = make_task(path, rows, label_range=LABEL_RANGE, name=name)
     labelled, rest = int(task.valid.sum()), int((~task.valid).sum())
     _LOGGER.info(
-        "%s: %d rows, %d labelled, %d unlabelled or invalid", task.name, len(task), labelled, rest
+        "%s: %d rows, %d labeled, %d unlabeled or invalid", task.name, len(task), labelled, rest
     )
     if path.name.startswith("csts_"):
         compare_split(path, rows=len(task), published=CSTS_COUNTS)
@@ -133,8 +133,8 @@ def _csts_label(row: Row) -> float | None:
     low, high = LABEL_RANGE
     if label is None or not low <= label <= high:
         raise InputError(
-            f"{row.place('label')}: must be a number from {low:g} to {high:g}, or -1 for no label, "
-            f"got {short_repr(value)}.{label_hint(value, high=high)}"
+            f"{row.location('label')}: must be a number from {low:g} to {high:g}, or -1 for no "
+            f"label, got {short_repr(value)}.{label_hint(value, high=high)}"
         )
     return label
 

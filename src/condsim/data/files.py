@@ -107,8 +107,8 @@ class Batch:
             for name, value in row.record.items():
                 if isinstance(value, list | dict):
                     raise InputError(
-                        f"{row.place(name)}: a list or an object cannot be written as CSV or TSV. "
-                        "Give an --output that ends in .jsonl, or remove the column."
+                        f"{row.location(name)}: a list or an object cannot be written as CSV or "
+                        "TSV. Give an --output that ends in .jsonl, or remove the column."
                     )
 
     def records(self) -> Iterator[dict[str, object]]:
@@ -217,13 +217,13 @@ def _is_blank(row: Row, columns: Sequence[str]) -> bool:
 
 def _blank_error(rows: Sequence[Row], columns: Sequence[str]) -> InputError:
     """Name the first row, which lacks a text, and the next ones that do."""
-    first, *others = rows
+    first, *later_rows = rows
     column = next(name for name in columns if first.cells[name] in (None, ""))
-    numbers = [str(row.number) for row in others if _is_blank(row, columns)]
+    numbers = [str(row.number) for row in later_rows if _is_blank(row, columns)]
     listed = ", ".join(numbers[: _MAX_LISTED_ROWS - 1])
     more = ", ..." if len(numbers) >= _MAX_LISTED_ROWS else ""
     note = f" Also without text: row {listed}{more}." if numbers else ""
-    return InputError(f"{first.place(column)}: must not be empty.{note}")
+    return InputError(f"{first.location(column)}: must not be empty.{note}")
 
 
 # Reading

@@ -318,7 +318,7 @@ def _typed_cell(row: Row, column: str, value: object) -> Cell:
         return str(value).lower()
     if value is None or isinstance(value, str | int | float):
         return value
-    raise InputError(f"{row.place(column)}: must be text or a number, got {short_repr(value)}.")
+    raise InputError(f"{row.location(column)}: must be text or a number, got {short_repr(value)}.")
 
 
 def parquet_tables(

@@ -76,7 +76,7 @@ def read_labels(
     rows = list(iter_rows(path, columns=(column,), file_format=file_format))
 
     def locate(index: int) -> str:
-        return rows[index].place(column)
+        return rows[index].location(column)
 
     cells = [row.cells[column] for row in rows]
     texts = ["" if cell is None else str(cell).strip().casefold() for cell in cells]

@@ -36,7 +36,7 @@ class Row(NamedTuple):
     cells: dict[str, Cell]
     record: Record = _EMPTY_RECORD
 
-    def place(self, column: str | None = None) -> str:
+    def location(self, column: str | None = None) -> str:
         """Name the row, or one of its columns, for an error message."""
         return location(self.path, row=self.number, line=self.line, column=column)
 
@@ -51,19 +51,19 @@ class Row(NamedTuple):
         if isinstance(value, str) and value and not (is_condition and is_marks(value)):
             return value
         if value is None or value == "":
-            raise InputError(f"{self.place(column)}: must not be empty.")
+            raise InputError(f"{self.location(column)}: must not be empty.")
         rule = "have a letter, digit or symbol" if isinstance(value, str) else "be text"
-        raise InputError(f"{self.place(column)}: must {rule}, got {short_repr(value)}.")
+        raise InputError(f"{self.location(column)}: must {rule}, got {short_repr(value)}.")
 
     def score(self, column: str, *, label_range: tuple[float, float], fix: str = "") -> float:
         """Return a cell that is a number within a range; ``fix`` ends the message otherwise."""
-        return score_of(self.cells[column], self.place(column), label_range=label_range, fix=fix)
+        return score_of(self.cells[column], self.location(column), label_range=label_range, fix=fix)
 
 
 def location(
     path: Path, *, row: int | None = None, line: int | None = None, column: str | None = None
 ) -> str:
-    """Name a place in a file, such as ``pairs.csv, row 3 (line 4), column 'label'``."""
+    """Name a location in a file, such as ``pairs.csv, row 3 (line 4), column 'label'``."""
     text = str(path)
     if row is not None:
         text += f", row {row}" + (f" (line {line})" if line is not None else "")

@@ -182,7 +182,7 @@ def pair_rows(task: Task) -> Pairing:
     if task.conditions is not None:
         counts = (pairing.pairs, ties, pairing.lone_rows, pairing.unlabelled_rows)
         _LOGGER.info(
-            "%s: %d high-low pairs, %d ties, %d lone rows, %d unlabelled rows, %d larger groups",
+            "%s: %d high-low pairs, %d ties, %d lone rows, %d unlabeled rows, %d larger groups",
             *(task.name, *counts, pairing.larger_groups),
         )
     return pairing

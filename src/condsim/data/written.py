@@ -37,7 +37,7 @@ class WrittenPair:
         sentence1: The first text, not empty.
         sentence2: The second text, not empty.
         labels: Similarity from 1 to 5 by condition, one or more.
-        place: File and line, for error messages.
+        location: File and line, for error messages.
         line: Number of the line in the file, from 1.
     """
 
@@ -45,7 +45,7 @@ class WrittenPair:
     sentence1: str
     sentence2: str
     labels: Mapping[str, float]
-    place: str = field(default="", compare=False)
+    location: str = field(default="", compare=False)
     line: int = field(default=0, compare=False)
 
 
@@ -114,8 +114,8 @@ def load_written(
             first = pairs.setdefault((pair.sentence1, pair.sentence2), pair)
             if first is not pair:
                 raise InputError(
-                    f"{pair.place}: each pair of texts must occur once, and this one is also at "
-                    f"{first.place}. Put all conditions on one line."
+                    f"{pair.location}: each pair of texts must occur once, and this one is also at "
+                    f"{first.location}. Put all conditions on one line."
                 )
     hashes = [sha256_of(path) for path in files]
     if len(files) > 1:

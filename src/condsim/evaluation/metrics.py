@@ -245,7 +245,7 @@ low_error=-0.25, margin=0.25)
     if not pairing.pairs or task.conditions is None:
         raise InputError(
             f"{task.name}: over-estimation is counted on pairs of rows with the same two sentences "
-            f"and different labels; there are none among {int(task.valid.sum())} labelled rows."
+            f"and different labels; there are none among {int(task.valid.sum())} labeled rows."
         )
     errors = values - task.gold.astype(np.float64)  # (n,)
     # Values above 0 are too far apart.

@@ -229,8 +229,8 @@ def _load_pairs(path: Path, spec: TestSpec) -> PairTest:
         rows.append((row.text("text1"), row.text("text2"), row.text("condition"), label))
         units.append(str(row.cells["unit"] or len(units)))
     by_unit: dict[str, list[int]] = defaultdict(list)
-    for place, unit in enumerate(units):
-        by_unit[unit].append(place)
+    for index, unit in enumerate(units):
+        by_unit[unit].append(index)
     labels = [label for *_, label in rows]
     order = [
         (a, b) if labels[a] > labels[b] else (b, a)

@@ -209,7 +209,7 @@ class Explanation:
     def table(self, *, top: int = 5, ascii_only: bool = False) -> str:
         """Format the sum as text: the ``top`` words, all others, the remainder and the score."""
         words = self.top(top)
-        others = self.score - self.remainder - sum(word.contribution for _, word in words)
+        other_words = self.score - self.remainder - sum(word.contribution for _, word in words)
         names = [f"{word.label} ({index + 1})" for index, word in words]
         width = max([24, *map(len, names)])
         characters = _BAR_CHARACTERS / max(self._strongest(), 1e-9)
@@ -218,7 +218,7 @@ class Explanation:
             bar = ("#" if ascii_only else "█") * round(abs(word.contribution) * characters)
             lines.append(f"{name:<{width}} {word.contribution:+.3f} {bar}".rstrip())
         totals = {
-            "all other words": others,
+            "all other words": other_words,
             "one text says nothing": self.remainder,
             "score": self.score,
         }

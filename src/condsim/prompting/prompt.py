@@ -191,7 +191,7 @@ class Shots:
         # One more than needed, since the query's own pair may be among those drawn.
         self._groups_per_query = -(-count // rows_per_group) + 1 if count else 0
         if len(self._groups) < self._groups_per_query:
-            unit = "sentence pairs with two labelled rows" if self.conditional else "labelled rows"
+            unit = "sentence pairs with two labeled rows" if self.conditional else "labeled rows"
             raise InputError(
                 f"{train.name}: {count} examples need {self._groups_per_query} {unit}, one in "
                 f"reserve; got {len(self._groups)}. Ask for fewer examples or give a larger file."

@@ -217,7 +217,7 @@ class PromptReport(ResultFile):
         valid_only: The rows with a valid answer alone; None if they are too few.
     """
 
-    what = "prompt report"
+    subject = "prompt report"
 
     prompt_format: Literal[1] = 1
     settings: Mapping[str, Any]

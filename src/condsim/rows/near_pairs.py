@@ -36,13 +36,13 @@ _HNSW_LINKS, _HNSW_BUILD_WIDTH = 32, 200
 _NEIGHBOUR = np.dtype([("item", np.int32), ("similarity", np.float32)])
 
 
-def unit_length(vectors: FloatArray, *, what: str) -> FloatArray:
+def unit_length(vectors: FloatArray, *, subject: str) -> FloatArray:
     """Scale vectors ``(n, width)`` to length 1, in float32."""
     lengths = np.linalg.norm(vectors.astype(np.float32, copy=False), axis=1)
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
     if len(bad):
         raise InputError(
-            f"{what}: every embedding must be finite and not zero; row {bad[0]} (from 0) and "
+            f"{subject}: every embedding must be finite and not zero; row {bad[0]} (from 0) and "
             f"{len(bad) - 1} more are not."
         )
     return np.asarray(vectors / lengths[:, None], dtype=np.float32)
@@ -58,7 +58,7 @@ class TextEncoder:
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """Return vectors of length 1, ``(n, width)``."""
-        return unit_length(self.model.encode(list(texts)), what=self.name)
+        return unit_length(self.model.encode(list(texts)), subject=self.name)
 
 
 def load_text_encoder(name: str | None = None, *, device: str | None = None) -> TextEncoder:

@@ -236,7 +236,7 @@ def answer_file(
     labels = Counter(row.label is not None for row in iter_csts(file))
     if not labels[True]:
         raise InputError(
-            f"{file}: answers are added to labelled rows, and none of its {labels.total()} rows "
+            f"{file}: answers are added to labeled rows, and none of its {labels.total()} rows "
             "has a label from 1 to 5; label them first, such as with 'condsim build teach'."
         )
     written = Counter(unlabelled=labels[False])

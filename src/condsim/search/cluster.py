@@ -245,7 +245,7 @@ class ClusterFile(Settings):
         revision: Changes when its embeddings may; None if unknown.
     """
 
-    what: ClassVar[str] = "file of clusters"
+    subject: ClassVar[str] = "file of clusters"
 
     condsim: str = __version__
     model: str
@@ -267,7 +267,7 @@ class ClusterFile(Settings):
             content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: is not a file of clusters ({error}).") from None
-        return validated(cls, content, what=cls.what, source=str(path))
+        return validated(cls, content, subject=cls.subject, source=str(path))
 
     def save(self, path: Path) -> None:
         """Write the clusters as JSON."""

@@ -16,7 +16,7 @@ class TextDocument(BaseModel):
     text: str
 
 
-def _as_list(value: object) -> object:
+def _wrap_text(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
@@ -39,7 +39,7 @@ def _one_or_each(value: object) -> object:
 
 
 Strings = Annotated[list[str], Field(min_length=1)]
-Texts = Annotated[Strings, BeforeValidator(_as_list, json_schema_input_type=str | Strings)]
+Texts = Annotated[Strings, BeforeValidator(_wrap_text, json_schema_input_type=str | Strings)]
 """One text or several."""
 Documents = Annotated[
     Strings,

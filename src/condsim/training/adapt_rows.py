@@ -89,7 +89,7 @@ def read_labelled(path: Path | str, *, at_least: int = MIN_LABELLED) -> list[Lab
 
 def _check_labels(path: Path, pairs: Sequence[LabelledPair], at_least: int) -> None:
     if len(pairs) < at_least:
-        raise InputError(f"{path}: needs at least {at_least} labelled pairs; got {len(pairs)}.")
+        raise InputError(f"{path}: needs at least {at_least} labeled pairs; got {len(pairs)}.")
     if len({pair.label for pair in pairs}) == 1:
         raise InputError(
             f"{path}: the labels must differ, and all {len(pairs)} rows have the same."
@@ -101,7 +101,7 @@ def _check_labels(path: Path, pairs: Sequence[LabelledPair], at_least: int) -> N
         if len(labels) == 1 and labels.total() >= MAX_ONE_SIDED:
             raise InputError(
                 f"{path}: the condition {short_repr(condition)} has {labels.total()} rows, all "
-                "with the same label, which would be learnt as its answer. Add pairs of the other "
+                "with the same label, which would be learned as its answer. Add pairs of the other "
                 "kind, or remove these rows."
             )
 

@@ -99,7 +99,7 @@ class AdaptSettings(Settings):
         seed: Seed of the split, the order and the draws.
     """
 
-    what: ClassVar[str] = "adapt setting"
+    subject: ClassVar[str] = "adapt setting"
 
     epochs: Annotated[int, Field(ge=1)] = 10
     minutes: Annotated[float, Field(gt=0)] | None = None
@@ -230,7 +230,7 @@ def adapt(
         shared = sum(pair.pair in trained for pair in dev_pairs)
         if shared:
             raise InputError(
-                f"{dev}: {shared} rows to measure on are pairs of the labelled file; remove them "
+                f"{dev}: {shared} rows to measure on are pairs of the labeled file; remove them "
                 "from one of the two."
             )
     work = target.with_name(f"{target.name}.work")
@@ -265,7 +265,7 @@ class _AdaptationRun:
         if not path.is_file():
             write_text(path, json.dumps(inputs))
         changed = changed_keys(inputs, json.loads(path.read_text(encoding="utf-8")))
-        check_unchanged(work, changed, what="an adaptation")
+        check_unchanged(work, changed, subject="an adaptation")
         self.rehearsal = load_rehearsal()
         self.before: EmbeddingScorer
         if (source / MODEL_FILE).is_file():

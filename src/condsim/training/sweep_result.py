@@ -55,7 +55,7 @@ class SeedResults(ResultFile):
     That is ``condition-only``, or word overlap for data without conditions.
     """
 
-    what = "sweep result"
+    subject = "sweep result"
 
     format: Literal[1] = 1
     seeds: tuple[SeedResult, ...]

@@ -82,9 +82,9 @@ class Wordings:
     ) -> None:
         own = settings.of(name)
         derived = derive_wordings(own.name or name)
-        others = list(derived[1:] if own.wordings is None else own.wordings)
-        generator.shuffle(others)
-        self.names = list(dict.fromkeys((own.name or derived[0], *others)))
+        alternatives = list(derived[1:] if own.wordings is None else own.wordings)
+        generator.shuffle(alternatives)
+        self.names = list(dict.fromkeys((own.name or derived[0], *alternatives)))
         self.counts = np.zeros((len(self.names), steps + 1), np.int64)
         self._own_share = settings.own_name if len(self.names) > 1 else 1.0
 

@@ -92,7 +92,7 @@ class RowSampler:
 
     def __init__(self, weighted: WeightedFunctions, *, rows: int, seed: int) -> None:
         if not weighted:
-            raise InputError("At least one labelling function must have a weight above 0.")
+            raise InputError("At least one labeling function must have a weight above 0.")
         total = sum(weight for _, weight in weighted)
         # Pairs that were read.
         self.pairs = 0
@@ -118,8 +118,8 @@ class RowSampler:
                 if not chosen:
                     unused.append(pair)
                     continue
-                for place in self._random.permutation(2):
-                    index, label = chosen[place]
+                for choice in self._random.permutation(2):
+                    index, label = chosen[choice]
                     function = self._functions[index]
                     self._drawn[function.name, label] += 1
                     self._labels[label] += 1

@@ -205,7 +205,7 @@ class Taxonomy:
         return node
 
 
-def similarity(node1: Node, node2: Node) -> float:
+def node_similarity(node1: Node, node2: Node) -> float:
     """Compare two nodes of a tree, from 1 to 5."""
     if node1 is node2:
         return 5.0
