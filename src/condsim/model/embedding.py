@@ -321,7 +321,7 @@ class EmbeddingScorer(PairScorer):
             raise InputError(f"The 'size' of a cache must be 0 or more; got {size}.")
         self._cache = VectorCache(size, self.dimension) if size else None
 
-    def _score_shared(self, rows: Rows, scale: Scale, overall: float) -> FloatArray:
+    def _score_blended(self, rows: Rows, scale: Scale, overall: float) -> FloatArray:
         plain = self._score_rows(replace(rows, conditions=None), "raw")
         raw = (1 - overall) * self._score_rows(rows, "raw") + overall * plain
         return rescaled(raw, self.calibration, scale)
