@@ -424,6 +424,7 @@ class RecordWriter:
         self._stream = stream
         self._suffix = suffix
         self._csv = csv.writer(stream, lineterminator="\n")
+        # Rows that wait for the columns of later ones.
         self._spool: TextIO | None = None
         self._last_columns: tuple[str, ...] = ()
 
@@ -439,14 +440,19 @@ class RecordWriter:
         for record in records:
             self._write_record(record)
 
+    def write_header(self, columns: Iterable[str]) -> None:
+        """Write the names of the columns of a table without rows."""
+        if self._suffix in _TABLE_SUFFIXES:
+            self._write_cells(columns)
+
     def finish(self) -> None:
-        """Write the rows that waited for the columns of all others."""
+        """Write the rows that waited until the columns of all rows were known."""
         if self._spool is None:
             return
         with self._spool as spool:
             spool.seek(0)
             names = dict.fromkeys(chain.from_iterable(map(json.loads, spool)))
-            order = [*(name for name in names if name not in self._last_columns)]
+            order = [name for name in names if name not in self._last_columns]
             order += self._last_columns
             spool.seek(0)
             for line in spool:
@@ -454,7 +460,10 @@ class RecordWriter:
                 self._write_record({name: record.get(name) for name in order})
 
     def _spool_records(self, batch: Batch) -> None:
-        """Store rows until the last one, since a table has the columns of all rows."""
+        """Store rows that may differ in their columns, since a table has the columns of all rows.
+
+        The columns that the command added come last.
+        """
         if self._spool is None:
             self._spool = cast(TextIO, tempfile.TemporaryFile("w+", encoding="utf-8"))
             self._last_columns = tuple(batch.added)
@@ -469,11 +478,6 @@ class RecordWriter:
                 self._write_cells(record)
             self._write_cells(map(_cell_text, record.values()))
         self.rows += 1
-
-    def write_header(self, columns: Iterable[str]) -> None:
-        """Write the names of the columns of a table without rows."""
-        if self._suffix in _TABLE_SUFFIXES:
-            self._write_cells(columns)
 
     def _write_cells(self, cells: Iterable[str]) -> None:
         if self._suffix == ".csv":
@@ -502,7 +506,10 @@ def _cell_text(value: object) -> str:
 
 
 class _ParquetWriter(RecordWriter):
-    """Writer of batches that were read from Parquet; the types of their columns stay."""
+    """Writer of batches that were read from Parquet; the types of their columns stay.
+
+    It writes to a path by pyarrow, and uses no stream of `RecordWriter`.
+    """
 
     def __init__(self, partial: Path, output: Path) -> None:
         self.rows = 0

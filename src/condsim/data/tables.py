@@ -118,7 +118,8 @@ def _select(
 def _read_criteria_text(row: Row) -> CriteriaText:
     where = row.location("attributes")
     values = {
-        name: _words(name, value, where) for name, value in _object(row, "attributes").items()
+        name: _criterion_values(name, value, where)
+        for name, value in _criteria_cell(row, "attributes").items()
     }
     attributes = {name: words for name, words in values.items() if words}
     return CriteriaText(row.text("text"), attributes, row.location())
@@ -126,7 +127,7 @@ def _read_criteria_text(row: Row) -> CriteriaText:
 
 def _read_criteria_pair(row: Row) -> CriteriaPair:
     labels = {}
-    for name, value in _object(row, "labels").items():
+    for name, value in _criteria_cell(row, "labels").items():
         number = value if isinstance(value, int | float) else math.nan
         if not 0 <= number <= 1:
             raise InputError(
@@ -143,13 +144,13 @@ def _read_table(path: Path, *, text: str, separator: str | None) -> Iterator[Cri
         for name, value in row.record.items():
             # The index column of a pandas file has no name.
             if name != text and name.strip("_ "):
-                words = _words(name, value, row.location(name), separator=separator)
+                words = _criterion_values(name, value, row.location(name), separator=separator)
                 attributes |= {name: words} if words else {}
         yield CriteriaText(row.text(text), attributes, row.location())
 
 
-def _object(row: Row, column: str) -> Mapping[str, object]:
-    """Return the criteria of a row, each with its value in the file."""
+def _criteria_cell(row: Row, column: str) -> Mapping[str, object]:
+    """Return the cell that holds a row's criteria, an object with the value of each by name."""
     value = row.record.get(column)
     if not isinstance(value, Mapping) or not all(map(str.strip, value)):
         raise InputError(
@@ -159,16 +160,16 @@ def _object(row: Row, column: str) -> Mapping[str, object]:
     return {name.strip(): item for name, item in value.items()}
 
 
-def _words(
+def _criterion_values(
     name: str, value: object, where: str, *, separator: str | None = None
 ) -> tuple[str, ...]:
-    """Return the distinct values of a criterion."""
+    """Return the distinct values of a criterion as texts; a value is a list or one cell."""
     parts: list[object] = [value]
     if isinstance(value, list | tuple):
         parts = list(value)
     elif isinstance(value, str) and separator is not None:
         parts = list(value.split(separator))
-    words: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for part in parts:
         if part is None or (isinstance(part, float) and math.isnan(part)):
             continue
@@ -177,8 +178,8 @@ def _words(
                 f"{where}: the value of {short_repr(name)} must be a text, a number or a list of "
                 f'them, such as "red" or ["red", "blue"], got {short_repr(part)}.'
             )
-        word = str(part).lower() if isinstance(part, bool) else str(part)
-        word = word.removesuffix(".0") if isinstance(part, float) else word.strip()
-        if word:
-            words[word] = None
-    return tuple(words)
+        text = str(part).lower() if isinstance(part, bool) else str(part)
+        text = text.removesuffix(".0") if isinstance(part, float) else text.strip()
+        if text:
+            texts[text] = None
+    return tuple(texts)
