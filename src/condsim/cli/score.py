@@ -78,6 +78,7 @@ class _ScoredFile:
         print_note(self.blank.note("no score"))
 
     def _load(self) -> PairScorer:
+        """Load the model, which caches vectors if it makes any, and check the options by it."""
         from condsim.model.embedding import EmbeddingScorer
 
         scorer = load_scorer(self.scoring.model, device=self.scoring.device)
@@ -87,13 +88,17 @@ class _ScoredFile:
         return scorer
 
     def _add_columns(self, batch: Batch, scorer: PairScorer) -> None:
-        columns = self.columns
+        """Add a column of scores, and of applicability if asked, for each condition.
+
+        A row without text has NaN there, which is written as an empty cell.
+        """
+        columns, scoring = self.columns, self.scoring
         rows, sentences1, sentences2, row_conditions = columns.read(batch, self.blank)
-        scoring = self.scoring
         score_pairs = options.score_function(scorer, overall=scoring.overall)
         functions = {"score": partial(score_pairs, scale=scoring.scale)}
         if scoring.applicability:
             functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
+        # Without --condition, the file has a condition for each row, or pairs have none.
         for condition in columns.conditions or (None,):
             suffix = f": {condition}" if len(columns.conditions) > 1 else ""
             conditions = condition if row_conditions is None else row_conditions
@@ -102,6 +107,22 @@ class _ScoredFile:
                 if len(rows):
                     values[rows] = function(sentences1, sentences2, conditions)
                 batch[f"{name}{suffix}"] = values
+
+
+def _print_scores(
+    sentence1: str,
+    sentence2: str,
+    conditions: Sequence[str],
+    *,
+    scorer: PairScorer,
+    scale: str,
+    overall: float,
+) -> None:
+    """Print the score of one pair, or a line with the score under each of several conditions."""
+    score_pairs = options.score_function(scorer, overall=overall)
+    for condition in conditions:
+        value = score_pairs(sentence1, sentence2, condition, scale=scale)
+        typer.echo(f"{value:.3f}" if len(conditions) == 1 else f"{value:.3f}\t{condition}")
 
 
 def _score_to_file(
@@ -146,8 +167,9 @@ def _show_table(file: Path, scoring: _Scoring) -> None:
 
 
 def _scored_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, str], str, float]]:
-    """Return the pair, condition and score of each line of the table."""
+    """Return the pair, condition and score of each line of the printed table."""
     lines = []
+    # One column for each condition, in their order.
     scores = [values for name, values in batch.added.items() if name.startswith("score")]
     for index, row in enumerate(batch.rows[:_ROWS_OF_TABLE]):
         pair = (str(row.cells[columns.text1] or ""), str(row.cells[columns.text2] or ""))
@@ -254,20 +276,21 @@ def score(
             raise InputError(
                 "--applicability, --strict, --separator and --encoding go with --file."
             )
-        score_pairs = options.score_function(load_scorer(model, device=device), overall=overall)
-        for name in pair[2]:
-            value = score_pairs(*pair[:2], name, scale=scale)
-            typer.echo(f"{value:.3f}" if len(pair[2]) == 1 else f"{value:.3f}\t{name}")
+        scorer = load_scorer(model, device=device)
+        _print_scores(*pair, scorer=scorer, scale=scale, overall=overall)
         return
     if table is not None and (output is not None or (table and applicability)):
         raise InputError(
             "--table/--no-table cannot go with --output, nor --table with more columns."
         )
+    # Without a pair there is a file.
     assert file is not None
     pairs = PairOptions(
         text1, text2, condition_column, tuple(conditions or ()), separator, encoding, strict
     )
     scoring = _Scoring(pairs, model, device, scale, overall, applicability)
+    if table is None:
+        table = sys.stdout is not None and sys.stdout.isatty() and not applicability
     if engine == "ray":
         from condsim.cli.parts import work_on_parts
 
@@ -285,14 +308,17 @@ def score(
             _score_to_file(file, output, scoring, progress)
     elif sys.stdout is None:
         raise InputError("Standard output is closed; give --output the name of a file.")
-    elif (sys.stdout.isatty() and not applicability) if table is None else table:
+    elif table:
         _show_table(file, scoring)
     else:
         _print_rows(file, scoring)
 
 
 def _part_settings(scoring: _Scoring) -> dict[str, object]:
-    """Return what the parts of one output must have in common."""
+    """Return the settings that the parts of one output must share.
+
+    Options with their default values are left out.
+    """
     defaults = {**PairOptions()._asdict(), "overall": 0.0, "applicability": False}
     values = {**scoring.pairs._asdict(), **scoring._asdict()}
     changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
