@@ -251,7 +251,7 @@ def read_pairs(path: Path) -> Iterator[Candidate]:
         source = str(row.cells["source"] or stem_of(path))
         similarity = None
         if row.cells["similarity"] not in (None, ""):
-            similarity = row.score("similarity", label_range=(-1, 1), fix="Correct or remove it.")
+            similarity = row.score("similarity", label_range=(-1, 1), hint="Correct or remove it.")
         yield Candidate(
             pair_id=pair_id_of(source, sentence1, sentence2),
             source=source,
