@@ -161,7 +161,7 @@ class PartMaker:
                     _link(folder / name, part_folder(self._runs, other, recipe) / name)
             until: Stage = "index" if part == "corpus" else part
             made = Pipeline(folder, recipe, until=until, progress=self._progress)
-            with made.begun():
+            with made.locked():
                 counts = _MAKERS[part](made, self._progress)
             write_text(folder / MADE, json.dumps(counts))
 

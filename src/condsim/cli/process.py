@@ -94,7 +94,7 @@ def _normalized_arguments(
     return usual + named
 
 
-def renamed(text: str) -> str:
+def with_stream_names(text: str) -> str:
     """Name the streams in a message in place of their temporary files."""
     for path, name in _stream_names.items():
         text = text.replace(path, name)
@@ -118,7 +118,7 @@ def standard_streams(command: str, options: Mapping[str, Any]) -> Iterator[dict[
         try:
             yield replaced
         except CondSimError as error:
-            error.args = (renamed(str(error)), *error.args[1:])
+            error.args = (with_stream_names(str(error)), *error.args[1:])
             raise
 
 
@@ -259,7 +259,7 @@ def _show_file_forms() -> None:
 
 
 def _name_stream(record: logging.LogRecord) -> bool:
-    record.msg, record.args = renamed(record.getMessage()), None
+    record.msg, record.args = with_stream_names(record.getMessage()), None
     return True
 
 
@@ -384,7 +384,7 @@ def long_work(
 def print_note(line: str) -> None:
     """Print a line on stderr, unless it is empty."""
     if line:
-        typer.echo(renamed(line), err=True)
+        typer.echo(with_stream_names(line), err=True)
 
 
 def check_outputs(**options: Path | None) -> None:
