@@ -67,6 +67,137 @@ _MAX_LISTED_ROWS = 3
 _PARQUET_ROWS = 1024
 
 
+# Reading
+
+
+def read_batches(
+    source: Path | str | BinaryIO | PeekedStream,
+    *,
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
+    size: int = ROWS_PER_BATCH,
+    file_format: FileFormat = DETECTED,
+) -> Iterator[Batch]:
+    """Stream a data file in batches of rows that can be written again with all their columns.
+
+    Args:
+        source: A file as `iter_rows` reads it; or an open binary stream such as standard input,
+            which is CSV or TSV, or JSON lines if its first character is ``{``.
+        columns: Columns that the file must have.
+        optional: Columns that are read if present, and are None otherwise.
+        size: Maximum number of rows of a batch.
+        file_format: What is known of a text table, instead of what its first lines tell.
+    """
+    selection = ColumnSelection(tuple(columns), tuple(optional), whole_record=True)
+    if isinstance(source, Path | str):
+        path, suffix = _checked_path(source)
+        if suffix == ".parquet":
+            return never_empty(path, _parquet_batches(path, selection, size))
+        rows = _file_rows(path, suffix, selection, file_format)
+    else:
+        if not isinstance(source, PeekedStream):
+            source = PeekedStream(STANDARD_INPUT, source, file_format)
+        path, suffix = source.path, stream_suffix(source)
+        rows = stream_rows(source, suffix, selection)
+    rows = never_empty(path, rows)
+    return _row_batches(rows, size, ragged=suffix in JSON_SUFFIXES)
+
+
+def _row_batches(rows: Iterator[Row], size: int, *, ragged: bool) -> Iterator[Batch]:
+    while batch := list(islice(rows, size)):
+        yield Batch(batch, ragged=ragged)
+
+
+def _parquet_batches(path: Path, selection: ColumnSelection, size: int) -> Iterator[Batch]:
+    # The records stay in the Arrow table, which keeps their types.
+    cells_only = selection._replace(whole_record=False)
+    for number, table in parquet_tables(path, selection, size):
+        yield Batch(list(arrow_rows(path, number, table, cells_only)), table=table)
+
+
+def iter_rows(
+    path: Path | str,
+    *,
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
+    whole_record: bool = False,
+    txt_as_tsv: bool = False,
+    file_format: FileFormat = DETECTED,
+) -> Iterator[Row]:
+    """Stream the rows of a data file in bounded memory.
+
+    Args:
+        path: A ``.csv``, ``.tsv``, ``.jsonl`` or ``.ndjson`` file, perhaps gzipped; or a
+            ``.parquet`` or ``.xlsx`` file. The separator, the quote and the encoding of a table
+            are detected from its first lines, and logged if they are not those of its suffix.
+        columns: Columns that the file must have; of JSON lines, one of the first rows. A row of
+            JSON lines that lacks a column has None there.
+        optional: Columns that are read if present, and are None otherwise.
+        whole_record: Whether to keep all columns of the file, as `Row.record`.
+        txt_as_tsv: Whether to read ``.txt`` as ``.tsv``.
+        file_format: As for `read_batches`.
+
+    Raises:
+        InputError: If the file cannot be read, has no rows, lacks a column or breaks a rule of its
+            format. The call reports a wrong path or suffix, the iteration all else.
+        MissingExtraError: If the file is Parquet and pyarrow is missing, or Excel and openpyxl.
+    """
+    path, suffix = _checked_path(path, txt_as_tsv=txt_as_tsv)
+    selection = ColumnSelection(tuple(columns), tuple(optional), whole_record)
+    return never_empty(path, _file_rows(path, suffix, selection, file_format))
+
+
+def _file_rows(
+    path: Path, suffix: str, selection: ColumnSelection, file_format: FileFormat
+) -> Iterator[Row]:
+    if suffix == ".parquet":
+        for number, table in parquet_tables(path, selection, _PARQUET_ROWS):
+            yield from arrow_rows(path, number, table, selection)
+        return
+    with open_bytes(path) as source:
+        yield from stream_rows(PeekedStream(path, source, file_format), suffix, selection)
+
+
+def never_empty(path: Path, items: Iterator[Item]) -> Iterator[Item]:
+    """Pass rows or batches on; reject a file without any."""
+    first = next(items, None)
+    if first is None:
+        raise InputError(f"{path}: has no rows, only a header or blank lines.")
+    yield first
+    yield from items
+
+
+def column_names(
+    source: Path | PeekedStream, file_format: FileFormat = DETECTED
+) -> tuple[str, ...]:
+    """Read the column names at the start of a data file.
+
+    Args:
+        source: A file as `iter_rows` reads it, in which ``.txt`` is read as tab separated; or an
+            open stream, from which rows can be read after that.
+        file_format: As for `read_batches`.
+
+    Returns:
+        The names in the order of the file (of JSON lines: of its first rows), without the spaces
+        around them. Empty if the file has no columns or cannot be read: reading its rows gives
+        the error.
+    """
+    try:
+        if isinstance(source, PeekedStream):
+            return stream_columns(source, stream_suffix(source))
+        path, suffix = _checked_path(source, txt_as_tsv=True)
+        # A pipe can be read only once.
+        if not path.is_file():
+            return ()
+        if suffix == ".parquet":
+            schema = require("pyarrow.parquet", extra="parquet").read_schema(path)
+            return tuple(map(str.strip, schema.names))
+        with open_bytes(path) as stream:
+            return stream_columns(PeekedStream(path, stream, file_format), suffix)
+    except (InputError, OSError, ValueError):
+        return ()
+
+
 class Batch:
     """Rows that are read together, and the columns that a command adds to them.
 
@@ -226,137 +357,6 @@ def _blank_error(rows: Sequence[Row], columns: Sequence[str]) -> InputError:
     return InputError(f"{first.location(column)}: must not be empty.{note}")
 
 
-# Reading
-
-
-def read_batches(
-    source: Path | str | BinaryIO | PeekedStream,
-    *,
-    columns: Sequence[str],
-    optional: Sequence[str] = (),
-    size: int = ROWS_PER_BATCH,
-    file_format: FileFormat = DETECTED,
-) -> Iterator[Batch]:
-    """Stream a data file in batches of rows that can be written again with all their columns.
-
-    Args:
-        source: A file as `iter_rows` reads it; or an open binary stream such as standard input,
-            which is CSV or TSV, or JSON lines if its first character is ``{``.
-        columns: Columns that the file must have.
-        optional: Columns that are read if present, and are None otherwise.
-        size: Maximum number of rows of a batch.
-        file_format: What is known of a text table, instead of what its first lines tell.
-    """
-    selection = ColumnSelection(tuple(columns), tuple(optional), whole_record=True)
-    if isinstance(source, Path | str):
-        path, suffix = _checked_path(source)
-        if suffix == ".parquet":
-            return never_empty(path, _parquet_batches(path, selection, size))
-        rows = _file_rows(path, suffix, selection, file_format)
-    else:
-        if not isinstance(source, PeekedStream):
-            source = PeekedStream(STANDARD_INPUT, source, file_format)
-        path, suffix = source.path, stream_suffix(source)
-        rows = stream_rows(source, suffix, selection)
-    rows = never_empty(path, rows)
-    return _row_batches(rows, size, ragged=suffix in JSON_SUFFIXES)
-
-
-def _row_batches(rows: Iterator[Row], size: int, *, ragged: bool) -> Iterator[Batch]:
-    while batch := list(islice(rows, size)):
-        yield Batch(batch, ragged=ragged)
-
-
-def _parquet_batches(path: Path, selection: ColumnSelection, size: int) -> Iterator[Batch]:
-    # The records stay in the Arrow table, which keeps their types.
-    cells_only = selection._replace(whole_record=False)
-    for number, table in parquet_tables(path, selection, size):
-        yield Batch(list(arrow_rows(path, number, table, cells_only)), table=table)
-
-
-def iter_rows(
-    path: Path | str,
-    *,
-    columns: Sequence[str],
-    optional: Sequence[str] = (),
-    whole_record: bool = False,
-    txt_as_tsv: bool = False,
-    file_format: FileFormat = DETECTED,
-) -> Iterator[Row]:
-    """Stream the rows of a data file in bounded memory.
-
-    Args:
-        path: A ``.csv``, ``.tsv``, ``.jsonl`` or ``.ndjson`` file, perhaps gzipped; or a
-            ``.parquet`` or ``.xlsx`` file. The separator, the quote and the encoding of a table
-            are detected from its first lines, and logged if they are not those of its suffix.
-        columns: Columns that the file must have; of JSON lines, one of the first rows. A row of
-            JSON lines that lacks a column has None there.
-        optional: Columns that are read if present, and are None otherwise.
-        whole_record: Whether to keep all columns of the file, as `Row.record`.
-        txt_as_tsv: Whether to read ``.txt`` as ``.tsv``.
-        file_format: As for `read_batches`.
-
-    Raises:
-        InputError: If the file cannot be read, has no rows, lacks a column or breaks a rule of its
-            format. The call reports a wrong path or suffix, the iteration all else.
-        MissingExtraError: If the file is Parquet and pyarrow is missing, or Excel and openpyxl.
-    """
-    path, suffix = _checked_path(path, txt_as_tsv=txt_as_tsv)
-    selection = ColumnSelection(tuple(columns), tuple(optional), whole_record)
-    return never_empty(path, _file_rows(path, suffix, selection, file_format))
-
-
-def _file_rows(
-    path: Path, suffix: str, selection: ColumnSelection, file_format: FileFormat
-) -> Iterator[Row]:
-    if suffix == ".parquet":
-        for number, table in parquet_tables(path, selection, _PARQUET_ROWS):
-            yield from arrow_rows(path, number, table, selection)
-        return
-    with open_bytes(path) as source:
-        yield from stream_rows(PeekedStream(path, source, file_format), suffix, selection)
-
-
-def never_empty(path: Path, items: Iterator[Item]) -> Iterator[Item]:
-    """Pass rows or batches on; reject a file without any."""
-    first = next(items, None)
-    if first is None:
-        raise InputError(f"{path}: has no rows, only a header or blank lines.")
-    yield first
-    yield from items
-
-
-def column_names(
-    source: Path | PeekedStream, file_format: FileFormat = DETECTED
-) -> tuple[str, ...]:
-    """Read the column names at the start of a data file.
-
-    Args:
-        source: A file as `iter_rows` reads it, in which ``.txt`` is read as tab separated; or an
-            open stream, from which rows can be read after that.
-        file_format: As for `read_batches`.
-
-    Returns:
-        The names in the order of the file (of JSON lines: of its first rows), without the spaces
-        around them. Empty if the file has no columns or cannot be read: reading its rows gives
-        the error.
-    """
-    try:
-        if isinstance(source, PeekedStream):
-            return stream_columns(source, stream_suffix(source))
-        path, suffix = _checked_path(source, txt_as_tsv=True)
-        # A pipe can be read only once.
-        if not path.is_file():
-            return ()
-        if suffix == ".parquet":
-            schema = require("pyarrow.parquet", extra="parquet").read_schema(path)
-            return tuple(map(str.strip, schema.names))
-        with open_bytes(path) as stream:
-            return stream_columns(PeekedStream(path, stream, file_format), suffix)
-    except (InputError, OSError, ValueError):
-        return ()
-
-
 # Paths
 
 
@@ -409,6 +409,47 @@ def _status(path: Path) -> os.stat_result:
 def is_table(output: Path) -> bool:
     """Detect whether a text file to write is a table, in which all rows have the same columns."""
     return check_suffix(output, _TEXT_SUFFIXES) in _TABLE_SUFFIXES
+
+
+@contextmanager
+def open_writer(output: Path | TextIO) -> Iterator[RecordWriter]:
+    """Open a file to write rows to; it appears under its name only when it is complete.
+
+    Args:
+        output: A ``.csv``, ``.tsv``, ``.jsonl`` or ``.ndjson`` file; ``.parquet`` if the rows come
+            from Parquet; or an open text stream such as standard output, written as TSV.
+    """
+    if not isinstance(output, Path):
+        writer = RecordWriter(output, ".tsv")
+        yield writer
+        writer.finish()
+        return
+    suffix = check_suffix(output, (*_TEXT_SUFFIXES, ".parquet"))
+    with replacing(output) as partial:
+        if suffix == ".parquet":
+            writer = _ParquetWriter(partial, output)
+            try:
+                yield writer
+            finally:
+                writer.finish()
+            return
+        with partial.open("w", encoding="utf-8", newline="") as stream:
+            writer = RecordWriter(stream, suffix)
+            yield writer
+            writer.finish()
+
+
+def write_records(path: Path, records: Iterable[Record], *, columns: Sequence[str] = ()) -> int:
+    """Write records to a text file, in a table all with the same keys; return their number.
+
+    Args:
+        columns: Header of a table without records.
+    """
+    with open_writer(path) as writer:
+        writer.write(records)
+        if columns and not writer.rows:
+            writer.write_header(columns)
+    return writer.rows
 
 
 class RecordWriter:
@@ -533,44 +574,3 @@ class _ParquetWriter(RecordWriter):
     def finish(self) -> None:
         if self._writer is not None:
             self._writer.close()
-
-
-@contextmanager
-def open_writer(output: Path | TextIO) -> Iterator[RecordWriter]:
-    """Open a file to write rows to; it appears under its name only when it is complete.
-
-    Args:
-        output: A ``.csv``, ``.tsv``, ``.jsonl`` or ``.ndjson`` file; ``.parquet`` if the rows come
-            from Parquet; or an open text stream such as standard output, written as TSV.
-    """
-    if not isinstance(output, Path):
-        writer = RecordWriter(output, ".tsv")
-        yield writer
-        writer.finish()
-        return
-    suffix = check_suffix(output, (*_TEXT_SUFFIXES, ".parquet"))
-    with replacing(output) as partial:
-        if suffix == ".parquet":
-            writer = _ParquetWriter(partial, output)
-            try:
-                yield writer
-            finally:
-                writer.finish()
-            return
-        with partial.open("w", encoding="utf-8", newline="") as stream:
-            writer = RecordWriter(stream, suffix)
-            yield writer
-            writer.finish()
-
-
-def write_records(path: Path, records: Iterable[Record], *, columns: Sequence[str] = ()) -> int:
-    """Write records to a text file, in a table all with the same keys; return their number.
-
-    Args:
-        columns: Header of a table without records.
-    """
-    with open_writer(path) as writer:
-        writer.write(records)
-        if columns and not writer.rows:
-            writer.write_header(columns)
-    return writer.rows
