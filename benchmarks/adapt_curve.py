@@ -1,4 +1,4 @@
-"""``python -m benchmarks.adapt_curve``: what adapting brings with 50 to 2,000 labelled pairs.
+"""``python -m benchmarks.adapt_curve``: what adapting brings with 50 to 2,000 labeled pairs.
 
 Four open sets that the default model was not trained on stand for a user's own data. Of each, half
 of the texts are what a user might label and the other half is measured on, with C-STS and STS-B

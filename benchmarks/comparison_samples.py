@@ -29,7 +29,7 @@ class Facet:
 
 
 def draw_pairs(file: Path, *, pairs: int) -> Task:
-    """Draw pairs, each with a condition labelled 4 or more and one labelled 2 or less."""
+    """Draw pairs, each with a condition labeled 4 or more and one labeled 2 or less."""
     task, generator = load_written(file), np.random.default_rng(0)
     rows_of: dict[tuple[str, str], list[int]] = {}
     for row, texts in enumerate(zip(task.sentences1, task.sentences2, strict=True)):

@@ -23,7 +23,7 @@ _CONDITION = "the activity"
 # Texts encoded at once, on both sides.
 _BLOCK = 4096
 
-# Random vectors, as encoding a million texts takes long; every fifth is near its neighbour. The
+# Random vectors, as encoding a million texts takes long; every fifth is near its neighbor. The
 # default model is loaded and used, so that its memory counts.
 _MEMORY = """
 import sys

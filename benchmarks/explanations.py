@@ -1,6 +1,6 @@
 """``python -m benchmarks.explanations``: whether the words that an explanation names matter.
 
-Two measures of ERASER (DeYoung et al. 2020), over pairs and conditions of a labelled file, for
+Two measures of ERASER (DeYoung et al. 2020), over pairs and conditions of a labeled file, for
 `explain`, leaving out one word at a time, and random words. The top words are those that push the
 score the way in which all words of the text push it together, away from a text that says nothing.
 

@@ -124,7 +124,7 @@ def source(path: Path, *, rows: int, seed: int = 0) -> Source:
 
 
 def take(task: Task, rows: int, *, seed: int) -> Task:
-    """Draw labelled rows, whole sentence pairs at a time.
+    """Draw labeled rows, whole sentence pairs at a time.
 
     Args:
         task: A task with conditions.
@@ -132,7 +132,7 @@ def take(task: Task, rows: int, *, seed: int) -> Task:
         seed: Seed of the draw.
 
     Returns:
-        The drawn rows, all of the labelled ones if there are no more.
+        The drawn rows, all of the labeled ones if there are no more.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for index in np.flatnonzero(task.valid).tolist():

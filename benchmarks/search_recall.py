@@ -38,7 +38,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 
 def text_sets(data: Path, most: int) -> Iterator[TextSet]:
-    """Captions of Flickr30k, and the texts and criteria of each set of labelled texts."""
+    """Captions of Flickr30k, and the texts and criteria of each set of labeled texts."""
     path = data / "captions" / "flickr30k_multi30k.tsv.gz"
     with gzip.open(path, "rt", encoding="utf-8") as stream:
         next(stream)
@@ -94,7 +94,7 @@ def main(
     only: Annotated[list[str] | None, typer.Option(help="Set to measure. Repeatable.")] = None,
     model: Annotated[str | None, typer.Option(help="Model folder.", show_default=False)] = None,
 ) -> None:
-    """Measure the recall of searches in two stages, on captions and on labelled texts."""
+    """Measure the recall of searches in two stages, on captions and on labeled texts."""
     scorer = load_encoder(model)
     rows: list[str] = []
     figures: dict[str, list[Float64Array]] = {CAPTIONS: [], "other sets": []}

@@ -1,4 +1,4 @@
-"""Effect of the wording of a condition on scores, on labelled rows of open data sets.
+"""Effect of the wording of a condition on scores, on labeled rows of open data sets.
 
 Three questions are measured: how well the same rows are scored when their conditions are worded in
 another way, what a condition that names two aspects measures, and what happens to texts that do

@@ -200,7 +200,7 @@ def parse(values: Mapping[str, Any], *, name: str) -> Experiment:
     if content.get("kind") in FROM_CONTEXTS:
         content.setdefault("gold_sets", ["sts-b"])
     source = f"catalogue/{name}.yaml"
-    return validated(Experiment, {"name": name, **content}, what="experiment", source=source)
+    return validated(Experiment, {"name": name, **content}, subject="experiment", source=source)
 
 
 def _paper_order(name: str) -> tuple[int, str, int, str]:

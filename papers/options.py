@@ -88,7 +88,7 @@ class DataFiles:
     rows: int | None = None
 
     def dev_task(self) -> Task:
-        """Read the labelled rows of the dev file, or those drawn; more rows hold all of fewer."""
+        """Read the labeled rows of the dev file, or those drawn; more rows hold all of fewer."""
         task = load_task(self.dev, require_labels=True).labelled()
         if self.rows is None:
             return task

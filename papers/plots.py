@@ -83,7 +83,7 @@ def _configurations(lines: Sequence[Line]) -> list[tuple[str, ...]]:
 
 
 def _draw_dots(panel: Axes, lines: Sequence[Line], metric: str, _: str) -> None:
-    """One row of the plot for each configuration; a colour for each backbone."""
+    """One row of the plot for each configuration; a color for each backbone."""
     places = {cells: place for place, cells in enumerate(_configurations(lines))}
     backbones = list(dict.fromkeys(line.column.label for line in lines))
     for line in lines:

@@ -34,8 +34,8 @@ def test_html_table_escapes_shortens_and_counts_what_is_left_out():
 
 
 def test_task_shows_its_first_rows(task):
-    assert repr(task) == "Task('pets', 12 rows, 10 labelled)"
-    assert repr(replace(task, conditions=None)).endswith("labelled, no conditions)")
+    assert repr(task) == "Task('pets', 12 rows, 10 labeled)"
+    assert repr(replace(task, conditions=None)).endswith("labeled, no conditions)")
     html = task._repr_html_()
     assert "A &lt;b&gt;dog&lt;/b&gt;." in html
     assert html.count("<tr>") == 11

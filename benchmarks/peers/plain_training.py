@@ -117,7 +117,7 @@ class PlainTraining:
 
         Args:
             model: The encoder, on its device.
-            task: The training rows, all of them labelled.
+            task: The training rows, all of them labeled.
             batch_size: Rows in a batch.
             learning_rate: Learning rate of AdamW.
             max_grad_norm: Gradients are clipped to this norm.

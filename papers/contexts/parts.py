@@ -68,7 +68,7 @@ _HOLDS: Mapping[Part, tuple[str, ...]] = {
     "surrogate": (SURROGATE,),
 }
 _NO_MATTER: Mapping[tuple[Part, str], tuple[str, ...]] = {
-    # Centring is done on the terms of the origin.
+    # Centering is done on the terms of the origin.
     ("origin", "scoring"): (*SPEED_KEYS, "center"),
     ("harvest", "scoring"): SPEED_KEYS,
 }
@@ -161,7 +161,7 @@ class PartMaker:
                     _link(folder / name, part_folder(self._runs, other, recipe) / name)
             until: Stage = "index" if part == "corpus" else part
             made = Pipeline(folder, recipe, until=until, progress=self._progress)
-            with made.begun():
+            with made.locked():
                 counts = _MAKERS[part](made, self._progress)
             write_text(folder / MADE, json.dumps(counts))
 
@@ -221,7 +221,7 @@ _MAKERS: Mapping[Part, Callable[[Pipeline, Progress], dict[str, int]]] = {
 
 
 def _link(link: Path, target: Path) -> None:
-    """Link to a neighbouring folder, so that both may be moved together."""
+    """Link to a neighboring folder, so that both may be moved together."""
     if link.is_dir():
         return
     try:

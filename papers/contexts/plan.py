@@ -61,7 +61,7 @@ class Measurement:
         return scores
 
     def terms(self, center: Center) -> Path:
-        """The folder of the terms of Eq. 3 with the means of a centring, if the origin scores."""
+        """The folder of the terms of Eq. 3 with the means of a centering, if the origin scores."""
         return self.part_folder / f"terms-{self.gold.code}-{center}"
 
     @property
@@ -71,7 +71,7 @@ class Measurement:
 
     @property
     def center(self) -> Center:
-        """The centring of the score; rows that differ in it share their scorer."""
+        """The centering of the score; rows that differ in it share their scorer."""
         return self.recipe.scoring.center
 
 

@@ -107,7 +107,7 @@ class Fold(NamedTuple):
 
 
 def cross_validation(task: Task, *, folds: int = 10, seed: int = 0) -> tuple[Fold, ...]:
-    """Split the labelled rows of a task for cross-validation, as AFS needs it (SSBC §4.4).
+    """Split the labeled rows of a task for cross-validation, as AFS needs it (SSBC §4.4).
 
     Rows of one sentence pair, in either order, share a fold, whatever the order of the rows. A
     sentence may be in pairs of several folds: those of AFS mostly are, as in all published results.

@@ -1,4 +1,4 @@
-"""Rows that are balanced under each condition: human labels, captions and labelled tables.
+"""Rows that are balanced under each condition: human labels, captions and labeled tables.
 
 The labels that condsim publishes for texts of others are in data/csts-labels and
 data/caption-labels; texts and labels are joined by hashes.

@@ -1,4 +1,4 @@
-"""Natural draws of texts with labelled attributes, near duplicates, queries, and any text.
+"""Natural draws of texts with labeled attributes, near duplicates, queries, and any text.
 
 For a text some of its nearest by plain vectors and some at random, alike if the values agree, and
 nothing balanced.
@@ -137,7 +137,7 @@ def _label(
 
 
 def criteria(sources: Sources) -> Iterator[Group]:
-    """Natural draws of the open sets that may be trained on, and the labelled pairs of products."""
+    """Natural draws of the open sets that may be trained on, and the labeled pairs of products."""
     draw, wordings = random.Random(1), sources.wordings()
     for table in open_sets(sources, "train"):
         yield from natural_groups(table, sources.plain, draw, wordings, number=1500)

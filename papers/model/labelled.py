@@ -1,4 +1,4 @@
-"""Tables of texts with labelled attributes, and whether two texts agree in one of them."""
+"""Tables of texts with labeled attributes, and whether two texts agree in one of them."""
 
 from __future__ import annotations
 

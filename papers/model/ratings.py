@@ -1,4 +1,4 @@
-"""Pairs that people rated or labelled, as they come; negation that decides the answer."""
+"""Pairs that people rated or labeled, as they come; negation that decides the answer."""
 
 from __future__ import annotations
 

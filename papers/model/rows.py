@@ -31,7 +31,7 @@ PLAIN_VECTORS = "plain-minilm"
 
 
 def balanced(name: str) -> Callable[[Sources], Iterator[Group]]:
-    """Rows that are balanced under each condition, as the default model learnt from until now."""
+    """Rows that are balanced under each condition, as the default model learned from until now."""
 
     def groups(sources: Sources) -> Iterator[Group]:
         units: dict[object, list[dict[str, str]]] = defaultdict(list)

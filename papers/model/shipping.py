@@ -114,7 +114,7 @@ def ship(model: ShippedModel, folder: Path, output: Path, sources: Sources, rows
 
 
 def input_samples(rows: Path) -> list[tuple[str, str]]:
-    """Texts and conditions of the training rows of all sources, for the quantisation."""
+    """Texts and conditions of the training rows of all sources, for the quantization."""
     pairs = []
     for path in sorted(rows.glob("*.jsonl.gz")):
         groups = islice(read_groups(path), 0, 100 * SAMPLES_PER_SOURCE, 100)

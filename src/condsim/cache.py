@@ -22,10 +22,10 @@ from condsim.types import FloatArray
 
 
 def open_database(
-    path: Path, schema: str, *, version: int, what: str, autocommit: bool = False
+    path: Path, schema: str, *, version: int, subject: str, autocommit: bool = False
 ) -> sqlite3.Connection:
     """Open or create a SQLite file; refuse one of another kind or version."""
-    with one_line(f"{path} cannot be used as {what}", sqlite3.Error, OSError):
+    with one_line(f"{path} cannot be used as {subject}", sqlite3.Error, OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(
             path, timeout=60, isolation_level=None if autocommit else "DEFERRED"
@@ -88,12 +88,12 @@ def changed_keys(expected: Mapping[str, Any], stored: Mapping[str, Any]) -> list
     return [key for key, value in expected.items() if stored.get(key) != value]
 
 
-def check_unchanged(place: Path | str, changed: Iterable[str], *, what: str) -> None:
+def check_unchanged(folder: Path | str, changed: Iterable[str], *, subject: str) -> None:
     """Refuse to continue what a folder holds with other inputs, which ``changed`` names."""
     if names := ", ".join(dict.fromkeys(changed)):
         raise InputError(
-            f"{place} holds {what} of other inputs ({names} changed). Give another folder, or the "
-            "same inputs."
+            f"{folder} holds {subject} of other inputs ({names} changed). Give another folder, or "
+            "the same inputs."
         )
 
 

@@ -42,7 +42,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
-    what: ClassVar[str] = "setting"
+    subject: ClassVar[str] = "setting"
     """Noun for these settings in errors, such as ``recipe``."""
 
     # mypy reads the arguments from the fields.
@@ -53,28 +53,28 @@ class Settings(BaseModel):
             try:
                 super().__init__(**values)
             except ValidationError as error:
-                raise InputError(_first_fault(type(self), error, self.what)) from error
+                raise InputError(_first_fault(type(self), error, self.subject)) from error
 
         # Without this, pydantic validates nested settings through __init__.
         __init__.__pydantic_base_init__ = True
 
     def replaced(self, **changes: object) -> Self:
         """Copy with other values, which are checked; nested settings may be mappings."""
-        return validated(type(self), {**dict(self), **changes}, what=self.what)
+        return validated(type(self), {**dict(self), **changes}, subject=self.subject)
 
 
 def validated(
-    kind: type[Model], values: Mapping[str, Any], *, what: str, source: str = ""
+    kind: type[Model], values: Mapping[str, Any], *, subject: str, source: str = ""
 ) -> Model:
     """Make settings from plain values; InputError names ``source`` and the first fault."""
     try:
         return kind.model_validate(dict(values))
     except ValidationError as error:
-        fault = _first_fault(kind, error, what)
+        fault = _first_fault(kind, error, subject)
         raise InputError(f"{source}: {fault}" if source not in fault else fault) from error
 
 
-def validated_json(kind: type[Model], content: bytes | str, *, what: str, source: str) -> Model:
+def validated_json(kind: type[Model], content: bytes | str, *, subject: str, source: str) -> Model:
     """Make settings from a JSON object; see `validated`."""
     try:
         return kind.model_validate_json(content)
@@ -84,10 +84,10 @@ def validated_json(kind: type[Model], content: bytes | str, *, what: str, source
             raise InputError(f"{source} is not valid JSON: {details['ctx']['error']}.") from error
         if not details["loc"] and details["type"] != "value_error":
             raise InputError(f"{source} must be a JSON object.") from error
-        raise InputError(f"{source}: {_first_fault(kind, error, what)}") from error
+        raise InputError(f"{source}: {_first_fault(kind, error, subject)}") from error
 
 
-def _first_fault(kind: type[BaseModel], error: ValidationError, what: str) -> str:
+def _first_fault(kind: type[BaseModel], error: ValidationError, subject: str) -> str:
     """Describe one of the faults, an unknown key before others, in nearly pydantic's words."""
     faults = error.errors(include_url=False)
     fault = next((item for item in faults if item["type"] == "extra_forbidden"), faults[0])
@@ -99,10 +99,10 @@ def _first_fault(kind: type[BaseModel], error: ValidationError, what: str) -> st
     key = f"[{last}]" if isinstance(last, int) else f".{last}" if parent else last
     if fault["type"] == "extra_forbidden":
         fields = _settings_at(kind, parents).model_fields
-        hint = unknown_name(f"{what} key", str(last), fields)
+        hint = unknown_name(f"{subject} key", str(last), fields)
         return f"{parent}: {hint}" if parent else str(hint)
     if fault["type"] == "missing":
-        return f"{what.capitalize()} key '{parent}{key}' is missing."
+        return f"{subject.capitalize()} key '{parent}{key}' is missing."
     rule = fault["msg"]
     for phrase, short in _SHORT_PHRASES.items():
         rule = rule.replace(phrase, short)
@@ -111,7 +111,7 @@ def _first_fault(kind: type[BaseModel], error: ValidationError, what: str) -> st
         rule = f"is wrong: {rule}"
     elif not rule.startswith("must be"):
         rule = f"must be {rule}"
-    return f"{what.capitalize()} key '{parent}{key}' {rule}; got {_short(fault['input'])}."
+    return f"{subject.capitalize()} key '{parent}{key}' {rule}; got {_short(fault['input'])}."
 
 
 def _settings_at(kind: type[BaseModel], location: list[int | str]) -> type[BaseModel]:
@@ -149,8 +149,8 @@ _Loader.add_implicit_resolver(
 )
 
 
-def read_mapping(path: Path, *, what: str) -> dict[str, Any]:
-    """Read a YAML file that must hold a mapping; errors call it ``what``, such as "recipe"."""
+def read_mapping(path: Path, *, subject: str) -> dict[str, Any]:
+    """Read a YAML file that must hold a mapping; errors call it ``subject``, such as "recipe"."""
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(MAX_YAML_CHARACTERS + 1)
@@ -161,13 +161,13 @@ def read_mapping(path: Path, *, what: str) -> dict[str, Any]:
         reason = (
             "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
         )
-        raise InputError(f"The {what} {path} {reason}.") from error
+        raise InputError(f"The {subject} {path} {reason}.") from error
     except _YAML_ERRORS as error:
         raise InputError(
             f"{path} is not valid YAML: {' '.join(str(error).split())[:300]}"
         ) from error
     if not isinstance(values, dict):
-        raise InputError(f"{path} must be a mapping of {what} keys to values.")
+        raise InputError(f"{path} must be a mapping of {subject} keys to values.")
     return values
 
 

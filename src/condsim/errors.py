@@ -29,10 +29,10 @@ class ModelError(CondSimError, ValueError):
 class BackendError(CondSimError, RuntimeError):
     """A language model or a server does not answer, or its answer cannot be read."""
 
-    def __init__(self, message: str, *, place: int | None = None) -> None:
+    def __init__(self, message: str, *, index: int | None = None) -> None:
         """Store the message and the index of the prompt that failed, if one did."""
         super().__init__(message)
-        self.place = place
+        self.index = index
 
 
 class BudgetError(BackendError):
@@ -55,14 +55,14 @@ class MissingExtraError(CondSimError, ImportError):
         return cls(message)
 
 
-def unknown_name(what: str, name: str, choices: Iterable[str]) -> InputError:
+def unknown_name(subject: str, name: str, choices: Iterable[str]) -> InputError:
     """Make the error for an unknown name; list the near choices, or all if none is near."""
     names = sorted(choices)
     near = difflib.get_close_matches(name, names, n=3)
     hint = (
         f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Known: {', '.join(names)}."
     )
-    return InputError(f"Unknown {what} {name!r}. {hint}")
+    return InputError(f"Unknown {subject} {name!r}. {hint}")
 
 
 def require(module: str, *, extra: str) -> ModuleType:
@@ -114,12 +114,12 @@ def one_line(
 
 
 @contextmanager
-def located(place: str) -> Iterator[None]:
-    """Begin the message of an error of condsim inside the block with a place."""
+def located(location: str) -> Iterator[None]:
+    """Begin the messages of errors that condsim raises inside the block with a location."""
     try:
         yield
     except (InputError, ModelError) as error:
-        raise type(error)(f"{place}: {error}") from None
+        raise type(error)(f"{location}: {error}") from None
 
 
 @contextmanager

@@ -169,15 +169,15 @@ def check_not_input(output: Path, file: Path, *, option: str = "output") -> None
             raise InputError(f"{output} is the input itself. Give another {option}.")
 
 
-def check_folder(folder: Path, *, what: str, own: Iterable[str]) -> None:
+def check_folder(folder: Path, *, subject: str, own: Iterable[str]) -> None:
     """Refuse a file, and a folder that contains files but none of those named in ``own``."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; a {what} is a folder.")
+        raise InputError(f"{folder} is a file; a {subject} is a folder.")
     # Files that a killed process left half-written do not count.
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     is_filled = any(not name.endswith(_PARTIAL) for name in names)
     if is_filled and not any((folder / name).exists() for name in own):
-        raise InputError(f"{folder} is not empty and contains no {what}; give another folder.")
+        raise InputError(f"{folder} is not empty and contains no {subject}; give another folder.")
 
 
 def sha256_of(path: Path) -> str:

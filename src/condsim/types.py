@@ -39,7 +39,7 @@ class Task:
         sentences1: The first sentence of each row, length n.
         sentences2: The second sentence of each row, length n.
         conditions: The condition of each row, length n, or None for unconditional similarity.
-        labels: Gold similarity on the task's own scale, ``(n,)``; NaN where unlabelled or invalid.
+        labels: Gold similarity on the task's own scale, ``(n,)``; NaN where unlabeled or invalid.
         label_range: Lowest and highest label of the scale, (1, 5) for C-STS.
     """
 
@@ -57,7 +57,7 @@ class Task:
     def __repr__(self) -> str:
         """Name the task and count its rows."""
         without = "" if self.conditions is not None else ", no conditions"
-        return f"Task({self.name!r}, {len(self):,} rows, {self.valid.sum():,} labelled{without})"
+        return f"Task({self.name!r}, {len(self):,} rows, {self.valid.sum():,} labeled{without})"
 
     def _repr_html_(self) -> str:
         rows = zip(
@@ -78,12 +78,12 @@ class Task:
 
     @property
     def gold(self) -> FloatArray:
-        """Labels mapped linearly to [0, 1], ``(n,)``; NaN where unlabelled."""
+        """Labels mapped linearly to [0, 1], ``(n,)``; NaN where unlabeled."""
         low, high = self.label_range
         return ((self.labels - low) / (high - low)).astype(np.float32)
 
     def labelled(self) -> Self:
-        """Task without the unlabelled rows."""
+        """Task without the unlabeled rows."""
         return self.take(np.flatnonzero(self.valid))
 
     def take(self, rows: IntArray) -> Self:
@@ -151,7 +151,7 @@ def html_table(
     cells = "".join(f"<th>{escape(name)}</th>" for name in head)
     lines.append(f"<table>\n<thead><tr>{cells}</tr></thead>\n<tbody>")
     for row in rows:
-        cells = "".join(f'<td dir="auto">{_cell(value)}</td>' for value in row)
+        cells = "".join(f'<td dir="auto">{_html_cell(value)}</td>' for value in row)
         lines.append(f"<tr>{cells}</tr>")
     lines.append("</tbody>\n</table>")
     if more > 0:
@@ -159,7 +159,7 @@ def html_table(
     return "\n".join(lines) + "\n"
 
 
-def _cell(value: object) -> str:
+def _html_cell(value: object) -> str:
     match value:
         case None:
             return ""

@@ -120,7 +120,7 @@ def test_cluster_bad_options_are_one_line(file, tmp_path):
         ([file, "--output", output, "--column", "review"], "there is no column 'review'; found"),
         ([empty, "--output", output], "is empty"),
         ([tmp_path / "none.csv", "--output", output], "no such file"),
-        ([file, "--output", tmp_path / "out.xlsx"], "must be one of .csv"),
+        ([file, "--output", tmp_path / "out.xlsx"], "must be .csv, .tsv"),
         ([file, "--output", output, "--plot", tmp_path / "no" / "p.png"], "--plot: the folder"),
         ([file, "--output", output, "--condition", "the animal"], "give each condition once"),
         ([listed, "--output", output], "column 'tags': a list or an object"),

@@ -30,7 +30,7 @@ def run(*arguments):
 def test_check_tables_printed(file):
     result = run("check", file)
     assert result.exit_code == 0
-    for text in ("pairs, revision", "unlabelled or invalid", "High minus low", "the animal"):
+    for text in ("pairs, revision", "unlabeled or invalid", "High minus low", "the animal"):
         assert text in result.output
 
 

@@ -24,8 +24,8 @@ def test_info_shows_version_model_and_libraries():
     settings = ModelSettings.load(DEFAULT_FOLDER)
     assert shown["model"] == f"default ({settings.name}, {settings.kind}, {settings.order})"
     assert shown["trained on"] == settings.facts["also_trained_on"]
-    assert shown["last labelled file"] == settings.facts["training_data"]
-    assert list(shown).index("trained on") < list(shown).index("last labelled file")
+    assert shown["last labeled file"] == settings.facts["training_data"]
+    assert list(shown).index("trained on") < list(shown).index("last labeled file")
     assert shown["size"].endswith("MB")
     assert shown["parameters"] == f"{settings.facts['parameters']:,}"
     assert "onnxruntime" in shown

@@ -162,7 +162,7 @@ def test_prompt_budget_is_one_line_and_the_next_run_goes_on(data: Path, backend:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"shots": 2}, r"2 examples need a labelled training file"),
+        ({"shots": 2}, r"2 examples need a labeled training file"),
         ({"json": "nowhere/r.json"}, r"--json: the folder nowhere does not exist"),
         ({"predictions": "."}, r"--predictions: \. is a folder"),
         ({"timeout": 0}, r"'timeout' must be above 0"),

@@ -65,7 +65,7 @@ def test_threshold_labels_are_numbers_or_two_words(tmp_path, labels, options):
     ("labels", "options", "message"),
     [
         ([5] * 10, (), "takes at least 103 positive ones"),
-        ([1, 2] * 10, (), "no row is labelled alike. Give --positive"),
+        ([1, 2] * 10, (), "no row is labeled alike. Give --positive"),
         (["alike", "new"] * 10, (), "a number, or a word such as 'alike' and 'different'"),
         ([7] * 10, (), "labels must be numbers from 0 to 5"),
         ([5, -0.5], (), "labels must be numbers from 0 to 5"),

@@ -40,8 +40,8 @@ def made(monkeypatch) -> Any:
             self.progress = progress
 
         @contextmanager
-        def begun(self) -> Iterator[Any]:
-            asked.append("begun")
+        def locked(self) -> Iterator[Any]:
+            asked.append("locked")
             yield self
             asked.append("ended")
 
@@ -67,7 +67,7 @@ def test_run_makes_the_stages_and_prints_their_lines(recipe, made):
     done = invoke(recipe, "--output", "out", "--set", "selection.size=7", "--until", "index")
     assert done.exit_code == 0, done.exception
     assert done.stderr.splitlines() == ["corpus: done"]
-    assert made == ["until index, size 7", "begun", "ended"]
+    assert made == ["until index, size 7", "locked", "ended"]
 
 
 @pytest.mark.slow

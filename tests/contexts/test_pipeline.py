@@ -66,7 +66,7 @@ def make(
     """Makes a run up to a stage; gives the progress, and the lines in `lines`."""
     told: list[tuple[str, int, int]] = []
     made = new(folder, recipe, until, progress=lambda *what: told.append(what))
-    with made.begun():
+    with made.locked():
         lines[:] = made.run()
     return told
 
@@ -210,7 +210,7 @@ def test_pipeline_terms_of_weight_0_train_no_model(small_text, tmp_path):
 def test_pipeline_harvest_cost_is_that_of_what_is_missing(copy):
     folder, recipe = copy
     recipe = recipe.replaced(harvest=recipe.harvest.replaced(pairs=100))
-    with new(folder, recipe, "harvest").begun() as made:
+    with new(folder, recipe, "harvest").locked() as made:
         cost = made.harvest_cost()
         assert cost.pairs == 100
         assert cost.models == 3
@@ -232,7 +232,7 @@ def test_pipeline_documents_of_one_sentence_are_harvested_with_each_other(small_
         "harvest.mix": "{tfidf: 1, document: 0, random: 0}",
     }
     made = new(tmp_path / "run", recipe_of(tmp_path / "days.txt", **sections), "harvest")
-    with made.begun():
+    with made.locked():
         harvested = made.harvest()
     assert len(open_pipeline(tmp_path / "run").single_index) == len(captions)
     kinds = Counter()
@@ -252,11 +252,11 @@ def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, cluster, on
 
     folder, recipe = copy
     recipe = recipe.replaced(harvest=recipe.harvest.replaced(pairs=50))
-    with new(folder, recipe, "harvest").begun() as made:
+    with new(folder, recipe, "harvest").locked() as made:
         by_ray = made.harvest(ray_engine(RayWorkers(workers=1)))
     spread = pq.read_table(by_ray.shard(0)).to_pydict()
     shutil.rmtree(folder / "harvest")
-    with new(folder, recipe, "harvest").begun() as made:
+    with new(folder, recipe, "harvest").locked() as made:
         here = pq.read_table(made.harvest().shard(0)).to_pydict()
     assert spread.pop("score") == pytest.approx(here.pop("score"), abs=1e-4)
     assert spread == here

@@ -19,7 +19,7 @@ def test_iter_criteria_texts_values_are_tuples(write):
     first, second = iter_criteria(path)
     values = {"the dish": ("soup",), "stars": ("2",), "hot": ("false",)}
     assert first == CriteriaText("Cold soup.", values)
-    assert first.place == f"{path}, row 1 (line 1)"
+    assert first.location == f"{path}, row 1 (line 1)"
     assert second == CriteriaText("Open.", {})
 
 

@@ -110,7 +110,7 @@ def test_pair_rows_counts_logged_if_there_are_conditions(caplog):
         pair_rows(task_of(ROWS))
         assert pair_rows(task).high.tolist() == [1]
     assert caplog.messages == [
-        "t: 7 high-low pairs, 2 ties, 3 lone rows, 1 unlabelled rows, 1 larger groups"
+        "t: 7 high-low pairs, 2 ties, 3 lone rows, 1 unlabeled rows, 1 larger groups"
     ]
 
 

@@ -38,7 +38,7 @@ def test_write_written_read_back_same(write, tmp_path):
     write_written(pairs, tmp_path / "b.txt")
     assert list(iter_written(tmp_path / "b.txt")) == pairs
     assert pairs[1] == WrittenPair("news", "A", "B", {"c": 2.5})
-    assert pairs[1].place.endswith("a.txt, line 3")
+    assert pairs[1].location.endswith("a.txt, line 3")
     assert pairs[1].line == 3
 
 

@@ -119,8 +119,8 @@ def test_over_estimation_unlabelled_rows_may_have_any_score(make_task):
 @pytest.mark.parametrize(
     ("labels", "scores", "message"),
     [
-        ([3, 3, 2, 2], np.zeros(4), "none among 4 labelled rows"),
-        ([3, math.nan, 2, math.nan], np.zeros(4), "none among 2 labelled rows"),
+        ([3, 3, 2, 2], np.zeros(4), "none among 4 labeled rows"),
+        ([3, math.nan, 2, math.nan], np.zeros(4), "none among 2 labeled rows"),
         ([3, 2], np.zeros(3), "one score for each row"),
         ([3, 2, 5, 1], [0.1, 0.2, 0.3, math.inf], "finite"),
     ],

@@ -52,7 +52,7 @@ def test_find_threshold_few_rows_says_how_many_more():
     scores = np.linspace(0, 1, 120)
     positive = scores > 0.05
     positive[[60, 80, 100]] = False
-    with pytest.raises(InputError, match=r"Too few labelled rows: \d+ times as many like these"):
+    with pytest.raises(InputError, match=r"Too few labeled rows: \d+ times as many like these"):
         find_threshold(scores, positive, precision=0.95)
 
 

@@ -16,7 +16,7 @@ def test_published_attributes_have_criteria_with_two_values_of_two_texts_each():
     for file in files:
         values: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for row in iter_criteria(file):
-            assert text_digest(row.text) not in seen, row.place
+            assert text_digest(row.text) not in seen, row.location
             seen.add(text_digest(row.text))
             for criterion, found in row.attributes.items():
                 values[criterion].update(found)

@@ -142,7 +142,7 @@ def test_asker_prompt_that_is_too_long_raises_before_asking(tmp_path: Path, fake
 def test_asker_failure_at_a_prompt_names_its_row(tmp_path: Path, fake_backend: Any):
     def refuse(prompt: str) -> Answer:
         if prompt == "c":
-            raise BackendError("HTTP 400: no.", place=2)
+            raise BackendError("HTTP 400: no.", index=2)
         return reply(prompt)
 
     with pytest.raises(BackendError, match=r"Row 4: HTTP 400: no\."):

@@ -240,7 +240,7 @@ def test_shots_pairs_without_just_two_labels_are_no_examples(rows: int):
     ("task", "count", "message"),
     [
         (conditional(2), 4, r"train: 4 examples need 3 sentence pairs .* got 2"),
-        (plain(2), 2, r"stsb: 2 examples need 3 labelled rows.* got 2"),
+        (plain(2), 2, r"stsb: 2 examples need 3 labeled rows.* got 2"),
         (
             replace(plain(3), labels=np.full(3, np.nan, np.float32)),
             1,

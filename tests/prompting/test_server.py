@@ -206,7 +206,7 @@ def test_answers_failure_names_its_prompt(server):
     server.rules({"prompt": "prompt 2", "status": 400, "body": {"error": {"message": "No."}}})
     with pytest.raises(BackendError) as caught:
         list(backend(server, concurrency=2).answers(prompts(4)))
-    assert caught.value.place == 2
+    assert caught.value.index == 2
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")

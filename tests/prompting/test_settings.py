@@ -19,7 +19,7 @@ def test_load_settings_saved_ones_are_equal(tmp_path: Path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"shots": 2}, r"2 examples need a labelled training file"),
+        ({"shots": 2}, r"2 examples need a labeled training file"),
         ({"model": " "}, r"'model'"),
         ({"shots": -1}, r"'shots'"),
         ({"concurrency": 0}, r"'concurrency'"),

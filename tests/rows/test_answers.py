@@ -136,13 +136,13 @@ def test_answer_file_without_labels_or_over_its_input_raises(file):
     with pytest.raises(InputError, match=r"rows\.csv is the input itself"):
         answer_file(file, file, function_answers, name="functions", progress=silent)
     file.write_text(file.read_text().replace("people,2", "people,-1"))
-    with pytest.raises(InputError, match=r"answers are added to labelled rows, and none"):
+    with pytest.raises(InputError, match=r"answers are added to labeled rows, and none"):
         answer_file(file, Path("o.csv"), function_answers, name="functions", progress=silent)
 
 
 def test_build_answers_command_says_what_was_added(file, build):
     printed = build("answers", file, "--output", "out.csv")
-    expected = "1 labelled rows (1 unlabelled left out), 2 added with answers of functions"
+    expected = "1 labeled rows (1 unlabeled left out), 2 added with answers of functions"
     assert expected in printed
 
 

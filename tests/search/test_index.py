@@ -147,7 +147,7 @@ def test_open_missing_or_other_model_raises(made, scorer, tmp_path):
 
 
 def test_open_other_format_raises(made, scorer, tmp_path):
-    made._change(format=2)
+    made._replace_metadata(format=2)
     with pytest.raises(InputError, match=r"has format 2; this condsim reads 1"):
         Index.open(tmp_path / "made", model=scorer)
 

@@ -62,7 +62,7 @@ def test_read_labelled_brings_every_kind_of_label_to_1_to_5(tmp_path, labels, ex
 @pytest.mark.parametrize(
     ("labels", "condition", "message"),
     [
-        ([1, 5] * 9, None, "at least 20 labelled pairs; got 18"),
+        ([1, 5] * 9, None, "at least 20 labeled pairs; got 18"),
         ([4] * 30, None, "the labels must differ, and all 30 rows have the same"),
         ([1, 5] * 10 + ["same"], None, "row 21 .*got 'same'"),
         ([1, 2, 3, 9] * 10, None, "got '9'"),
@@ -262,7 +262,7 @@ def test_adapt_that_does_not_help_writes_nothing_until_forced(
 def test_adapt_with_rows_to_measure_on_that_are_trained_on_is_an_error(
     exported, labelled, tmp_path
 ) -> None:
-    with pytest.raises(InputError, match="are pairs of the labelled file"):
+    with pytest.raises(InputError, match="are pairs of the labeled file"):
         adapt(labelled, tmp_path / "model", model=exported, dev=labelled)
 
 

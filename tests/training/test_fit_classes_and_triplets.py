@@ -93,7 +93,7 @@ def test_fit_softmax_is_measured_on_similarities_and_saves_no_classifier(
     assert result.report.task == "scored"
     assert weights_of(tmp_path / "nli").keys() == weights_of(tmp_path / "plain").keys()
     assert history(tmp_path / "nli")["train"]["rows"] == 63
-    assert "63 labelled rows" in (tmp_path / "nli" / "README.md").read_text()
+    assert "63 labeled rows" in (tmp_path / "nli" / "README.md").read_text()
 
 
 def test_fit_triplet_chooses_the_epoch_by_accuracy(tmp_path, recipes):

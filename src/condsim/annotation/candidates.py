@@ -59,7 +59,7 @@ PRESETS = {
 class CandidateSettings(Settings):
     """Settings of a run."""
 
-    what = "candidates"
+    subject = "candidates"
 
     k: Annotated[int, Field(ge=1, description="Neighbors of an item.")] = 64
     filters: FilterSettings = FilterSettings()
@@ -251,7 +251,7 @@ def read_pairs(path: Path) -> Iterator[Candidate]:
         source = str(row.cells["source"] or stem_of(path))
         similarity = None
         if row.cells["similarity"] not in (None, ""):
-            similarity = row.score("similarity", label_range=(-1, 1), fix="Correct or remove it.")
+            similarity = row.score("similarity", label_range=(-1, 1), hint="Correct or remove it.")
         yield Candidate(
             pair_id=pair_id_of(source, sentence1, sentence2),
             source=source,

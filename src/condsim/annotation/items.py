@@ -83,8 +83,8 @@ def read_items(
             item = item_name(row, item_column)
             if row.cells[caption_column] in (None, ""):
                 raise InputError(
-                    f"{row.place(caption_column)}: the caption of the item {short_repr(item)} is "
-                    "empty."
+                    f"{row.location(caption_column)}: the caption of the item {short_repr(item)} "
+                    "is empty."
                 )
             text = row.text(caption_column)
         captions[item][text] = None
@@ -147,7 +147,7 @@ def image_vectors(
                 with one_line(f"{path} cannot be read as an image", *causes):
                     images.append(stack.enter_context(pillow.open(path)).convert("RGB"))
             vectors = encoder.encode(images, show_progress_bar=False)
-        return unit_length(np.asarray(vectors), what=f"The images {start} to {stop - 1}")
+        return unit_length(np.asarray(vectors), subject=f"The images {start} to {stop - 1}")
 
     return cached_rows(
         cache / f"images-{digest.hexdigest()[:12]}.npy",
@@ -189,13 +189,13 @@ def read_item_vectors(path: Path, collection: Collection) -> FloatArray:
             f"{path}: must have a row for each of the {len(collection)} items of "
             f"{collection.source!r}, in the order of their first caption; got {len(vectors)} rows."
         )
-    return unit_length(vectors, what=str(path))
+    return unit_length(vectors, subject=str(path))
 
 
 def mean_vectors(captions: FloatArray, collection: Collection) -> FloatArray:
     """Embed items by the mean of their captions: ``(m, width)`` becomes ``(n, width)``."""
     sums = np.add.reduceat(captions, collection.starts[:-1], axis=0)
-    return unit_length(sums, what="The mean of the captions of each item")
+    return unit_length(sums, subject="The mean of the captions of each item")
 
 
 @dataclass(frozen=True, eq=False)

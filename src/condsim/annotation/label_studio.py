@@ -149,7 +149,7 @@ class LabelStudioServer(Closing):
                 expert_instruction=stages.guidelines(stage),
                 show_instruction=True,
                 show_skip_button=True,
-                # Otherwise "Submit" stays grey until Enter is pressed in a text field. The page
+                # Otherwise "Submit" stays gray until Enter is pressed in a text field. The page
                 # itself requires the fields.
                 enable_empty_annotation=True,
                 maximum_annotations=annotators,

@@ -94,7 +94,7 @@ class LabelRules(Settings):
         count_models: Whether ratings by models count as votes.
     """
 
-    what = "labels"
+    subject = "labels"
 
     how: Literal["median", "majority"] = "median"
     min_ratings: Annotated[int, Field(ge=1)] = 1

@@ -107,7 +107,7 @@ def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> PullReport
             foreign += 1
         elif annotations.setdefault(annotation.annotation, annotation) != annotation:
             raise InputError(
-                f"{row.place('AssignmentId')}: {annotation.annotation!r} appears twice with "
+                f"{row.location('AssignmentId')}: {annotation.annotation!r} appears twice with "
                 "different answers."
             )
     before = {row.annotation: row for row in store.annotations(stage, source=MTURK)}
@@ -120,12 +120,12 @@ def _read_annotation(row: Row) -> Annotation:
     cells = row.cells
     for column in _KEY_COLUMNS:
         if cells[column] in (None, ""):
-            raise InputError(f"{row.place(column)}: must not be empty.")
+            raise InputError(f"{row.location(column)}: must not be empty.")
     submitted = _iso_time(str(cells["SubmitTime"] or ""))
     try:
         seconds = float(cells["WorkTimeInSeconds"] or "nan")
     except ValueError:
-        raise InputError(f"{row.place('WorkTimeInSeconds')}: must be a number.") from None
+        raise InputError(f"{row.location('WorkTimeInSeconds')}: must be a number.") from None
     return Annotation(
         source=MTURK,
         annotation=str(cells["AssignmentId"]),

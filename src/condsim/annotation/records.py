@@ -74,7 +74,7 @@ class Rating(TableRow):
 
     def __post_init__(self) -> None:
         _check_intended(self.intended)
-        check_label(self.label, what="'label' of a rating")
+        check_label(self.label, subject="'label' of a rating")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +125,10 @@ def _check_intended(intended: str) -> None:
         raise InputError(f"'intended' must be 'high' or 'low'; got {intended!r}.")
 
 
-def check_label(label: int, *, what: str) -> None:
+def check_label(label: int, *, subject: str) -> None:
     """Reject a number that is not on the scale."""
     if label != DOES_NOT_APPLY and not 1 <= label <= 5:
         raise InputError(
-            f"{what} must be a whole number from 1 to 5, or {DOES_NOT_APPLY} if the condition does "
-            f"not apply; got {label!r}."
+            f"{subject} must be a whole number from 1 to 5, or {DOES_NOT_APPLY} if the condition "
+            f"does not apply; got {label!r}."
         )

@@ -55,7 +55,7 @@ class Target:
     Attributes:
         name: Name on the card; that of the folder if None.
         license: As the Hub names it, such as ``cc-by-4.0``; None if not stated.
-        sources: Licence of each source of sentences; empty if not stated.
+        sources: License of each source of sentences; empty if not stated.
     """
 
     folder: Path
@@ -369,7 +369,7 @@ def _shuffle_rows(rows: Sequence[DatasetRow], generator: np.random.Generator) ->
 def _prepare_folder(target: Target, *, inputs: Iterable[Path]) -> list[str]:
     """Create the folder of a data set, and return the files to replace in it."""
     folder, manifest = target.folder, target.folder / _MANIFEST
-    check_folder(folder, what="data set", own=[_MANIFEST])
+    check_folder(folder, subject="data set", own=[_MANIFEST])
     for path in inputs:
         if path.resolve().parent == folder.resolve():
             raise InputError(f"{path} is an input and lies in {folder}. Give another --output.")

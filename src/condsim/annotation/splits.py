@@ -100,7 +100,7 @@ class SplitRules(Settings):
             into communities and drops the rows whose sentences are in different splits.
     """
 
-    what = "splits"
+    subject = "splits"
 
     ratios: Annotated[tuple[_Ratio, _Ratio, _Ratio], Field(strict=False)] = (60.0, 15.0, 25.0)
     seed: Annotated[int, Field(ge=0)] = 0

@@ -196,7 +196,7 @@ class KnownTriplet(TableRow):
     label: int
 
     def __post_init__(self) -> None:
-        check_label(self.label, what="the known answer")
+        check_label(self.label, subject="the known answer")
 
 
 def items_to_annotate(

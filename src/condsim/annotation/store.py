@@ -44,7 +44,7 @@ class Annotation:
     """One answer of one annotator to one item; times are ISO 8601.
 
     ``annotation`` is its key within the source, the same after an edit; ``prefilled_by`` the model
-    whose answer was on the page, changed or not. A cancelled item was skipped by the annotator.
+    whose answer was on the page, changed or not. A canceled item was skipped by the annotator.
     """
 
     source: str
@@ -99,7 +99,7 @@ class AnnotationStore(Closing):
                 "the data set."
             )
         self._connection = open_database(
-            self.path, _SCHEMA, version=STORE_VERSION, what="an annotation store"
+            self.path, _SCHEMA, version=STORE_VERSION, subject="an annotation store"
         )
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from condsim.cli import options
-from condsim.cli.pairs import PairOptions, labelled_rows
+from condsim.cli.pairs import PairOptions, iter_labelled_pairs
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, BlankRows, column_names, iter_rows, write_records
 from condsim.data.text import DETECTED, FileFormat
@@ -96,7 +96,7 @@ def adapt(
     names = {*column_names(labelled, pairs.file_format)}
     is_table = not names & {text1, text2} and (column in names or bool(criteria))
     with TemporaryDirectory(prefix="condsim-") as folder, long_work() as progress:
-        measured = None if dev is None else _usual_form(dev, Path(folder, "dev"), pairs)
+        measured = None if dev is None else _write_usual_columns(dev, Path(folder, "dev"), pairs)
         if is_table:
             train, *drawn = draw_rows(
                 labelled,
@@ -112,19 +112,19 @@ def adapt(
             )
             measured = measured or drawn[0]
         else:
-            train = _usual_form(labelled, Path(folder, "train"), pairs)
+            train = _write_usual_columns(labelled, Path(folder, "train"), pairs)
         result = adapt_model(
             train, output, model=model or "default", dev=measured, settings=settings, force=force
         )
-    _show(result, output)
+    _print_adaptation(result, output)
 
 
-def _usual_form(file: Path, folder: Path, pairs: PairOptions) -> Path:
-    """Write labelled pairs under the usual names of columns, if the file has not this form."""
+def _write_usual_columns(file: Path, folder: Path, pairs: PairOptions) -> Path:
+    """Write labeled pairs under the usual names of columns, if the file has not this form."""
     from condsim.training.adapt_rows import COLUMNS, GROUP_COLUMNS
 
     blank = BlankRows(strict=pairs.strict)
-    rows = list(labelled_rows(file, pairs, blank))
+    rows = list(iter_labelled_pairs(file, pairs, blank))
     if any(condition is None for _, (_, _, condition, _) in rows):
         raise InputError(f"{file}: has no conditions. Give --condition or --condition-column.")
     print_note(blank.note("no part in the training"))
@@ -211,7 +211,7 @@ def draw_rows(
     return outputs
 
 
-def _show(result: Adaptation, output: Path) -> None:
+def _print_adaptation(result: Adaptation, output: Path) -> None:
     typer.echo(result.to_text())
     duration = f"{result.seconds / 60:.1f} minutes"
     if result.output is None:

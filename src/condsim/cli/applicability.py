@@ -57,7 +57,7 @@ def fit(
     from condsim.training.applicability import fit_head
 
     check_outputs(output=output)
-    rows, more, scorer = _load(data, extra, model, sample=sample, seed=seed)
+    rows, more, scorer = _load_rows_and_model(data, extra, model, sample=sample, seed=seed)
     head = fit_head(scorer, rows, extra=more, strength=strength)
     head.save(output)
     typer.echo(
@@ -90,15 +90,15 @@ def evaluate(
     from condsim.training.applicability import measure_applicability
 
     check_outputs(json=json)
-    rows, more, scorer = _load(data, extra, model, sample=sample, seed=seed)
+    rows, more, scorer = _load_rows_and_model(data, extra, model, sample=sample, seed=seed)
     report = measure_applicability(
         scorer, rows, extra=more, strength=strength, seed=seed, resamples=resamples
     )
     write_report(json, report.model_dump())
-    _show(report)
+    _print_applicability(report)
 
 
-def _load(
+def _load_rows_and_model(
     data: Path, extra: list[Path] | None, model: str | None, *, sample: int, seed: int
 ) -> tuple[Task, Task | None, EmbeddingScorer]:
     from condsim.data.csts import load_applicability
@@ -110,7 +110,7 @@ def _load(
     return rows, more, load_encoder(model)
 
 
-def _show(report: ApplicabilityReport) -> None:
+def _print_applicability(report: ApplicabilityReport) -> None:
     areas = {
         "head, cross-validated": report.head,
         "head trained on both, cross-validated": report.both,

@@ -91,7 +91,7 @@ def cluster(
     check_outputs(output=output, plot=plot, json=json, save=save)
     conditions = condition or []
     _check_options(
-        conditions, into, others=[k, min_size, overall is not None, umap, plot, json, save]
+        conditions, into, exclusive=[k, min_size, overall is not None, umap, plot, json, save]
     )
     file_format = FileFormat.checked(separator, encoding)
     rows = TextFile(file, column, file_format, tables=table, strict=strict)
@@ -140,7 +140,7 @@ def cluster(
             plot_clusters(results, plot, seed=seed)
         if save is not None:
             ClusterFile.of(results, model).save(save)
-        options.write_report(json, _summary(results, encoder.name))
+        options.write_report(json, _json_report(results, encoder.name))
     if not results:
         _show_sizes(groupings)
     for result in results:
@@ -152,14 +152,14 @@ def cluster(
 
 
 def _check_options(
-    conditions: Sequence[str], into: Path | None, *, others: Sequence[object]
+    conditions: Sequence[str], into: Path | None, *, exclusive: Sequence[object]
 ) -> None:
     """Reject a condition that is given twice, and what does not go with --into."""
     if len(set(conditions)) < len(conditions):
         raise InputError("--condition: give each condition once.")
     if (into is None) == (not conditions):
         raise InputError("Give either --condition, or --into and the clusters of an earlier run.")
-    if into is not None and any(others):
+    if into is not None and any(exclusive):
         raise InputError("--into puts texts into clusters as they are; give no options of others.")
 
 
@@ -199,7 +199,7 @@ def _grouped_batches(file: TextFile, groupings: Sequence[_Grouping]) -> Iterator
         yield batch
 
 
-def _summary(results: Sequence[Clusters], model: str) -> dict[str, object]:
+def _json_report(results: Sequence[Clusters], model: str) -> dict[str, object]:
     from condsim.search.cluster import cross_table
 
     summary: dict[str, object] = {
@@ -261,9 +261,9 @@ def _show_clusters(clusters: Clusters, k: str | None) -> None:
 
 def _choice(tried: Mapping[int, float]) -> str:
     """Say how the number of clusters was chosen."""
-    (best, highest), *others = sorted(tried.items(), key=lambda item: -item[1])
+    (best, highest), *runners_up = sorted(tried.items(), key=lambda item: -item[1])
     text = f"{best} clusters have the highest silhouette of {min(tried)} to {max(tried)}"
-    near = ", ".join(f"{number}: {silhouette:.2f}" for number, silhouette in others[:3])
+    near = ", ".join(f"{number}: {silhouette:.2f}" for number, silhouette in runners_up[:3])
     return f"{text}: {highest:.2f} (next {near})." if near else f"{text}: {highest:.2f}."
 
 

@@ -100,7 +100,7 @@ def criteria(
     options = chosen_settings(CriteriaSettings, locals())
     # The setting of this name has the wordings of the columns that the option names.
     options.pop("criteria", None)
-    values: dict[str, Any] = {} if settings is None else read_mapping(settings, what="criteria")
+    values: dict[str, Any] = {} if settings is None else read_mapping(settings, subject="criteria")
     # Options of the command line come before those of the file.
     values = {**values, **options}
     if settings is not None:
@@ -109,7 +109,7 @@ def criteria(
         report = build_criteria(
             tables,
             output,
-            validated(CriteriaSettings, values, what="criteria", source=str(settings or "")),
+            validated(CriteriaSettings, values, subject="criteria", source=str(settings or "")),
             text=text,
             criteria=criteria or None,
             separator=separator,
@@ -117,11 +117,11 @@ def criteria(
             progress=progress,
         )
     write_report(json, report)
-    _show(report)
+    _print_criteria(report)
     typer.echo(f"{output}: {report.rows:,} rows")
 
 
-def _show(report: CriteriaReport) -> None:
+def _print_criteria(report: CriteriaReport) -> None:
     rows = []
     for table in report.sets:
         overlap = "-" if math.isnan(table.word_overlap) else f"{100 * table.word_overlap:.1f}"

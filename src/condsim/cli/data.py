@@ -38,7 +38,9 @@ def check(
     statistics = describe(load_task(file), top=top)
     write_report(json, statistics.to_dict())
     show_table(
-        ("", ""), _summary(statistics), title=f"{statistics.name}, revision {statistics.revision}"
+        ("", ""),
+        _statistics_lines(statistics),
+        title=f"{statistics.name}, revision {statistics.revision}",
     )
     labels, gaps = statistics.label_histogram, statistics.gap_histogram
     if labels:
@@ -53,17 +55,17 @@ def check(
         )
 
 
-def _summary(statistics: TaskStatistics) -> list[tuple[str, str]]:
+def _statistics_lines(statistics: TaskStatistics) -> list[tuple[str, str]]:
     words, condition_words = statistics.sentence_words, statistics.condition_words
     rows = [
         ("rows", f"{statistics.rows:,}"),
         ("  with a label", f"{statistics.labelled_rows:,}"),
-        ("  unlabelled or invalid", f"{statistics.unlabelled_rows:,}"),
+        ("  unlabeled or invalid", f"{statistics.unlabelled_rows:,}"),
         ("sentence pairs", f"{statistics.sentence_pairs:,}"),
         ("  high-low pairs of rows", f"{statistics.high_low_pairs:,}"),
         ("  ties (equal labels)", f"{statistics.ties:,}"),
         ("  lone rows", f"{statistics.lone_rows:,}"),
-        ("  with more than two labelled rows", f"{statistics.larger_groups:,}"),
+        ("  with more than two labeled rows", f"{statistics.larger_groups:,}"),
         ("unique sentences", f"{statistics.unique_sentences:,}"),
         ("distinct conditions (case ignored)", f"{statistics.distinct_conditions:,}"),
         ("words in a sentence, mean / median", f"{words.mean:.1f} / {words.median:g}"),

@@ -62,14 +62,14 @@ def _age(row: Row, column: str, kinds: dict[str, str]) -> float:
             kind, age = "a date", date.replace(tzinfo=zone).timestamp()
     if not math.isfinite(age):
         raise InputError(
-            f"{row.place(column)}: must be a number or a date such as 2026-11-22, got {value!r}. "
-            "Correct it, or empty the cell: an empty one is the oldest."
+            f"{row.location(column)}: must be a number or a date such as 2026-11-22, got "
+            f"{value!r}. Correct it, or empty the cell: an empty one is the oldest."
         )
     first = kinds.setdefault("first", kind)
     if kind != first:
         raise InputError(
-            f"{row.place(column)}: is {kind}, while rows before have {first}, got {value!r}. Write "
-            "them in one way."
+            f"{row.location(column)}: is {kind}, while rows before have {first}, got {value!r}. "
+            "Write them in one way."
         )
     return age
 
@@ -78,7 +78,7 @@ def _group_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
     """Yield rows that have duplicates, group by group, the kept row first, by a spool file."""
     row_of = np.flatnonzero(texts.present)
     members = np.flatnonzero(duplicates.sizes[duplicates.kept_row] > 1)
-    kept = duplicates.kept_row[members]
+    leaders = duplicates.kept_row[members]
     numbers = set(row_of[members].tolist())
     names: dict[str, None] = {}
     with tempfile.TemporaryFile("w+b") as spool:
@@ -92,7 +92,7 @@ def _group_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
         # Columns of the file that have the name of an added one are renamed.
         new_names = dict(zip(names, unique_names([*_ADDED, *names])[len(_ADDED) :], strict=True))
         group = 0
-        for index in np.lexsort((members, members != kept, kept)).tolist():
+        for index in np.lexsort((members, members != leaders, leaders)).tolist():
             member = int(members[index])
             is_kept = bool(duplicates.kept_row[member] == member)
             group += is_kept
@@ -195,17 +195,17 @@ def dedupe(
             progress=progress,
         )
     # Rows without text stay.
-    kept = ~texts.present
-    kept[texts.present] = duplicates.kept
+    kept_rows = ~texts.present
+    kept_rows[texts.present] = duplicates.kept
     with open_writer(output) as writer:
         for batch, rows in texts.batches():
-            writer.write(batch.take(np.flatnonzero(kept[rows])))
+            writer.write(batch.take(np.flatnonzero(kept_rows[rows])))
     if groups is not None:
         names = unique_names([*_ADDED, *column_names(file, file_format)])
         write_records(groups, _group_records(texts, duplicates), columns=names)
     if review is not None:
         write_records(review, _review_records(texts, duplicates), columns=_REVIEW_COLUMNS)
-    _show(duplicates, kept, output, None if at_least is None else at_least[0])
+    _print_duplicates(duplicates, kept_rows, output, None if at_least is None else at_least[0])
     print_note(texts.blank.note("no group"))
 
 
@@ -220,12 +220,14 @@ def _review_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]
         yield dict(zip(_REVIEW_COLUMNS, values, strict=True))
 
 
-def _show(duplicates: Duplicates, kept: BoolArray, output: Path, threshold: float | None) -> None:
+def _print_duplicates(
+    duplicates: Duplicates, kept_rows: BoolArray, output: Path, threshold: float | None
+) -> None:
     sizes = duplicates.sizes
-    largest = f", the largest of {sizes.max():,} rows" if not kept.all() else ""
+    largest = f", the largest of {sizes.max():,} rows" if not kept_rows.all() else ""
     score = "the threshold" if threshold is None else f"a score of {threshold:g}"
     print_note(
-        f"{output}: {kept.sum():,} of {len(kept):,} rows kept; groups of duplicates: "
+        f"{output}: {kept_rows.sum():,} of {len(kept_rows):,} rows kept; groups of duplicates: "
         f"{(sizes > 1).sum():,}"
         f"{largest} ({score} is a cosine of {duplicates.cosine:.4f})"
     )

@@ -187,7 +187,7 @@ def encode(
         file,
         output,
         work,
-        settings={"command": "encode", "model": options.revision_of(model), **settings},
+        settings={"command": "encode", "model": options.model_identity(model), **settings},
         suffix=".npy",
         address=address,
         workers=workers,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from condsim.cli import options
-from condsim.cli.pairs import PairOptions, labelled_rows
+from condsim.cli.pairs import PairOptions, iter_labelled_pairs
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.data.files import BlankRows, column_names
 from condsim.errors import InputError, require
@@ -125,7 +125,7 @@ def evaluate(
     if plot is not None:
         _check_plot(plot, over_estimation=over_estimation)
     pairs = PairOptions.labelled(locals())
-    load = partial(_load, pairs=pairs)
+    load = partial(_load_data, pairs=pairs)
     if several:
         suite_report = _measure_suite(
             data,
@@ -169,8 +169,8 @@ def _check_plot(plot: Path, *, over_estimation: bool) -> None:
     require("matplotlib", extra="train")
 
 
-def _load(file: Path, *, pairs: PairOptions) -> Task:
-    """Load labelled pairs whose columns have the usual names or those of options, or another kind.
+def _load_data(file: Path, *, pairs: PairOptions) -> Task:
+    """Load labeled pairs whose columns have the usual names or those of options, or another kind.
 
     Rows without a text are left out.
     """
@@ -184,7 +184,7 @@ def _load(file: Path, *, pairs: PairOptions) -> Task:
         task = load_task(file, require_labels=True, blank=blank)
         print_note(blank.note("no score"))
         return task
-    rows = (fields for _, fields in labelled_rows(file, pairs, blank))
+    rows = (fields for _, fields in iter_labelled_pairs(file, pairs, blank))
     task = make_task(file, rows, label_range=LABEL_RANGE, name=None)
     if file.name.startswith("csts_"):
         compare_split(file, rows=len(task) + blank.count, published=CSTS_COUNTS)
@@ -226,8 +226,8 @@ def _measure_suite(
         if suite == "natural":
             scorers += [WithoutCondition(scorer) for scorer in scorers]
         if suite == "criteria":
-            known = {key for name in models for key in named_scorer(name).trained_on()}
-            keys = [suite_set.key for suite_set in sets if suite_set.key in known]
+            trained_keys = {key for name in models for key in named_scorer(name).trained_on()}
+            keys = [suite_set.key for suite_set in sets if suite_set.key in trained_keys]
             sets = mark_trained(sets, trained_on or keys)
         return evaluate_suite(
             scorers,

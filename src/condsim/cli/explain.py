@@ -30,7 +30,7 @@ _SINGLE_FILES = (".html", ".json", *PICTURES)
 def _explained(
     scorer: PairScorer, texts: tuple[str, str, str], settings: dict[str, Any]
 ) -> Explanation:
-    """Explain a pair, with what the labelling functions read from it."""
+    """Explain a pair, with what the labeling functions read from it."""
     from condsim.rows.teach import function_answers
 
     return scorer.explain(*texts, read=function_answers, **settings)
@@ -46,7 +46,7 @@ def _pairs(batch: Batch, columns: PairColumns, blank: BlankRows) -> dict[int, tu
         try:
             check_explained(1, sentence1=sentence1, sentence2=sentence2)
         except InputError as error:
-            raise InputError(f"{batch.rows[index].place()}: {error}") from None
+            raise InputError(f"{batch.rows[index].location()}: {error}") from None
         pairs[index] = (sentence1, sentence2, condition)
     return pairs
 

@@ -59,7 +59,7 @@ def _model_lines() -> list[tuple[str, str]]:
     # `training_data` names the data set of the last training stage.
     if "also_trained_on" in facts:
         first = {"trained on": facts.pop("also_trained_on")}
-        facts = {**first, "last labelled file": facts.pop("training_data", "none"), **facts}
+        facts = {**first, "last labeled file": facts.pop("training_data", "none"), **facts}
     for name, value in facts.items():
         text = f"{value:,}" if isinstance(value, int) else str(value)
         lines.append((f"  {name.replace('_', ' ')}", text))

@@ -127,11 +127,11 @@ def check_column(file: Path, column: str, file_format: FileFormat = DETECTED) ->
         )
 
 
-def check_embeddings(scorer: PairScorer, **used: bool | float) -> None:
-    """Reject a model that gives scores only where an option that is used needs embeddings."""
+def check_embeddings(scorer: PairScorer, **options: bool | float) -> None:
+    """Reject a model without embeddings if an option that needs them is set."""
     from condsim.model.embedding import EmbeddingScorer
 
-    for option, value in used.items():
+    for option, value in options.items():
         if value and not isinstance(scorer, EmbeddingScorer):
             raise ModelError(f"{scorer.name} gives scores only; --{option} needs embeddings.")
 
@@ -142,7 +142,7 @@ def score_function(scorer: PairScorer, *, overall: float) -> Callable[..., Any]:
     return partial(scorer.score, overall=overall) if overall else scorer.score
 
 
-def revision_of(model: str | None) -> str:
+def model_identity(model: str | None) -> str:
     """Return what changes when a model's scores may: a hash of its files, or its Hub name."""
     from condsim.loading import NamedScorer
 

@@ -34,7 +34,7 @@ class PairOptions(NamedTuple):
 
     @classmethod
     def labelled(cls, options: Mapping[str, Any]) -> Self:
-        """Take the options of a command on labelled pairs, by the names of its parameters."""
+        """Take the options of a command on labeled pairs, by the names of its parameters."""
         condition = options["condition"]
         return cls(
             **{name: options[name] for name in cls._fields if name in options},
@@ -192,7 +192,7 @@ def _header_hint(names: Sequence[str]) -> str:
     return ""
 
 
-def labelled_rows(
+def iter_labelled_pairs(
     file: Path, options: PairOptions, blank: BlankRows
 ) -> Iterator[tuple[int, tuple[str, str, str | None, float]]]:
     """Yield index, texts, condition and label of each row with texts; labels from 1 to 5 or NaN."""

@@ -95,7 +95,7 @@ def _check_manifest(
             manifest["parts"].items()
         parts = manifest["parts"]
         changed = changed_keys(settings, manifest) + changed_keys(parts, {**parts, **sizes})
-        check_unchanged(target.name, changed, what="output")
+        check_unchanged(target.name, changed, subject="output")
     elif done:
         raise InputError(f"{target.name} holds other files. Give --output a new folder.")
     parts = {**manifest["parts"], **sizes}

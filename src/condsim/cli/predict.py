@@ -41,7 +41,7 @@ def predict(
 ) -> None:
     """Write the scores of a file in the format of the C-STS test server.
 
-    Writes one JSON object with an entry for every row, labelled or not: `{"0": 0.51, "1": 0.08,
+    Writes one JSON object with an entry for every row, labeled or not: `{"0": 0.51, "1": 0.08,
     ...}`. The key is the number of the row, from 0; a row without text has the score null.
 
     **Examples**

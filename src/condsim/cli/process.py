@@ -61,139 +61,7 @@ _QUIET = inspect.Parameter(
 )
 
 
-class Command(TyperCommand):
-    """A command that takes its file by --file and --data too, and --json without a value."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  (typer's click)
-        """Parse the arguments in their usual form."""
-        options = {name for parameter in self.params for name in parameter.opts}
-        # The name of an argument is among its options, too.
-        files = _FILE_OPTIONS if options.intersection(_FILE_ARGUMENTS) else ()
-        return super().parse_args(ctx, _usual_form(args, options, files))
-
-
-def _usual_form(arguments: Sequence[str], options: set[str], files: Sequence[str]) -> list[str]:
-    """Move files named by options to the end, as arguments; write ``-`` after a bare --json."""
-    words, usual, named = deque(arguments), list[str](), list[str]()
-    while words:
-        word = words.popleft()
-        name, equals, value = word.partition("=")
-        if word == "--":
-            usual += [word, *words]
-            words.clear()
-        elif name in files and name not in options and (equals or words):
-            named.append(value if equals else words.popleft())
-        elif word == "--json" and (not words or (words[0].startswith("-") and words[0] != "-")):
-            usual.append("--json=-")
-        elif name not in options and _OPTION_ALIASES.get(name) in options:
-            usual.append(f"{_OPTION_ALIASES[name]}{equals}{value}")
-        else:
-            usual.append(word)
-    return usual + named
-
-
-def renamed(text: str) -> str:
-    """Name the streams in a message in place of their temporary files."""
-    for path, name in _stream_names.items():
-        text = text.replace(path, name)
-    return text
-
-
-@contextmanager
-def standard_streams(command: str, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the options of a command with temporary files in place of ``-``."""
-    replaced = dict(options)
-    with ExitStack() as stack:
-        for name, value in options.items():
-            # One pair after the other is scored as it comes.
-            if not _has_standard(value, name) or (command == "score" and name != "output"):
-                continue
-            if name not in OUTPUT_PARAMETERS:
-                path = stack.enter_context(_input_file())
-                replaced[name] = [path] if isinstance(value, list) else type(value)(path)
-            elif suffix := _output_suffix(command, name):
-                replaced[name] = stack.enter_context(_output_file(suffix, hide=name == "json"))
-        try:
-            yield replaced
-        except CondSimError as error:
-            error.args = (renamed(str(error)), *error.args[1:])
-            raise
-
-
-def _has_standard(value: object, name: str) -> bool:
-    # A file of pairs may take the place of the first text.
-    if name == "sentence1":
-        return value == "-"
-    return value == _STANDARD or (isinstance(value, list) and _STANDARD in value)
-
-
-def _output_suffix(command: str, name: str) -> str | None:
-    """Return the format of an output on a stream; None if it is a folder."""
-    if name != "output":
-        return _SUFFIXES.get(name, ".tsv")
-    if command in _CSV_COMMANDS:
-        return ".csv"
-    return ".tsv" if command in _TABLE_COMMANDS else _OUTPUT_SUFFIXES.get(command)
-
-
-def open_stream(stream: TextIO | None, name: str) -> TextIO:
-    """Return standard input or output; InputError if it is closed."""
-    if stream is None:
-        raise InputError(f"Standard {name} is closed; give the name of a file.")
-    return stream
-
-
-@contextmanager
-def _stream_file(name: str) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="condsim-") as folder:
-        path = Path(folder, name)
-        _stream_names[str(path)] = path.stem
-        try:
-            yield path
-        finally:
-            del _stream_names[str(path)]
-
-
-@contextmanager
-def _input_file() -> Iterator[Path]:
-    """Copy standard input to a file whose suffix is its format."""
-    stdin = open_stream(sys.stdin, "input")
-    if any(name == "standard input" for name in _stream_names.values()):
-        raise InputError("Standard input can be read for one option only.")
-    head = stdin.buffer.read(64)
-    with _stream_file(f"standard input{_input_suffix(head)}") as path:
-        with path.open("wb") as copy:
-            copy.write(head)
-            shutil.copyfileobj(stdin.buffer, copy)
-        yield path
-
-
-def _input_suffix(head: bytes) -> str:
-    if head.startswith(b"PAR1"):
-        return ".parquet"
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    # The dialect of a table is detected, and so is an Excel workbook.
-    return ".jsonl" if text.startswith(b"{") else ".tsv"
-
-
-@contextmanager
-def _output_file(suffix: str, *, hide: bool) -> Iterator[Path]:
-    """Print a file when the command that wrote it has ended without an error.
-
-    Args:
-        hide: Whether to drop what the command prints, instead of printing it on stderr.
-    """
-    stdout = open_stream(sys.stdout, "output")
-    with _stream_file(f"standard output{suffix}") as path:
-        with (
-            open(os.devnull, "w", encoding="utf-8") as nowhere,  # noqa: PTH123
-            redirect_stdout(nowhere if hide else sys.stderr),
-        ):
-            yield path
-        stdout.flush()
-        with path.open("rb") as stream:
-            shutil.copyfileobj(stream, stdout.buffer)
-        stdout.flush()
+# The process
 
 
 def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
@@ -257,7 +125,7 @@ def _show_file_forms() -> None:
 
 
 def _name_stream(record: logging.LogRecord) -> bool:
-    record.msg, record.args = renamed(record.getMessage()), None
+    record.msg, record.args = with_stream_names(record.getMessage()), None
     return True
 
 
@@ -287,18 +155,21 @@ def _discard(stream: TextIO | None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[union-attr]
 
 
+# Arguments and files of a command
+
+
 def guard(app: typer.Typer) -> None:
     """Give each command --quiet and ``-`` for standard streams, and protect its input files."""
     for command in app.registered_commands:
         command.cls = Command
         if command.callback is not None and not hasattr(command.callback, "__wrapped__"):
-            command.callback = _guarded(command.callback)
+            command.callback = _wrap_command(command.callback)
     for group in app.registered_groups:
         if group.typer_instance is not None:
             guard(group.typer_instance)
 
 
-def _guarded(command: Callable[..., object]) -> Callable[..., object]:
+def _wrap_command(command: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(command)
     def run(*, quiet: bool, **options: object) -> object:
         _check_files(options)
@@ -353,6 +224,149 @@ def _same_file(first: Path, second: Path, *, both: bool) -> bool:
     return False
 
 
+class Command(TyperCommand):
+    """A command that takes its file by --file and --data too, and --json without a value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  (typer's click)
+        """Parse the arguments in their usual form."""
+        options = {name for parameter in self.params for name in parameter.opts}
+        # The name of an argument is among its options, too.
+        files = _FILE_OPTIONS if options.intersection(_FILE_ARGUMENTS) else ()
+        return super().parse_args(ctx, _normalized_arguments(args, options, files))
+
+
+def _normalized_arguments(
+    arguments: Sequence[str], options: set[str], files: Sequence[str]
+) -> list[str]:
+    """Move files named by options to the end, as arguments; write ``-`` after a bare --json."""
+    words, usual, named = deque(arguments), list[str](), list[str]()
+    while words:
+        word = words.popleft()
+        name, equals, value = word.partition("=")
+        if word == "--":
+            usual += [word, *words]
+            words.clear()
+        elif name in files and name not in options and (equals or words):
+            named.append(value if equals else words.popleft())
+        elif word == "--json" and (not words or (words[0].startswith("-") and words[0] != "-")):
+            usual.append("--json=-")
+        elif name not in options and _OPTION_ALIASES.get(name) in options:
+            usual.append(f"{_OPTION_ALIASES[name]}{equals}{value}")
+        else:
+            usual.append(word)
+    return usual + named
+
+
+# Standard streams in place of files
+
+
+@contextmanager
+def standard_streams(command: str, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the options of a command with temporary files in place of ``-``."""
+    replaced = dict(options)
+    with ExitStack() as stack:
+        for name, value in options.items():
+            # One pair after the other is scored as it comes.
+            if not _has_standard(value, name) or (command == "score" and name != "output"):
+                continue
+            if name not in OUTPUT_PARAMETERS:
+                path = stack.enter_context(_input_file())
+                replaced[name] = [path] if isinstance(value, list) else type(value)(path)
+            elif suffix := _output_suffix(command, name):
+                replaced[name] = stack.enter_context(_output_file(suffix, hide=name == "json"))
+        try:
+            yield replaced
+        except CondSimError as error:
+            error.args = (with_stream_names(str(error)), *error.args[1:])
+            raise
+
+
+def _has_standard(value: object, name: str) -> bool:
+    # A file of pairs may take the place of the first text.
+    if name == "sentence1":
+        return value == "-"
+    return value == _STANDARD or (isinstance(value, list) and _STANDARD in value)
+
+
+def _output_suffix(command: str, name: str) -> str | None:
+    """Return the format of an output on a stream; None if it is a folder."""
+    if name != "output":
+        return _SUFFIXES.get(name, ".tsv")
+    if command in _CSV_COMMANDS:
+        return ".csv"
+    return ".tsv" if command in _TABLE_COMMANDS else _OUTPUT_SUFFIXES.get(command)
+
+
+def with_stream_names(text: str) -> str:
+    """Name the streams in a message in place of their temporary files."""
+    for path, name in _stream_names.items():
+        text = text.replace(path, name)
+    return text
+
+
+def open_stream(stream: TextIO | None, name: str) -> TextIO:
+    """Return standard input or output; InputError if it is closed."""
+    if stream is None:
+        raise InputError(f"Standard {name} is closed; give the name of a file.")
+    return stream
+
+
+@contextmanager
+def _stream_file(name: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="condsim-") as folder:
+        path = Path(folder, name)
+        _stream_names[str(path)] = path.stem
+        try:
+            yield path
+        finally:
+            del _stream_names[str(path)]
+
+
+@contextmanager
+def _input_file() -> Iterator[Path]:
+    """Copy standard input to a file whose suffix is its format."""
+    stdin = open_stream(sys.stdin, "input")
+    if any(name == "standard input" for name in _stream_names.values()):
+        raise InputError("Standard input can be read for one option only.")
+    head = stdin.buffer.read(64)
+    with _stream_file(f"standard input{_input_suffix(head)}") as path:
+        with path.open("wb") as copy:
+            copy.write(head)
+            shutil.copyfileobj(stdin.buffer, copy)
+        yield path
+
+
+def _input_suffix(head: bytes) -> str:
+    if head.startswith(b"PAR1"):
+        return ".parquet"
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    # The dialect of a table is detected, and so is an Excel workbook.
+    return ".jsonl" if text.startswith(b"{") else ".tsv"
+
+
+@contextmanager
+def _output_file(suffix: str, *, hide: bool) -> Iterator[Path]:
+    """Print a file when the command that wrote it has ended without an error.
+
+    Args:
+        hide: Whether to drop what the command prints, instead of printing it on stderr.
+    """
+    stdout = open_stream(sys.stdout, "output")
+    with _stream_file(f"standard output{suffix}") as path:
+        with (
+            open(os.devnull, "w", encoding="utf-8") as nowhere,  # noqa: PTH123
+            redirect_stdout(nowhere if hide else sys.stderr),
+        ):
+            yield path
+        stdout.flush()
+        with path.open("rb") as stream:
+            shutil.copyfileobj(stream, stdout.buffer)
+        stdout.flush()
+
+
+# What commands call
+
+
 @contextmanager
 def long_work(
     *,
@@ -382,7 +396,7 @@ def long_work(
 def print_note(line: str) -> None:
     """Print a line on stderr, unless it is empty."""
     if line:
-        typer.echo(renamed(line), err=True)
+        typer.echo(with_stream_names(line), err=True)
 
 
 def check_outputs(**options: Path | None) -> None:

@@ -48,10 +48,10 @@ def robustness(
     rewordings = load_rewordings(file or BUNDLED_REWORDINGS)
     result = measure(load_scorer(model), rewordings, resamples=resamples, seed=seed)
     write_report(json, result.to_dict())
-    _show(result, top=top)
+    _print_robustness(result, top=top)
 
 
-def _show(result: Robustness, *, top: int) -> None:
+def _print_robustness(result: Robustness, *, top: int) -> None:
     from condsim.evaluation.rewording import BAR
 
     kinds = sorted(result.kinds.items(), key=lambda item: -item[1].value)

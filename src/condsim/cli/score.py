@@ -31,167 +31,6 @@ _BAR_WIDTH = 20
 _SCORE_RANGES = {"unit": (0.0, 1.0), "likert": (1.0, 5.0), "raw": (-1.0, 1.0)}
 
 
-class _Scoring(NamedTuple):
-    """Options of ``condsim score`` that decide the added columns."""
-
-    pairs: PairOptions
-    model: str | None = None
-    device: str | None = None
-    scale: str = "unit"
-    overall: float = 0.0
-    applicability: bool = False
-
-
-class _ScoredFile:
-    """Batches of a file with their scores; the model is loaded after the first batch is read."""
-
-    def __init__(self, file: Path, scoring: _Scoring, *, size: int | None = None) -> None:
-        self.scoring = scoring
-        self.blank = BlankRows(strict=scoring.pairs.strict)
-        self.columns, self._batches = open_pairs(file, scoring.pairs, size=size or ROWS_PER_BATCH)
-
-    def batches(
-        self, progress: ProgressDisplay | None = None, *, table: bool = False
-    ) -> Iterator[Batch]:
-        """Yield the batches with the added columns.
-
-        Args:
-            table: Whether they are written as a table: the first batch is checked before the model
-                is loaded, the others by the writer.
-        """
-        first = next(self._batches)
-        if table:
-            first.check_flat()
-        scorer = self._load()
-        done = 0
-        for batch in chain([first], self._batches):
-            if progress is not None:
-                progress("scoring", done, 0, f"{done:,} rows")
-            self._add_columns(batch, scorer)
-            yield batch
-            done += len(batch)
-
-    def print_notes(self) -> None:
-        """Say that pairs had no condition, and count the rows without text."""
-        if self.columns.is_plain:
-            print_note("No condition was given, so the pairs were compared as a whole.")
-        print_note(self.blank.note("no score"))
-
-    def _load(self) -> PairScorer:
-        from condsim.model.embedding import EmbeddingScorer
-
-        scorer = load_scorer(self.scoring.model, device=self.scoring.device)
-        if isinstance(scorer, EmbeddingScorer):
-            scorer.set_cache_size(_CACHED_VECTORS)
-        options.check_embeddings(scorer, applicability=self.scoring.applicability)
-        return scorer
-
-    def _add_columns(self, batch: Batch, scorer: PairScorer) -> None:
-        columns = self.columns
-        rows, sentences1, sentences2, row_conditions = columns.read(batch, self.blank)
-        scoring = self.scoring
-        score_pairs = options.score_function(scorer, overall=scoring.overall)
-        functions = {"score": partial(score_pairs, scale=scoring.scale)}
-        if scoring.applicability:
-            functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
-        for condition in columns.conditions or (None,):
-            suffix = f": {condition}" if len(columns.conditions) > 1 else ""
-            conditions = condition if row_conditions is None else row_conditions
-            for name, function in functions.items():
-                values: FloatArray = np.full(len(batch), np.nan, np.float32)
-                if len(rows):
-                    values[rows] = function(sentences1, sentences2, conditions)
-                batch[f"{name}{suffix}"] = values
-
-
-def _score_to_file(
-    file: Path, output: Path, scoring: _Scoring, progress: ProgressDisplay | None = None
-) -> None:
-    """Score a file into another, whose suffix decides the format."""
-    check_outputs(output=output)
-    table = output.suffix.lower() != ".parquet" and is_table(output)
-    scored = _ScoredFile(file, scoring)
-    with open_writer(output) as writer:
-        for batch in scored.batches(progress, table=table):
-            writer.write(batch)
-    scored.print_notes()
-    print_note(f"{output}: {writer.rows - scored.blank.count} rows scored")
-
-
-def _print_rows(file: Path, scoring: _Scoring) -> None:
-    """Print a scored file as tab-separated rows."""
-    with long_work(log=None, resume="The rows printed so far are not all.") as progress:
-        scored = _ScoredFile(file, scoring)
-        with open_writer(sys.stdout) as writer:
-            for batch in scored.batches(None if sys.stdout.isatty() else progress, table=True):
-                writer.write(batch)
-    scored.print_notes()
-
-
-def _show_table(file: Path, scoring: _Scoring) -> None:
-    """Print each pair of texts once, and below it its conditions with their scores as bars."""
-    from condsim.console import Terminal
-
-    scored = _ScoredFile(file, scoring, size=_ROWS_OF_TABLE + 1)
-    batch = next(scored.batches())
-    console = Terminal(highlight=False)
-    lines = _table_lines(batch, scored.columns)
-    width = min(40, max(len(condition) for _, condition, _ in lines))
-    for pair, group in groupby(lines, key=lambda line: line[0]):
-        scores = [(condition, score) for _, condition, score in group]
-        _print_pair(console, pair, scores, scale=scoring.scale, width=width)
-    scored.print_notes()
-    if len(batch) > _ROWS_OF_TABLE:
-        print_note(f"These are the first {_ROWS_OF_TABLE} rows; --output FILE writes all of them.")
-
-
-def _table_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, str], str, float]]:
-    """Return the pair, condition and score of each line of the table."""
-    lines = []
-    scores = [values for name, values in batch.added.items() if name.startswith("score")]
-    for index, row in enumerate(batch.rows[:_ROWS_OF_TABLE]):
-        pair = (str(row.cells[columns.text1] or ""), str(row.cells[columns.text2] or ""))
-        if columns.condition is not None:
-            conditions: Sequence[str] = [str(row.cells[columns.condition] or "")]
-        else:
-            conditions = columns.conditions or ["as a whole"]
-        for condition, values in zip(conditions, scores, strict=True):
-            lines.append((pair, condition, float(values[index])))  # type: ignore[arg-type]
-    return lines
-
-
-def _print_pair(
-    console: Terminal,
-    pair: tuple[str, str],
-    scores: Sequence[tuple[str, float]],
-    *,
-    scale: str,
-    width: int,
-) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    low, high = _SCORE_RANGES[scale]
-    block = "#" if console.options.ascii_only else "█"
-    for sentence in pair:
-        console.print(Text(sentence, style="bold"))
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(width=2)
-    grid.add_column(width=width)
-    grid.add_column(justify="right", width=5)
-    grid.add_column(width=_BAR_WIDTH, no_wrap=True)
-    for condition, score in scores:
-        if np.isnan(score):
-            grid.add_row("", Text(condition), "-", "")
-            continue
-        share = min(1.0, max(0.0, (score - low) / (high - low)))
-        style = "green" if share >= 0.5 else "red"
-        bar = Text(block * max(1, round(_BAR_WIDTH * share)), style=style)
-        grid.add_row("", Text(condition), f"{score:.2f}", bar)
-    console.print(grid)
-    console.print()
-
-
 def score(
     sentence1: Annotated[str | None, typer.Argument()] = None,
     sentence2: Annotated[str | None, typer.Argument()] = None,
@@ -254,20 +93,21 @@ def score(
             raise InputError(
                 "--applicability, --strict, --separator and --encoding go with --file."
             )
-        score_pairs = options.score_function(load_scorer(model, device=device), overall=overall)
-        for name in pair[2]:
-            value = score_pairs(*pair[:2], name, scale=scale)
-            typer.echo(f"{value:.3f}" if len(pair[2]) == 1 else f"{value:.3f}\t{name}")
+        scorer = load_scorer(model, device=device)
+        _print_scores(*pair, scorer=scorer, scale=scale, overall=overall)
         return
     if table is not None and (output is not None or (table and applicability)):
         raise InputError(
             "--table/--no-table cannot go with --output, nor --table with more columns."
         )
+    # Without a pair there is a file.
     assert file is not None
     pairs = PairOptions(
         text1, text2, condition_column, tuple(conditions or ()), separator, encoding, strict
     )
     scoring = _Scoring(pairs, model, device, scale, overall, applicability)
+    if table is None:
+        table = sys.stdout is not None and sys.stdout.isatty() and not applicability
     if engine == "ray":
         from condsim.cli.parts import work_on_parts
 
@@ -285,16 +125,202 @@ def score(
             _score_to_file(file, output, scoring, progress)
     elif sys.stdout is None:
         raise InputError("Standard output is closed; give --output the name of a file.")
-    elif (sys.stdout.isatty() and not applicability) if table is None else table:
+    elif table:
         _show_table(file, scoring)
     else:
         _print_rows(file, scoring)
 
 
+def _print_scores(
+    sentence1: str,
+    sentence2: str,
+    conditions: Sequence[str],
+    *,
+    scorer: PairScorer,
+    scale: str,
+    overall: float,
+) -> None:
+    """Print the score of one pair, or a line with the score under each of several conditions."""
+    score_pairs = options.score_function(scorer, overall=overall)
+    for condition in conditions:
+        value = score_pairs(sentence1, sentence2, condition, scale=scale)
+        typer.echo(f"{value:.3f}" if len(conditions) == 1 else f"{value:.3f}\t{condition}")
+
+
+class _Scoring(NamedTuple):
+    """Options of ``condsim score`` that decide the added columns."""
+
+    pairs: PairOptions
+    model: str | None = None
+    device: str | None = None
+    scale: str = "unit"
+    overall: float = 0.0
+    applicability: bool = False
+
+
+class _ScoredFile:
+    """Batches of a file with their scores; the model is loaded after the first batch is read."""
+
+    def __init__(self, file: Path, scoring: _Scoring, *, size: int | None = None) -> None:
+        self.scoring = scoring
+        self.blank = BlankRows(strict=scoring.pairs.strict)
+        self.columns, self._batches = open_pairs(file, scoring.pairs, size=size or ROWS_PER_BATCH)
+
+    def batches(
+        self, progress: ProgressDisplay | None = None, *, table: bool = False
+    ) -> Iterator[Batch]:
+        """Yield the batches with the added columns.
+
+        Args:
+            table: Whether they are written as a table: the first batch is checked before the model
+                is loaded, the others by the writer.
+        """
+        first = next(self._batches)
+        if table:
+            first.check_flat()
+        scorer = self._load()
+        done = 0
+        for batch in chain([first], self._batches):
+            if progress is not None:
+                progress("scoring", done, 0, f"{done:,} rows")
+            self._add_columns(batch, scorer)
+            yield batch
+            done += len(batch)
+
+    def print_notes(self) -> None:
+        """Say that pairs had no condition, and count the rows without text."""
+        if self.columns.is_plain:
+            print_note("No condition was given, so the pairs were compared as a whole.")
+        print_note(self.blank.note("no score"))
+
+    def _load(self) -> PairScorer:
+        """Load the model, which caches vectors if it makes any, and check the options by it."""
+        from condsim.model.embedding import EmbeddingScorer
+
+        scorer = load_scorer(self.scoring.model, device=self.scoring.device)
+        if isinstance(scorer, EmbeddingScorer):
+            scorer.set_cache_size(_CACHED_VECTORS)
+        options.check_embeddings(scorer, applicability=self.scoring.applicability)
+        return scorer
+
+    def _add_columns(self, batch: Batch, scorer: PairScorer) -> None:
+        """Add a column of scores, and of applicability if asked, for each condition.
+
+        A row without text has NaN there, which is written as an empty cell.
+        """
+        columns, scoring = self.columns, self.scoring
+        rows, sentences1, sentences2, row_conditions = columns.read(batch, self.blank)
+        score_pairs = options.score_function(scorer, overall=scoring.overall)
+        functions = {"score": partial(score_pairs, scale=scoring.scale)}
+        if scoring.applicability:
+            functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
+        # Without --condition, the file has a condition for each row, or pairs have none.
+        for condition in columns.conditions or (None,):
+            suffix = f": {condition}" if len(columns.conditions) > 1 else ""
+            conditions = condition if row_conditions is None else row_conditions
+            for name, function in functions.items():
+                values: FloatArray = np.full(len(batch), np.nan, np.float32)
+                if len(rows):
+                    values[rows] = function(sentences1, sentences2, conditions)
+                batch[f"{name}{suffix}"] = values
+
+
+def _score_to_file(
+    file: Path, output: Path, scoring: _Scoring, progress: ProgressDisplay | None = None
+) -> None:
+    """Score a file into another, whose suffix decides the format."""
+    check_outputs(output=output)
+    table = output.suffix.lower() != ".parquet" and is_table(output)
+    scored = _ScoredFile(file, scoring)
+    with open_writer(output) as writer:
+        for batch in scored.batches(progress, table=table):
+            writer.write(batch)
+    scored.print_notes()
+    print_note(f"{output}: {writer.rows - scored.blank.count} rows scored")
+
+
 def _part_settings(scoring: _Scoring) -> dict[str, object]:
-    """Return what the parts of one output must have in common."""
+    """Return the settings that the parts of one output must share.
+
+    Options with their default values are left out.
+    """
     defaults = {**PairOptions()._asdict(), "overall": 0.0, "applicability": False}
     values = {**scoring.pairs._asdict(), **scoring._asdict()}
     changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
-    model = options.revision_of(scoring.model)
+    model = options.model_identity(scoring.model)
     return {"command": "score", "model": model, "scale": scoring.scale, **changed}
+
+
+def _print_rows(file: Path, scoring: _Scoring) -> None:
+    """Print a scored file as tab-separated rows."""
+    with long_work(log=None, resume="The rows printed so far are not all.") as progress:
+        scored = _ScoredFile(file, scoring)
+        with open_writer(sys.stdout) as writer:
+            for batch in scored.batches(None if sys.stdout.isatty() else progress, table=True):
+                writer.write(batch)
+    scored.print_notes()
+
+
+def _show_table(file: Path, scoring: _Scoring) -> None:
+    """Print each pair of texts once, and below it its conditions with their scores as bars."""
+    from condsim.console import Terminal
+
+    scored = _ScoredFile(file, scoring, size=_ROWS_OF_TABLE + 1)
+    batch = next(scored.batches())
+    console = Terminal(highlight=False)
+    lines = _scored_lines(batch, scored.columns)
+    width = min(40, max(len(condition) for _, condition, _ in lines))
+    for pair, group in groupby(lines, key=lambda line: line[0]):
+        scores = [(condition, score) for _, condition, score in group]
+        _print_pair(console, pair, scores, scale=scoring.scale, width=width)
+    scored.print_notes()
+    if len(batch) > _ROWS_OF_TABLE:
+        print_note(f"These are the first {_ROWS_OF_TABLE} rows; --output FILE writes all of them.")
+
+
+def _scored_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, str], str, float]]:
+    """Return the pair, condition and score of each line of the printed table."""
+    lines = []
+    # One column for each condition, in their order.
+    scores = [values for name, values in batch.added.items() if name.startswith("score")]
+    for index, row in enumerate(batch.rows[:_ROWS_OF_TABLE]):
+        pair = (str(row.cells[columns.text1] or ""), str(row.cells[columns.text2] or ""))
+        if columns.condition is not None:
+            conditions: Sequence[str] = [str(row.cells[columns.condition] or "")]
+        else:
+            conditions = columns.conditions or ["as a whole"]
+        for condition, values in zip(conditions, scores, strict=True):
+            lines.append((pair, condition, float(values[index])))  # type: ignore[arg-type]
+    return lines
+
+
+def _print_pair(
+    console: Terminal,
+    pair: tuple[str, str],
+    scores: Sequence[tuple[str, float]],
+    *,
+    scale: str,
+    width: int,
+) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    low, high = _SCORE_RANGES[scale]
+    block = "#" if console.options.ascii_only else "█"
+    for sentence in pair:
+        console.print(Text(sentence, style="bold"))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(width=2)
+    grid.add_column(width=width)
+    grid.add_column(justify="right", width=5)
+    grid.add_column(width=_BAR_WIDTH, no_wrap=True)
+    for condition, score in scores:
+        if np.isnan(score):
+            grid.add_row("", Text(condition), "-", "")
+            continue
+        share = min(1.0, max(0.0, (score - low) / (high - low)))
+        style = "green" if share >= 0.5 else "red"
+        bar = Text(block * max(1, round(_BAR_WIDTH * share)), style=style)
+        grid.add_row("", Text(condition), f"{score:.2f}", bar)
+    console.print(grid)
+    console.print()

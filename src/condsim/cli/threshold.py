@@ -55,7 +55,7 @@ def threshold(
     labels = pairs.labels(labelled)
     if not labels.alike.any():
         raise InputError(
-            f"{labelled}: no row is labelled alike. Give --positive the lowest label that counts "
+            f"{labelled}: no row is labeled alike. Give --positive the lowest label that counts "
             "as alike, or label more."
         )
     columns, batches = open_pairs(labelled, pairs)
@@ -80,6 +80,6 @@ def threshold(
     print_note(
         f"precision {best.precision:.3f} [{best.low:.3f}, {best.high:.3f}], recall "
         f"{best.recall:.3f}: {best.reached:,} of {best.rows:,} rows reach it, and "
-        f"{best.positives:,} are labelled alike"
+        f"{best.positives:,} are labeled alike"
     )
     print_note(blank.note("no score"))

@@ -98,7 +98,7 @@ def weak(
     if check is not None:
         if captions or output:
             raise InputError(
-                "--check reads one labelled file and writes no rows; leave the others out."
+                "--check reads one labeled file and writes no rows; leave the others out."
             )
         _check(check, registry, json)
         return
@@ -143,7 +143,7 @@ def weak(
 
 
 def load_functions(paths: Sequence[Path] | None) -> Registry:
-    """Run Python files of labelling functions, which registers them; return the registry."""
+    """Run Python files of labeling functions, which registers them; return the registry."""
     from condsim.rows.weak.registry import REGISTRY
 
     for path in paths or ():
@@ -161,7 +161,7 @@ def load_functions(paths: Sequence[Path] | None) -> Registry:
             location = path if line is None else f"{path}, line {line}"
             raise InputError(f"--functions: {location}: {reason}.") from error
         if len(REGISTRY) == functions_before:
-            raise InputError(f"--functions: {path}: registers no labelling function.")
+            raise InputError(f"--functions: {path}: registers no labeling function.")
     return REGISTRY
 
 
@@ -179,7 +179,7 @@ def _check(path: Path, registry: Registry, json: Path | None) -> None:
     show_table(("function", "rows", "read", "Spearman", "error"), rows)
     missed = ", ".join(f"{condition} ({rows})" for condition, rows in report.not_understood)
     typer.echo(
-        f"{report.understood:.1%} of {report.rows:,} labelled rows have a condition that a "
+        f"{report.understood:.1%} of {report.rows:,} labeled rows have a condition that a "
         f"function understands\nnot understood, most frequent first: {missed or 'none'}"
     )
 
@@ -292,7 +292,7 @@ def teach(
     with long_work(log=None) as progress:
         rows = teach_file(file, output, teachers, given=given, progress=progress)
     typer.echo(
-        f"{output}: {rows:,} rows labelled by {', '.join(teacher.name for teacher in teachers)}"
+        f"{output}: {rows:,} rows labeled by {', '.join(teacher.name for teacher in teachers)}"
     )
 
 
@@ -339,8 +339,8 @@ def answers(
         written = answer_file(
             file, output, answer, name=name, progress=progress, seed=seed, functions=functions or ()
         )
-    given, unlabelled = written.pop("given"), written.pop("unlabelled")
+    labelled, unlabelled = written.pop("given"), written.pop("unlabelled")
     typer.echo(
-        f"{output}: {given:,} labelled rows ({unlabelled:,} unlabelled left out), "
+        f"{output}: {labelled:,} labeled rows ({unlabelled:,} unlabeled left out), "
         f"{written.total():,} added with answers of {name}"
     )

@@ -65,7 +65,7 @@ def run(
 
     harvest_engine = _harvest_engine(engine, address=address, workers=workers, gpus=worker_gpus)
     with long_work(log=None) as progress, saved_work(output):
-        with Pipeline(output, settings, until=until, progress=progress).begun() as pipeline:
+        with Pipeline(output, settings, until=until, progress=progress).locked() as pipeline:
             for line in pipeline.run(harvest_engine):
                 # The trainer of the surrogate has its own display.
                 progress.close()

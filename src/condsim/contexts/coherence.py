@@ -55,13 +55,13 @@ class CoherenceModel(nn.Module):
         super().__init__()
         self.settings = settings
         self.pad = pad
-        # The centre is place `left`.
+        # The center is place `left`.
         self.places = settings.left + 1 + settings.right
         size = 2 * settings.hidden
         self.embeddings = nn.Embedding(tokens, settings.embedding, padding_idx=pad)
         self.forwards = nn.LSTM(settings.embedding, settings.hidden, batch_first=True)
         self.backwards = nn.LSTM(settings.embedding, settings.hidden, batch_first=True)
-        # The vector of a neighbour beyond a document's end.
+        # The vector of a neighbor beyond a document's end.
         self.missing = nn.Parameter(torch.zeros(size))
         self.width = settings.head_size if settings.head == "mlp" else 1
         bound = (size * self.places) ** -0.5
@@ -103,21 +103,21 @@ class CoherenceModel(nn.Module):
         return torch.cat(ends, dim=-1).float()
 
     def projections(self, vectors: Tensor) -> Tensor:
-        """Project vectors and, last, that of no neighbour: ``(places, m + 1, width)``."""
+        """Project vectors and, last, that of no neighbor: ``(places, m + 1, width)``."""
         rows = torch.cat([vectors, self.missing[None].to(vectors.dtype)])
         return torch.matmul(rows, self.project)
 
     def context(self, projections: Tensor, neighbours: Tensor) -> Tensor:
-        """Sum bias and projections of neighbours, (k, left + right), -1 for none: (k, width)."""
+        """Sum bias and projections of neighbors, (k, left + right), -1 for none: (k, width)."""
         left = self.settings.left
         total = self.bias.expand(len(neighbours), -1)
         for column, rows in enumerate(neighbours.T):
-            # The place of the centre is left out, and -1 is the last row.
+            # The place of the center is left out, and -1 is the last row.
             total = total + projections[column if column < left else column + 1][rows]
         return total
 
     def logits(self, contexts: Tensor, centres: Tensor) -> Tensor:
-        """Eq. 1 without the sigmoid, (k,); centres are projections, (k, width) or (width,)."""
+        """Eq. 1 without the sigmoid, (k,); centers are projections, (k, width) or (width,)."""
         total = contexts + centres
         return total[:, 0] if self.output is None else self.output(F.relu(total))[:, 0]
 
@@ -159,7 +159,7 @@ class CoherenceScorer:
         return _sentence_vectors(self._model, self._vocabulary, sentences)
 
     def log_probability(self, vectors: FloatArray, centres: IntArray) -> FloatArray:
-        """Score m sentences, by their vectors, in k contexts, by their centres: ``(m, k)``."""
+        """Score m sentences, by their vectors, in k contexts, by their centers: ``(m, k)``."""
         model = self._model
         scores = np.empty((len(vectors), len(centres)), dtype=np.float32)
         with torch.inference_mode():
@@ -206,10 +206,10 @@ def _context_units(
 
 
 class Passages(NamedTuple):
-    """Runs of consecutive centres of one document and the sentences around them, each ``(r,)``.
+    """Runs of consecutive centers of one document and the sentences around them, each ``(r,)``.
 
-    ``first`` and ``last`` are the first centre and one past the last; ``low`` and ``high`` are the
-    first sentence, up to `left` before the first centre, and one past the last sentence.
+    ``first`` and ``last`` are the first center and one past the last; ``low`` and ``high`` are the
+    first sentence, up to `left` before the first center, and one past the last sentence.
     """
 
     first: IntArray
@@ -257,8 +257,8 @@ class PassageBatch(NamedTuple):
 def make_batch(
     passages: Passages, chosen: IntArray, random: np.random.Generator, *, left: int, right: int
 ) -> PassageBatch:
-    """Make one example and one counter-example of each centre of some passages."""
-    # Half of the replacements are of the centre's passage, so of its document; half of the other
+    """Make one example and one counter-example of each center of some passages."""
+    # Half of the replacements are of the center's passage, so of its document; half of the other
     # passages of the batch. As these are drawn from the whole corpus, they are random sentences of
     # it, and every sentence is still encoded once only. A batch of one passage takes all from it.
     offsets = np.concatenate([[0], np.cumsum(passages.sizes[chosen])])
@@ -271,7 +271,7 @@ def make_batch(
         near = inside[:, None] + around
         neighbours = np.where((near >= 0) & (near < size), near + offset, -1)
         from_document = (random.permutation(len(inside)) % 2 == 0) | (total == size)
-        # Any sentence of the passage but the centre.
+        # Any sentence of the passage but the center.
         same = random.integers(0, size - 1, len(inside))
         same += (same >= inside) + offset
         # Any sentence of the batch outside the passage.

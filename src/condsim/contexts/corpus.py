@@ -63,7 +63,7 @@ FORMAT = 1
 class Corpus:
     """Sentences of documents in order, memory-mapped.
 
-    A sentence is identified by its row, a *context* by the sentence it surrounds, its centre, which
+    A sentence is identified by its row, a *context* by the sentence it surrounds, its center, which
     is not part of it. A *chunk* is a run of consecutive sentences of one document.
 
     Attributes:
@@ -77,7 +77,7 @@ class Corpus:
 
     def __init__(self, folder: Path) -> None:
         """Open the corpus that :func:`prepare_corpus` wrote; its text is read on demand."""
-        manifest = read_manifest(folder, _KIND)
+        manifest = read_folder_manifest(folder, _KIND)
         self.folder = folder
         causes = (OSError, LookupError, TypeError, ValueError, pa.ArrowException)
         with one_line(f"The corpus in {folder} is damaged", *causes):
@@ -122,7 +122,7 @@ class Corpus:
         return spans(starts[chunks], starts[chunks + 1] - starts[chunks])
 
     def neighbours(self, centres: IntArray, *, left: int = 2, right: int = 2) -> IntArray:
-        """Find the sentences around some centres, ``(k,)``: their contexts.
+        """Find the sentences around some centers, ``(k,)``: their contexts.
 
         Returns:
             Rows in the order of the text, ``(k, left + right)``; -1 where the document ends, so
@@ -137,7 +137,7 @@ class Corpus:
 
     @cached_property
     def has_context(self) -> BoolArray:
-        """Flags of the sentences that have a neighbour: the centres of contexts, ``(n,)``."""
+        """Flags of the sentences that have a neighbor: the centers of contexts, ``(n,)``."""
         sizes = np.diff(self.document_starts)
         flags: BoolArray = np.repeat(sizes > 1, sizes)
         return flags
@@ -214,7 +214,7 @@ def prepare_corpus(
     changed = [key for key, value in settings if getattr(corpus.settings, key) != value]
     if corpus.input_hashes != hashes:
         changed.insert(0, "input files")
-    check_unchanged(output, changed, what="a corpus")
+    check_unchanged(output, changed, subject="a corpus")
     return corpus
 
 
@@ -246,7 +246,7 @@ def _build(
         ],
         "counts": asdict(counts),
     }
-    write_manifest(folder, _KIND, values)
+    write_folder_manifest(folder, _KIND, values)
 
 
 def _taken_paragraphs(
@@ -315,7 +315,7 @@ def spans(starts: IntArray, lengths: IntArray) -> IntArray:
     return rows
 
 
-def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
+def read_folder_manifest(folder: Path, kind: str) -> dict[str, Any]:
     """Read the manifest of a folder, which must contain something of that kind."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -330,7 +330,7 @@ def read_manifest(folder: Path, kind: str) -> dict[str, Any]:
     raise InputError(f"{folder} contains no {kind} of this version of condsim.")
 
 
-def write_manifest(folder: Path, kind: str, values: Mapping[str, Any]) -> None:
+def write_folder_manifest(folder: Path, kind: str, values: Mapping[str, Any]) -> None:
     """Write the manifest of a folder."""
     write_json({"kind": kind, "format": FORMAT, **values}, folder / MANIFEST)
 
@@ -341,7 +341,7 @@ def build_folder(folder: Path, kind: str) -> Iterator[Path | None]:
     if (folder / MANIFEST).is_file():
         yield None
         return
-    check_folder(folder, what=kind, own=[MANIFEST])
+    check_folder(folder, subject=kind, own=[MANIFEST])
     partial = folder.with_name(f"{folder.name}.partial")
     with one_line(f"Cannot write the {kind} {folder}", OSError):
         # Left by a process that was killed.

@@ -18,7 +18,7 @@ given sentence as a whole as well:
 p is the share in the corpus, g each token of the given sentences, C the sum of a(g) over the g that
 are the token, r each given sentence, S is T with its own numbers α' and τ'; o + c + w + s is 1,
 so over the vocabulary it sums to one. The vectors are those of a frozen encoder, of each entry of
-the vocabulary by itself and of each sentence. The eight numbers maximise the likelihood of the
+the vocabulary by itself and of each sentence. The eight numbers maximize the likelihood of the
 corpus, without labels. Not part of SSBC.
 """
 
@@ -251,7 +251,7 @@ class TranslationGenerator(CountsGenerator):
         return torch.from_numpy(vectors)
 
     def _logits(self, vectors: Tensor, entries: Tensor, logs: Tensor, kind: int) -> Tensor:
-        """Compute log T or log S of entries, given their vectors, before it is normalised."""
+        """Compute log T or log S of entries, given their vectors, before it is normalized."""
         sharpness, prior = self.numbers["sharpness"][kind].exp(), self.numbers["prior"][kind]
         logits: Tensor = vectors @ entries.T * sharpness + prior * logs
         return logits

@@ -110,7 +110,7 @@ class PairTerms:
 
     ``first`` and ``second`` are the terms of the sentences by name, each ``(k,)``; ``means`` those
     of each context over the reference sentences, ``(k,)``; ``alone`` those of both sentences over
-    the reference contexts, ``(2,)``. There are means for the terms that the centring changes.
+    the reference contexts, ``(2,)``. There are means for the terms that the centering changes.
     """
 
     first: Mapping[str, FloatArray]

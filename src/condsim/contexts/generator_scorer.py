@@ -95,7 +95,7 @@ class GeneratorScorer:
     def scores(
         self, tasks: Sequence[GeneratorTask], sentences: Sequence[str], centres: Sequence[IntArray]
     ) -> dict[GeneratorTask, list[FloatArray]]:
-        """Score each of m sentences in its own contexts, m arrays of their centres.
+        """Score each of m sentences in its own contexts, m arrays of their centers.
 
         ``centre`` is log p(s | context), ``left`` and ``right`` that of a side of the context given
         the sentence and the other side. Returns by task, for each sentence, the log-probability per
@@ -129,7 +129,7 @@ class GeneratorScorer:
     def _score(
         self, tasks: Sequence[GeneratorTask], pairs: IntArray, tokens: Sequence[IntArray]
     ) -> Iterator[tuple[GeneratorTask, IntArray, FloatArray]]:
-        """Score pairs of centre and sentence: for each task the pairs that have it, and scores."""
+        """Score pairs of center and sentence: for each task the pairs that have it, and scores."""
         settings = self._settings
         around = self._corpus.neighbours(pairs[:, 0], left=settings.left, right=settings.right)
         ids = np.unique(around)

@@ -65,13 +65,13 @@ class GeneratorData:
         # Documents of one sentence are counted too.
         self.counted: BoolArray = np.repeat(~held_out, sizes)
         rows = np.flatnonzero(~self.counted)
-        # Shuffled, so that neighbours are from different contexts.
+        # Shuffled, so that neighbors are from different contexts.
         shuffled = np.random.default_rng((settings.seed, 4)).permutation(rows)
         self.held_out = shuffled[: settings.held_out_examples]
         self.lengths = np.minimum(tokens.lengths, settings.max_tokens - 1) + 1
 
     def with_target(self, task: GeneratorTask, centres: IntArray) -> IntArray:
-        """Choose the centres that have anything to generate."""
+        """Choose the centers that have anything to generate."""
         if task == "centre":
             return centres
         sides = self.corpus.neighbours(centres, left=1, right=1)
@@ -81,7 +81,7 @@ class GeneratorData:
     def items(
         self, tasks: tuple[GeneratorTask, ...], centres: IntArray
     ) -> tuple[EncoderUnits, Items]:
-        """Build the examples of some centres, ``(k,)``."""
+        """Build the examples of some centers, ``(k,)``."""
         settings = self.settings
         around = self.corpus.neighbours(centres, left=settings.left, right=settings.right)
         ids = np.unique(np.concatenate([centres, around.ravel()]))

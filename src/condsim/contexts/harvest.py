@@ -159,7 +159,11 @@ class PairDrawer:
         self._ids = [np.flatnonzero(self._splits == split) for split in range(len(SPLITS))]
 
     def draw(self, start: int, count: int) -> DrawnPairs:
-        """Draw the pairs of some numbers; of those drawn twice the first stays."""
+        """Draw the pairs with the numbers from ``start``; of pairs drawn twice the first stays.
+
+        The numbers decide the splits, chance decides the kinds and the first sentences. The second
+        sentence is one of the candidates that the kind has for the first.
+        """
         random = np.random.default_rng([self._seed, start])
         numbers = np.arange(start, start + count) % _PAIRS_PER_SPLIT
         splits = np.full(count, _TRAIN, np.int8)
@@ -182,6 +186,7 @@ class PairDrawer:
                     second[row] = random.choice(ids) if len(ids) else -1
         kinds[second < 0] = _RANDOM
         for row in np.flatnonzero(second < 0):
+            # Of two sentences, at least one is not the first of the pair.
             two = random.choice(self._ids[splits[row]], size=2, replace=False)
             second[row] = random.choice(two[two != first[row]])
         ordered = np.sort(np.stack([first, second]), axis=0)
@@ -214,6 +219,7 @@ class PairDrawer:
             yield partners[best[likeness[best] > 0]]
 
     def _near(self, ids: IntArray, factor: int) -> Iterator[IntArray]:
+        """Find the sentences around each in its document."""
         reach = _MAX_DISTANCE * factor
         around = self._corpus.neighbours(ids, left=reach, right=reach)
         for first, near in zip(ids, around, strict=True):
@@ -243,7 +249,7 @@ class Harvest:
     def open(cls, folder: Path) -> Harvest:
         """Open a harvest."""
         path = folder / HARVEST_MANIFEST
-        manifest = validated_json(_Manifest, path.read_bytes(), what="harvest", source=str(path))
+        manifest = validated_json(_Manifest, path.read_bytes(), subject="harvest", source=str(path))
         return cls(folder, manifest.settings, manifest.identity)
 
     @property
@@ -380,7 +386,7 @@ def harvest_pairs(
     target = Harvest(folder, settings, plain)
     if (folder / HARVEST_MANIFEST).exists():
         changed = Harvest.open(folder).changes(settings, plain)
-        check_unchanged(folder, changed, what="a harvest")
+        check_unchanged(folder, changed, subject="a harvest")
     else:
         folder.mkdir(parents=True, exist_ok=True)
         content = {"format": HARVEST_FORMAT, "settings": settings.model_dump(), "identity": plain}

@@ -16,7 +16,12 @@ from scipy import sparse
 from scipy.sparse.linalg import norm
 
 from condsim.cache import changed_keys, check_unchanged, open_array
-from condsim.contexts.corpus import DOCUMENT_RULE, build_folder, read_manifest, write_manifest
+from condsim.contexts.corpus import (
+    DOCUMENT_RULE,
+    build_folder,
+    read_folder_manifest,
+    write_folder_manifest,
+)
 from condsim.errors import InputError
 from condsim.model.baselines import tokens_of
 from condsim.types import FloatArray, IntArray
@@ -61,7 +66,7 @@ class TfidfIndex:
 
     def __init__(self, folder: Path) -> None:
         """Open the index that :meth:`build` wrote."""
-        manifest = read_manifest(folder, _KIND)
+        manifest = read_folder_manifest(folder, _KIND)
         self.folder = folder
         self.revision, self.min_df = str(manifest["revision"]), int(manifest["min_df"])
         self._chunks, self._texts = manifest["counts"]["chunks"], manifest["counts"]["texts"]
@@ -125,11 +130,11 @@ class TfidfIndex:
                         "corpus; lower 'min_df'."
                     )
                 values = {"revision": revision, "min_df": min_df, "counts": counts}
-                write_manifest(partial, _KIND, values)
+                write_folder_manifest(partial, _KIND, values)
         index = cls(folder)
         stored = {"corpus": index.revision, "min_df": index.min_df}
         changed = changed_keys({"corpus": revision, "min_df": min_df}, stored)
-        check_unchanged(folder, changed, what="an index")
+        check_unchanged(folder, changed, subject="an index")
         return index
 
     def __len__(self) -> int:

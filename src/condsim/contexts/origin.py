@@ -225,7 +225,7 @@ class OriginScorer(PairScorer):
     def terms_less_means(
         self, sentences: Sequence[str], centres: Sequence[IntArray]
     ) -> list[dict[str, FloatArray]]:
-        """Compute terms, minus the means of contexts where the centring subtracts those.
+        """Compute terms, minus the means of contexts where the centering subtracts those.
 
         The mean of a sentence is not subtracted: it is the same in all contexts. Takes m sentences
         and the contexts of each; returns the terms by name, each of the length of its contexts.
@@ -249,7 +249,7 @@ class OriginScorer(PairScorer):
     ) -> Iterator[PairTerms]:
         cross, names = self._cross_terms(block, prepared), self.weights.used
         sets = [[prepared[text].contexts for text in pair] for pair in block]
-        centres = [np.concatenate([own.centres, other.centres]) for own, other in sets]
+        centres = [np.concatenate([first.centres, second.centres]) for first, second in sets]
         context_means = self._means.of(centres, self._context_terms)
         for (first, second), (own1, own2), means in zip(block, sets, context_means, strict=True):
             # A sentence was scored in its own contexts when they were chosen.
@@ -284,7 +284,7 @@ class Cost:
     """The work of scoring pairs: contexts of both sentences, and terms that generators compute.
 
     ``sequences`` are targets that generators score: for the choice of contexts, for each sentence
-    in the other's contexts, and for the means that centring subtracts.
+    in the other's contexts, and for the means that centering subtracts.
     """
 
     pairs: int

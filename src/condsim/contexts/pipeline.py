@@ -55,8 +55,8 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 # Three of them are dev pairs, without which no surrogate can be judged.
 _MIN_SURROGATE_PAIRS = 300
 
-# The file that shows that a section of the recipe was used, so it may not change.
-_USED_BY = {
+# A section of the recipe may not change once the file that was made from it exists.
+_FILE_OF_SECTION = {
     "inputs": f"{CORPUS}/manifest.json",
     "corpus": f"{CORPUS}/manifest.json",
     "vocabulary": f"{VOCABULARY}/settings.json",
@@ -67,7 +67,10 @@ _USED_BY = {
 
 
 class Pipeline(ContextsRun):
-    """The stages of a run. Each makes those it needs and opens what is already on disk."""
+    """The stages of a run, each a property or method that first makes those it needs.
+
+    A stage that is already on disk is opened. `ContextsRun` only opens.
+    """
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class Pipeline(ContextsRun):
         self._inputs = [Path(path) for path in recipe.inputs]
         size = f"{recipe.surrogate.width}x{recipe.surrogate.layers}"
         self._backbone = folder / f"backbone-{size}-{recipe.surrogate.embeddings}"
-        check_folder(folder, what="run of contexts", own=[RECIPE])
+        check_folder(folder, subject="run of contexts", own=[RECIPE])
         if (folder / RECIPE).is_file():
             self._check_unchanged()
         find_inputs(self._inputs)
@@ -103,20 +106,21 @@ class Pipeline(ContextsRun):
             resolve_backbone(backbone)
 
     @contextmanager
-    def begun(self) -> Iterator[Pipeline]:
-        """Make the folder, lock it against other processes and write the recipe; yields this."""
+    def locked(self) -> Iterator[Pipeline]:
+        """Create the folder, lock it against other processes and write the recipe."""
         with sole_process(self.folder):
             save_contexts_recipe(self.recipe, self.folder / RECIPE)
             yield self
 
     def run(self, engine: Engine | None = None) -> Iterator[str]:
-        """Make all stages, with a line about each."""
+        """Make the stages in their order, or open those on disk; yield a line about each."""
         for stage in self._stages:
             if stage == "harvest" and (cost := self.harvest_cost()) is not None:
                 yield f"harvest, to be done: {cost}"
             yield self._make(stage, engine)
 
     def _make(self, stage: Stage, engine: Engine | None) -> str:
+        """Make or open a stage by the property of its name; return the line about it."""
         match stage:
             case "corpus":
                 return self.corpus.counts.summary()
@@ -151,7 +155,7 @@ class Pipeline(ContextsRun):
             settings=self.recipe.corpus,
             progress=lambda sentences: self._progress(CORPUS, sentences, 0),
         )
-        # A corpus that is too small is refused before anything else is made of it.
+        # These calls reject a corpus that is too small before the next stage starts.
         if "harvest" in self._stages:
             splits_of(corpus)
         if "coherence" in self._stages:
@@ -229,7 +233,7 @@ class Pipeline(ContextsRun):
 
     def harvest(self, engine: Engine | None = None) -> Harvest:
         """Harvest pairs (stage 7) by an engine, this process by default, or continue with it."""
-        # Sentence vectors are computed here, in whatever process pairs are scored.
+        # Sentence vectors are computed and stored here, before workers score pairs.
         _ = self.scorer
         # Workers may have another working directory.
         folder = self.folder.resolve()
@@ -279,7 +283,7 @@ class Pipeline(ContextsRun):
         stored, harvest = load_contexts_recipe(self.folder / RECIPE), self.folder / HARVEST
         changed = [
             section
-            for section, file in _USED_BY.items()
+            for section, file in _FILE_OF_SECTION.items()
             if getattr(stored, section) != getattr(self.recipe, section)
             and (self.folder / file).exists()
         ]
@@ -289,4 +293,4 @@ class Pipeline(ContextsRun):
             is_trained = (self.folder / SURROGATE / "recipe.yaml").exists()
             if is_trained and stored.surrogate != self.recipe.surrogate:
                 changed.append("surrogate")
-        check_unchanged(self.folder, changed, what="a run")
+        check_unchanged(self.folder, changed, subject="a run")

@@ -51,7 +51,7 @@ ShareBelow1 = Annotated[float, Field(ge=0, lt=1)]
 class CorpusSettings(Settings):
     """Rules by which input files become sentences, documents and chunks."""
 
-    what = "corpus"
+    subject = "corpus"
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")] = "en"
     chunk_sentences: AtLeast1 = 10
     min_words: AtLeast1 = 3
@@ -66,7 +66,7 @@ class CorpusSettings(Settings):
 class VocabularySettings(Settings):
     """The tokenizer of the corpus."""
 
-    what = "vocabulary"
+    subject = "vocabulary"
     size: Annotated[int, Field(ge=_MIN_VOCABULARY_SIZE, le=1_000_000)] = 8_000
     lowercase: bool = True
 
@@ -74,7 +74,7 @@ class VocabularySettings(Settings):
 class IndexSettings(Settings):
     """The TF-IDF index."""
 
-    what = "index"
+    subject = "index"
     min_df: AtLeast1 = 2
 
 
@@ -106,7 +106,7 @@ class CoherenceSettings(TrainingSettings):
     it ranks contexts the same for every sentence. ``mlp`` has one hidden layer.
     """
 
-    what = "coherence"
+    subject = "coherence"
     head: Head = "mlp"
     embedding: AtLeast1 = 300
     hidden: AtLeast1 = 300
@@ -128,7 +128,7 @@ class CoherenceSettings(TrainingSettings):
 
 
 GeneratorTask = Literal["centre", "left", "right"]
-"""Target of a generator: the sentence at the centre, or one side of its context."""
+"""Target of a generator: the sentence at the center, or one side of its context."""
 GENERATOR_TASKS: tuple[GeneratorTask, ...] = ("centre", "left", "right")
 
 ALL = "all"
@@ -169,7 +169,7 @@ class GeneratorSettings(TrainingSettings):
     ``translation`` ignore the settings of the Transformer.
     """
 
-    what = "generators"
+    subject = "generators"
     kind: GeneratorKind = "trained"
     share: Share = 0.5
     size: Size = "tiny"
@@ -204,7 +204,7 @@ class GeneratorSettings(TrainingSettings):
 
     @property
     def places(self) -> int:
-        """Number of sentences of a context and its centre."""
+        """Number of sentences of a context and its center."""
         return self.left + 1 + self.right
 
     @property
@@ -217,7 +217,7 @@ class GeneratorSettings(TrainingSettings):
 class Selection(Settings):
     """Rules by which the context set of a sentence is made."""
 
-    what = "selection"
+    subject = "selection"
     strategy: Literal["two-step", "random", "no-diversity"] = "two-step"
     size: AtLeast1 = 500
     chunks: AtLeast1 = 20_000
@@ -237,7 +237,7 @@ sentence given the context, of its left side given the rest, and of its right si
 class Weights(Settings):
     """λ1 to λ4 of Eq. 3; the paper does not give them, so all are 1 unless they are tuned."""
 
-    what = "weights"
+    subject = "weights"
     coherence: float = 1.0
     centre: float = 1.0
     left: float = 1.0
@@ -278,7 +278,7 @@ sentence and context, which is 0 where they are unrelated.
 class ScoringSettings(Settings):
     """The origin score (SSBC §3.3), and the speed at which it is computed."""
 
-    what = "scoring"
+    subject = "scoring"
     center: Center = "pmi"
     references: AtLeast1 = 8
     weights: Weights = Weights()
@@ -292,7 +292,7 @@ PAIR_KINDS = ("tfidf", "document", "random")
 class PairMix(Settings):
     """Shares of the three kinds of pairs, which add up to 1."""
 
-    what = "mix"
+    subject = "mix"
     tfidf: float = 0.4
     document: float = 0.3
     random: float = 0.3
@@ -315,7 +315,7 @@ class PairMix(Settings):
 class HarvestSettings(Settings):
     """Number and mix of the pairs that are scored."""
 
-    what = "harvest"
+    subject = "harvest"
     pairs: AtLeast1 = 100_000
     shard_pairs: AtLeast1 = 1_000
     mix: PairMix = PairMix()
@@ -334,7 +334,7 @@ class HarvestSettings(Settings):
 class SurrogateSettings(Settings):
     """The encoder that learns the harvested scores (SSBC §3.4, §5.6)."""
 
-    what = "surrogate"
+    subject = "surrogate"
     encoder: Literal["bi-encoder", "cross-encoder"] = "bi-encoder"
     backbone: str | None = None
     width: AtLeast1 = 256
@@ -347,7 +347,7 @@ class SurrogateSettings(Settings):
 class ContextsRecipe(Settings):
     """One run of the whole pipeline; the keys of a recipe file."""
 
-    what = "contexts recipe"
+    subject = "contexts recipe"
     name: str
     inputs: Annotated[list[str], Field(min_length=1)]
     corpus: CorpusSettings = CorpusSettings()
@@ -400,10 +400,10 @@ class ContextsRecipe(Settings):
 
 def load_contexts_recipe(path: Path, *, overrides: Sequence[str] = ()) -> ContextsRecipe:
     """Read a recipe, with single keys changed by texts such as ``"selection.size=100"``."""
-    values = read_mapping(path, what="contexts recipe")
+    values = read_mapping(path, subject="contexts recipe")
     for text in overrides:
         override(values, text)
-    return validated(ContextsRecipe, values, what="contexts recipe", source=str(path))
+    return validated(ContextsRecipe, values, subject="contexts recipe", source=str(path))
 
 
 def save_contexts_recipe(recipe: ContextsRecipe, path: Path) -> None:

@@ -45,7 +45,7 @@ class ContextsRun:
     def __init__(
         self, folder: Path, recipe: ContextsRecipe, *, progress: Progress = silent
     ) -> None:
-        """Prepare to open; ``progress`` is called while sentence vectors are computed, once."""
+        """Open nothing yet; ``progress`` is called while sentence vectors are computed, once."""
         self.folder, self.recipe = folder, recipe
         self._progress = progress
 

@@ -82,7 +82,7 @@ class ContextSelector:
         return pools, own_rows
 
     def _random(self, sentence: str, own: IntArray) -> IntArray:
-        """Draw centres that depend on the sentence alone, far from its own rows."""
+        """Draw centers that depend on the sentence alone, far from its own rows."""
         digest = hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()
         random = np.random.default_rng([self.selection.seed, int.from_bytes(digest[:8], "big")])
         centres = np.flatnonzero(self.corpus.has_context)
@@ -132,7 +132,7 @@ def find_sentence(sentence: str, chunks: IntArray, corpus: Corpus) -> IntArray:
 
 
 def are_far(own: IntArray, centres: IntArray) -> BoolArray:
-    """Flag the centres, ``(n,)``, that are far from all rows of a sentence, ``(k,)``."""
+    """Flag the centers, ``(n,)``, that are far from all rows of a sentence, ``(k,)``."""
     distances = np.abs(centres[:, None] - own)  # (n, k)
     far: BoolArray = (distances > SENTENCES_APART).all(axis=1)
     return far
@@ -143,7 +143,7 @@ def diverse(
 ) -> IntArray:
     """Pick the places of contexts from the best down, at most one of each chunk.
 
-    The words of its left neighbour must be less than ``likeness`` alike (Jaccard) to those of every
+    The words of its left neighbor must be less than ``likeness`` alike (Jaccard) to those of every
     one that was picked before.
     """
     words, sizes = _word_matrix(neighbours)

@@ -140,7 +140,7 @@ def _row_paragraphs(path: Path, settings: CorpusSettings) -> Iterator[tuple[int,
     for row in iter_rows(path, columns=[column]):
         text = row.cells[column]
         if not isinstance(text, str):
-            raise InputError(f"{row.place(column)}: must be a text, got {short_repr(text)}.")
+            raise InputError(f"{row.location(column)}: must be a text, got {short_repr(text)}.")
         lines = [text]
         if not captions:
             stripped = map(str.strip, text.split("\n"))

@@ -116,7 +116,7 @@ def surrogate_recipe(recipe: ContextsRecipe, *, files: dict[str, Path], backbone
         )
     defaults = {"pooling": "mean", "objective": {"mse": 1.0}, "learning_rate": 1e-4, "epochs": 1}
     values = {**decided, **defaults, **settings.train}
-    training = validated(Recipe, values, what="surrogate recipe", source="'surrogate.train'")
+    training = validated(Recipe, values, subject="surrogate recipe", source="'surrogate.train'")
     if training.pair_terms:
         raise InputError(
             f"The objective {training.pair_terms[0]!r} of 'surrogate.train' compares two "
@@ -176,11 +176,11 @@ def token_vectors(tokens: CorpusTokens, *, entries: int, size: int) -> FloatArra
     """
     information = _positive_information(_near_counts(tokens, entries))
     rank = min(size, entries)
-    left, values, _ = randomized_svd(information, rank, n_iter=4, random_state=0)
+    directions, values, _ = randomized_svd(information, rank, n_iter=4, random_state=0)
     values[values < _MIN_SINGULAR_SHARE * values[0]] = 0
     has_vector = np.diff(information.indptr) > 0
     vectors = np.zeros((entries, size))
-    vectors[has_vector, :rank] = left[has_vector] * np.sqrt(values)
+    vectors[has_vector, :rank] = directions[has_vector] * np.sqrt(values)
     if has_vector.any():
         vectors /= np.linalg.norm(vectors[has_vector], axis=1).mean()
     return vectors.astype(np.float32)

@@ -278,6 +278,7 @@ class ItemBuilder:
         return True
 
     def _unit(self, key: tuple[tuple[int, int], ...]) -> int:
+        """Return the number of a unit of (sentence, place) pairs; add the unit if it is new."""
         if key not in self._numbers:
             self._numbers[key] = len(self.units)
             parts = [
@@ -292,6 +293,7 @@ class ItemBuilder:
         return self._numbers[key]
 
     def _target(self, numbers: tuple[int, ...]) -> IntArray:
+        """Join the tokens of sentences to one text to generate."""
         if numbers not in self._targets:
             parts = [np.append(self._sentences[number], self._separator) for number in numbers]
             self._targets[numbers] = np.concatenate(parts)

@@ -72,13 +72,13 @@ def prepare_folder(
     record = {"corpus": corpus, "vocabulary": vocabulary, **settings.model_dump(), "kind": kind}
     path = folder / _RECORD
     if not path.is_file():
-        check_folder(folder, what="model", own=[_RECORD])
+        check_folder(folder, subject="model", own=[_RECORD])
         folder.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps(record, indent=2))
         return
     # Older records lack new keys.
     stored = {**type(settings)().model_dump(), **_read_settings(folder)}
-    check_unchanged(folder, changed_keys(record, stored), what="a model")
+    check_unchanged(folder, changed_keys(record, stored), subject="a model")
 
 
 def finish_folder(folder: Path, model: nn.Module, report: Settings) -> None:
@@ -94,17 +94,19 @@ def open_finished(
 ) -> tuple[SettingsType, Vocabulary]:
     """Read settings and vocabulary of a trained model, and check the corpus it was trained on."""
     record = _read_settings(folder)
-    check_unchanged(folder, changed_keys({"kind": kind, "corpus": corpus}, record), what="a model")
+    check_unchanged(
+        folder, changed_keys({"kind": kind, "corpus": corpus}, record), subject="a model"
+    )
     for key in ("kind", "corpus", "vocabulary"):
         del record[key]
     vocabulary = Vocabulary.open(folder / VOCABULARY)
-    return validated(settings, record, what=settings.what, source=str(folder)), vocabulary
+    return validated(settings, record, subject=settings.subject, source=str(folder)), vocabulary
 
 
 def read_report(kind: type[SettingsType], folder: Path) -> SettingsType:
     """Read the report of a finished training."""
     path = folder / REPORT
-    return validated_json(kind, path.read_bytes(), what="report", source=str(path))
+    return validated_json(kind, path.read_bytes(), subject="report", source=str(path))
 
 
 def _read_settings(folder: Path) -> dict[str, Any]:

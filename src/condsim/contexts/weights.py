@@ -1,9 +1,9 @@
 """λ of Eq. 3 without labels: by how well they tell a sentence's own context from others'.
 
-The paper gives no λ and does not say how they were chosen; labelled pairs would be the usual way.
+The paper gives no λ and does not say how they were chosen; labeled pairs would be the usual way.
 Here a conditional logit (McFadden, 1974) is fitted to sentences of held-out documents: p(context |
 sentence) = exp(λ · terms of the context) / sum over the contexts of a group. Terms are those of the
-score, minus the mean of each context where the centring subtracts that. Not part of SSBC.
+score, minus the mean of each context where the centering subtracts that. Not part of SSBC.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class CstsRow(NamedTuple):
-    """One row of a C-STS file; the label is None where the row is unlabelled or invalid."""
+    """One row of a C-STS file; the label is None where the row is unlabeled or invalid."""
 
     sentence1: str
     sentence2: str
@@ -61,13 +61,13 @@ def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
 def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool = False) -> Task:
     """Load a C-STS file.
 
-    The number of unlabelled rows is logged at level info. A file named as in the original release
+    The number of unlabeled rows is logged at level info. A file named as in the original release
     with another number of rows than published is logged as a warning.
 
     Args:
         path: See `iter_csts`.
         name: Name of the task; the file's stem by default.
-        require_labels: Whether a file without a single labelled row is an error.
+        require_labels: Whether a file without a single labeled row is an error.
 
     Returns:
         The validated rows in file order, with labels from 1 to 5, and NaN where the label is
@@ -85,7 +85,7 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
     task = make_task(path, rows, label_range=LABEL_RANGE, name=name)
     labelled, rest = int(task.valid.sum()), int((~task.valid).sum())
     _LOGGER.info(
-        "%s: %d rows, %d labelled, %d unlabelled or invalid", task.name, len(task), labelled, rest
+        "%s: %d rows, %d labeled, %d unlabeled or invalid", task.name, len(task), labelled, rest
     )
     if path.name.startswith("csts_"):
         compare_split(path, rows=len(task), published=CSTS_COUNTS)
@@ -133,8 +133,8 @@ def _csts_label(row: Row) -> float | None:
     low, high = LABEL_RANGE
     if label is None or not low <= label <= high:
         raise InputError(
-            f"{row.place('label')}: must be a number from {low:g} to {high:g}, or -1 for no label, "
-            f"got {short_repr(value)}.{label_hint(value, high=high)}"
+            f"{row.location('label')}: must be a number from {low:g} to {high:g}, or -1 for no "
+            f"label, got {short_repr(value)}.{label_hint(value, high=high)}"
         )
     return label
 

@@ -67,165 +67,6 @@ _MAX_LISTED_ROWS = 3
 _PARQUET_ROWS = 1024
 
 
-class Batch:
-    """Rows that are read together, and the columns that a command adds to them.
-
-    Attributes:
-        rows: The rows, with their checked cells.
-        added: The added columns by name, each with a value for every row.
-        ragged: Whether rows may differ in their columns, as in JSON lines.
-    """
-
-    def __init__(
-        self, rows: Sequence[Row], *, ragged: bool = False, table: pa.RecordBatch | None = None
-    ) -> None:
-        """Take the rows; those of Parquet also as an Arrow ``table``, in place of their records."""
-        self.rows = rows
-        self.ragged = ragged
-        self.added: dict[str, Sequence[object] | NDArray[Any]] = {}
-        self._table = table
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __setitem__(self, name: str, values: Sequence[object] | NDArray[Any]) -> None:
-        """Add a column; a column of the file that has its name is written as ``name.1``."""
-        self.added[name] = values
-
-    def texts(self, column: str, *, is_condition: bool | None = None) -> list[str]:
-        """Return a column of texts, each checked not to be empty; see `Row.text`."""
-        return [row.text(column, is_condition=is_condition) for row in self.rows]
-
-    def take(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> Batch:
-        """Return some rows, by their indices in the batch, without added columns."""
-        table = None if self._table is None else self._table.take(_arrow().array(indices))
-        return Batch([self.rows[index] for index in indices], ragged=self.ragged, table=table)
-
-    def check_flat(self) -> None:
-        """Reject lists and objects, which a table cannot hold, before a long computation."""
-        for row in self._full_rows:
-            for name, value in row.record.items():
-                if isinstance(value, list | dict):
-                    raise InputError(
-                        f"{row.place(name)}: a list or an object cannot be written as CSV or TSV. "
-                        "Give an --output that ends in .jsonl, or remove the column."
-                    )
-
-    def records(self) -> Iterator[dict[str, object]]:
-        """Yield each row as it is written: the columns of the file, then the added ones."""
-        columns = {name: _plain_values(values) for name, values in self.added.items()}
-        new_names: dict[tuple[str, ...], list[str]] = {}
-        for index, row in enumerate(self._full_rows):
-            names = tuple(row.record)
-            if names not in new_names:
-                new_names[names] = unique_names([*columns, *names])[len(columns) :]
-            record = dict(zip(new_names[names], row.record.values(), strict=True))
-            yield record | {name: values[index] for name, values in columns.items()}
-
-    def to_arrow(self) -> pa.Table | None:
-        """Return the rows of a Parquet file, with their types, and the added columns."""
-        if self._table is None:
-            return None
-        table = _arrow().Table.from_batches([self._table])
-        names = unique_names([*self.added, *table.column_names])
-        table = table.rename_columns(names[len(self.added) :])
-        for name, values in self.added.items():
-            table = table.append_column(name, _arrow().array(values, from_pandas=True))
-        return table
-
-    @cached_property
-    def _full_rows(self) -> Sequence[Row]:
-        """The rows with their records."""
-        if self._table is None or not self.rows:
-            return self.rows
-        records = arrow_records(self.rows[0].path, self._table)
-        return [row._replace(record=record) for row, record in zip(self.rows, records, strict=True)]
-
-
-def _plain_values(values: Sequence[object] | NDArray[Any]) -> Sequence[object]:
-    if not isinstance(values, np.ndarray):
-        return values
-    # The text of a float32 is the shortest one that reads back as the same number; NaN is empty.
-    if values.dtype == np.float32:
-        return [None if np.isnan(value) else float(str(value)) for value in values]
-    return cast(list[object], values.tolist())
-
-
-def _arrow() -> ModuleType:
-    return require("pyarrow", extra="parquet")
-
-
-class BlankRows:
-    """Rows that lack a text; they are skipped and counted, or rejected if ``strict``.
-
-    Attributes:
-        count: Number of skipped rows.
-    """
-
-    def __init__(self, *, strict: bool = False) -> None:
-        """Begin without any row."""
-        self.strict = strict
-        self.count = 0
-        self._first: list[int] = []
-
-    def texts(
-        self, batch: Batch, columns: Sequence[str], *, condition: str | None = None
-    ) -> tuple[IntArray, list[list[str]]]:
-        """Read columns of texts from the rows that have a text in each.
-
-        Args:
-            condition: The one of the columns with conditions, which need more than punctuation.
-
-        Returns:
-            The indices of these rows in the batch, ``(m,)``, and the m texts of each column.
-        """
-        rows: list[int] = []
-        texts: list[list[str]] = [[] for _ in columns]
-        for index, row in enumerate(batch.rows):
-            if self.strict and _is_blank(row, columns):
-                raise _blank_error(batch.rows[index:], columns)
-            if self.skips(row, columns):
-                continue
-            rows.append(index)
-            for name, column in zip(columns, texts, strict=True):
-                column.append(row.text(name, is_condition=name == condition))
-        return np.array(rows, np.int64), texts
-
-    def note(self, consequence: str) -> str:
-        """Return a line on the skipped rows; empty if there are none."""
-        if not self.count:
-            return ""
-        numbers = ", ".join(map(str, self._first))
-        more = ", ..." if self.count > len(self._first) else ""
-        rows = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
-        return f"{rows} no text and thus {consequence} (row {numbers}{more}); --strict stops there."
-
-    def skips(self, row: Row, columns: Sequence[str]) -> bool:
-        """Return True for a row that lacks a text in one of the columns, and count it."""
-        if not _is_blank(row, columns):
-            return False
-        self.count += 1
-        if len(self._first) < _MAX_LISTED_ROWS:
-            self._first.append(row.number)
-        return True
-
-
-def _is_blank(row: Row, columns: Sequence[str]) -> bool:
-    cells = [row.cells[name] for name in columns]
-    return None in cells or "" in cells
-
-
-def _blank_error(rows: Sequence[Row], columns: Sequence[str]) -> InputError:
-    """Name the first row, which lacks a text, and the next ones that do."""
-    first, *others = rows
-    column = next(name for name in columns if first.cells[name] in (None, ""))
-    numbers = [str(row.number) for row in others if _is_blank(row, columns)]
-    listed = ", ".join(numbers[: _MAX_LISTED_ROWS - 1])
-    more = ", ..." if len(numbers) >= _MAX_LISTED_ROWS else ""
-    note = f" Also without text: row {listed}{more}." if numbers else ""
-    return InputError(f"{first.place(column)}: must not be empty.{note}")
-
-
 # Reading
 
 
@@ -357,6 +198,165 @@ def column_names(
         return ()
 
 
+class Batch:
+    """Rows that are read together, and the columns that a command adds to them.
+
+    Attributes:
+        rows: The rows, with their checked cells.
+        added: The added columns by name, each with a value for every row.
+        ragged: Whether rows may differ in their columns, as in JSON lines.
+    """
+
+    def __init__(
+        self, rows: Sequence[Row], *, ragged: bool = False, table: pa.RecordBatch | None = None
+    ) -> None:
+        """Take the rows; those of Parquet also as an Arrow ``table``, in place of their records."""
+        self.rows = rows
+        self.ragged = ragged
+        self.added: dict[str, Sequence[object] | NDArray[Any]] = {}
+        self._table = table
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __setitem__(self, name: str, values: Sequence[object] | NDArray[Any]) -> None:
+        """Add a column; a column of the file that has its name is written as ``name.1``."""
+        self.added[name] = values
+
+    def texts(self, column: str, *, is_condition: bool | None = None) -> list[str]:
+        """Return a column of texts, each checked not to be empty; see `Row.text`."""
+        return [row.text(column, is_condition=is_condition) for row in self.rows]
+
+    def take(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> Batch:
+        """Return some rows, by their indices in the batch, without added columns."""
+        table = None if self._table is None else self._table.take(_arrow().array(indices))
+        return Batch([self.rows[index] for index in indices], ragged=self.ragged, table=table)
+
+    def check_flat(self) -> None:
+        """Reject lists and objects, which a table cannot hold, before a long computation."""
+        for row in self._full_rows:
+            for name, value in row.record.items():
+                if isinstance(value, list | dict):
+                    raise InputError(
+                        f"{row.location(name)}: a list or an object cannot be written as CSV or "
+                        "TSV. Give an --output that ends in .jsonl, or remove the column."
+                    )
+
+    def records(self) -> Iterator[dict[str, object]]:
+        """Yield each row as it is written: the columns of the file, then the added ones."""
+        columns = {name: _plain_values(values) for name, values in self.added.items()}
+        new_names: dict[tuple[str, ...], list[str]] = {}
+        for index, row in enumerate(self._full_rows):
+            names = tuple(row.record)
+            if names not in new_names:
+                new_names[names] = unique_names([*columns, *names])[len(columns) :]
+            record = dict(zip(new_names[names], row.record.values(), strict=True))
+            yield record | {name: values[index] for name, values in columns.items()}
+
+    def to_arrow(self) -> pa.Table | None:
+        """Return the rows of a Parquet file, with their types, and the added columns."""
+        if self._table is None:
+            return None
+        table = _arrow().Table.from_batches([self._table])
+        names = unique_names([*self.added, *table.column_names])
+        table = table.rename_columns(names[len(self.added) :])
+        for name, values in self.added.items():
+            table = table.append_column(name, _arrow().array(values, from_pandas=True))
+        return table
+
+    @cached_property
+    def _full_rows(self) -> Sequence[Row]:
+        """The rows with their records."""
+        if self._table is None or not self.rows:
+            return self.rows
+        records = arrow_records(self.rows[0].path, self._table)
+        return [row._replace(record=record) for row, record in zip(self.rows, records, strict=True)]
+
+
+def _plain_values(values: Sequence[object] | NDArray[Any]) -> Sequence[object]:
+    if not isinstance(values, np.ndarray):
+        return values
+    # The text of a float32 is the shortest one that reads back as the same number; NaN is empty.
+    if values.dtype == np.float32:
+        return [None if np.isnan(value) else float(str(value)) for value in values]
+    return cast(list[object], values.tolist())
+
+
+def _arrow() -> ModuleType:
+    return require("pyarrow", extra="parquet")
+
+
+class BlankRows:
+    """Rows that lack a text; they are skipped and counted, or rejected if ``strict``.
+
+    Attributes:
+        count: Number of skipped rows.
+    """
+
+    def __init__(self, *, strict: bool = False) -> None:
+        """Begin without any row."""
+        self.strict = strict
+        self.count = 0
+        self._first: list[int] = []
+
+    def texts(
+        self, batch: Batch, columns: Sequence[str], *, condition: str | None = None
+    ) -> tuple[IntArray, list[list[str]]]:
+        """Read columns of texts from the rows that have a text in each.
+
+        Args:
+            condition: The one of the columns with conditions, which need more than punctuation.
+
+        Returns:
+            The indices of these rows in the batch, ``(m,)``, and the m texts of each column.
+        """
+        rows: list[int] = []
+        texts: list[list[str]] = [[] for _ in columns]
+        for index, row in enumerate(batch.rows):
+            if self.strict and _is_blank(row, columns):
+                raise _blank_error(batch.rows[index:], columns)
+            if self.skips(row, columns):
+                continue
+            rows.append(index)
+            for name, column in zip(columns, texts, strict=True):
+                column.append(row.text(name, is_condition=name == condition))
+        return np.array(rows, np.int64), texts
+
+    def note(self, consequence: str) -> str:
+        """Return a line on the skipped rows; empty if there are none."""
+        if not self.count:
+            return ""
+        numbers = ", ".join(map(str, self._first))
+        more = ", ..." if self.count > len(self._first) else ""
+        rows = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
+        return f"{rows} no text and thus {consequence} (row {numbers}{more}); --strict stops there."
+
+    def skips(self, row: Row, columns: Sequence[str]) -> bool:
+        """Return True for a row that lacks a text in one of the columns, and count it."""
+        if not _is_blank(row, columns):
+            return False
+        self.count += 1
+        if len(self._first) < _MAX_LISTED_ROWS:
+            self._first.append(row.number)
+        return True
+
+
+def _is_blank(row: Row, columns: Sequence[str]) -> bool:
+    cells = [row.cells[name] for name in columns]
+    return None in cells or "" in cells
+
+
+def _blank_error(rows: Sequence[Row], columns: Sequence[str]) -> InputError:
+    """Name the first row, which lacks a text, and the next ones that do."""
+    first, *later_rows = rows
+    column = next(name for name in columns if first.cells[name] in (None, ""))
+    numbers = [str(row.number) for row in later_rows if _is_blank(row, columns)]
+    listed = ", ".join(numbers[: _MAX_LISTED_ROWS - 1])
+    more = ", ..." if len(numbers) >= _MAX_LISTED_ROWS else ""
+    note = f" Also without text: row {listed}{more}." if numbers else ""
+    return InputError(f"{first.location(column)}: must not be empty.{note}")
+
+
 # Paths
 
 
@@ -411,123 +411,6 @@ def is_table(output: Path) -> bool:
     return check_suffix(output, _TEXT_SUFFIXES) in _TABLE_SUFFIXES
 
 
-class RecordWriter:
-    """Writer of batches of rows; `open_writer` makes one.
-
-    Attributes:
-        rows: Number of rows written so far.
-    """
-
-    def __init__(self, stream: TextIO, suffix: str) -> None:
-        """Take the open file and its format, as a suffix."""
-        self.rows = 0
-        self._stream = stream
-        self._suffix = suffix
-        self._csv = csv.writer(stream, lineterminator="\n")
-        self._spool: TextIO | None = None
-        self._last_columns: tuple[str, ...] = ()
-
-    def write(self, records: Batch | Iterable[Record]) -> None:
-        """Write a batch, or plain records, which have the same keys if the file is a table."""
-        if isinstance(records, Batch):
-            if self._suffix in _TABLE_SUFFIXES:
-                records.check_flat()
-                if records.ragged:
-                    self._spool_records(records)
-                    return
-            records = records.records()
-        for record in records:
-            self._write_record(record)
-
-    def finish(self) -> None:
-        """Write the rows that waited for the columns of all others."""
-        if self._spool is None:
-            return
-        with self._spool as spool:
-            spool.seek(0)
-            names = dict.fromkeys(chain.from_iterable(map(json.loads, spool)))
-            order = [*(name for name in names if name not in self._last_columns)]
-            order += self._last_columns
-            spool.seek(0)
-            for line in spool:
-                record = json.loads(line)
-                self._write_record({name: record.get(name) for name in order})
-
-    def _spool_records(self, batch: Batch) -> None:
-        """Store rows until the last one, since a table has the columns of all rows."""
-        if self._spool is None:
-            self._spool = cast(TextIO, tempfile.TemporaryFile("w+", encoding="utf-8"))
-            self._last_columns = tuple(batch.added)
-        for record in batch.records():
-            self._spool.write(json.dumps(record) + "\n")
-
-    def _write_record(self, record: Record) -> None:
-        if self._suffix in JSON_SUFFIXES:
-            self._stream.write(_json_text(record) + "\n")
-        else:
-            if not self.rows:
-                self._write_cells(record)
-            self._write_cells(map(_cell_text, record.values()))
-        self.rows += 1
-
-    def write_header(self, columns: Iterable[str]) -> None:
-        """Write the names of the columns of a table without rows."""
-        if self._suffix in _TABLE_SUFFIXES:
-            self._write_cells(columns)
-
-    def _write_cells(self, cells: Iterable[str]) -> None:
-        if self._suffix == ".csv":
-            self._csv.writerow(cells)
-        else:
-            # TSV has no quotes: a tab or a line end in a text becomes a space.
-            self._stream.write("\t".join(_BREAK.sub(" ", cell) for cell in cells) + "\n")
-
-
-def _json_text(record: Record) -> str:
-    """Format a record as JSON, which has no infinity and no NaN: they become null."""
-    try:
-        return json.dumps(record, ensure_ascii=False, allow_nan=False, default=str)
-    except ValueError:
-        return json.dumps(finite_values(record), ensure_ascii=False, default=str)
-    except RecursionError:
-        raise InputError("A value of a row is nested too deeply to be written.") from None
-
-
-def _cell_text(value: object) -> str:
-    """Format a value for CSV and TSV."""
-    # Pandas writes NaN for an empty cell.
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-class _ParquetWriter(RecordWriter):
-    """Writer of batches that were read from Parquet; the types of their columns stay."""
-
-    def __init__(self, partial: Path, output: Path) -> None:
-        self.rows = 0
-        self._partial = partial
-        self._output = output
-        self._writer: Any = None
-
-    def write(self, records: Batch | Iterable[Record]) -> None:
-        table = records.to_arrow() if isinstance(records, Batch) else None
-        if table is None:
-            raise InputError(
-                f"{self._output}: Parquet is written only from a Parquet file; give a name that "
-                f"ends in {', '.join(_TEXT_SUFFIXES)}."
-            )
-        if self._writer is None:
-            parquet = require("pyarrow.parquet", extra="parquet")
-            self._writer = parquet.ParquetWriter(self._partial, table.schema)
-        self._writer.write_table(table)
-        self.rows += len(table)
-
-    def finish(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-
 @contextmanager
 def open_writer(output: Path | TextIO) -> Iterator[RecordWriter]:
     """Open a file to write rows to; it appears under its name only when it is complete.
@@ -567,3 +450,127 @@ def write_records(path: Path, records: Iterable[Record], *, columns: Sequence[st
         if columns and not writer.rows:
             writer.write_header(columns)
     return writer.rows
+
+
+class RecordWriter:
+    """Writer of batches of rows; `open_writer` makes one.
+
+    Attributes:
+        rows: Number of rows written so far.
+    """
+
+    def __init__(self, stream: TextIO, suffix: str) -> None:
+        """Take the open file and its format, as a suffix."""
+        self.rows = 0
+        self._stream = stream
+        self._suffix = suffix
+        self._csv = csv.writer(stream, lineterminator="\n")
+        # Rows that wait for the columns of later ones.
+        self._spool: TextIO | None = None
+        self._last_columns: tuple[str, ...] = ()
+
+    def write(self, records: Batch | Iterable[Record]) -> None:
+        """Write a batch, or plain records, which have the same keys if the file is a table."""
+        if isinstance(records, Batch):
+            if self._suffix in _TABLE_SUFFIXES:
+                records.check_flat()
+                if records.ragged:
+                    self._spool_records(records)
+                    return
+            records = records.records()
+        for record in records:
+            self._write_record(record)
+
+    def write_header(self, columns: Iterable[str]) -> None:
+        """Write the names of the columns of a table without rows."""
+        if self._suffix in _TABLE_SUFFIXES:
+            self._write_cells(columns)
+
+    def finish(self) -> None:
+        """Write the rows that waited until the columns of all rows were known."""
+        if self._spool is None:
+            return
+        with self._spool as spool:
+            spool.seek(0)
+            names = dict.fromkeys(chain.from_iterable(map(json.loads, spool)))
+            order = [name for name in names if name not in self._last_columns]
+            order += self._last_columns
+            spool.seek(0)
+            for line in spool:
+                record = json.loads(line)
+                self._write_record({name: record.get(name) for name in order})
+
+    def _spool_records(self, batch: Batch) -> None:
+        """Store rows that may differ in their columns, since a table has the columns of all rows.
+
+        The columns that the command added come last.
+        """
+        if self._spool is None:
+            self._spool = cast(TextIO, tempfile.TemporaryFile("w+", encoding="utf-8"))
+            self._last_columns = tuple(batch.added)
+        for record in batch.records():
+            self._spool.write(json.dumps(record) + "\n")
+
+    def _write_record(self, record: Record) -> None:
+        if self._suffix in JSON_SUFFIXES:
+            self._stream.write(_json_text(record) + "\n")
+        else:
+            if not self.rows:
+                self._write_cells(record)
+            self._write_cells(map(_cell_text, record.values()))
+        self.rows += 1
+
+    def _write_cells(self, cells: Iterable[str]) -> None:
+        if self._suffix == ".csv":
+            self._csv.writerow(cells)
+        else:
+            # TSV has no quotes: a tab or a line end in a text becomes a space.
+            self._stream.write("\t".join(_BREAK.sub(" ", cell) for cell in cells) + "\n")
+
+
+def _json_text(record: Record) -> str:
+    """Format a record as JSON, which has no infinity and no NaN: they become null."""
+    try:
+        return json.dumps(record, ensure_ascii=False, allow_nan=False, default=str)
+    except ValueError:
+        return json.dumps(finite_values(record), ensure_ascii=False, default=str)
+    except RecursionError:
+        raise InputError("A value of a row is nested too deeply to be written.") from None
+
+
+def _cell_text(value: object) -> str:
+    """Format a value for CSV and TSV."""
+    # Pandas writes NaN for an empty cell.
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class _ParquetWriter(RecordWriter):
+    """Writer of batches that were read from Parquet; the types of their columns stay.
+
+    It writes to a path by pyarrow, and uses no stream of `RecordWriter`.
+    """
+
+    def __init__(self, partial: Path, output: Path) -> None:
+        self.rows = 0
+        self._partial = partial
+        self._output = output
+        self._writer: Any = None
+
+    def write(self, records: Batch | Iterable[Record]) -> None:
+        table = records.to_arrow() if isinstance(records, Batch) else None
+        if table is None:
+            raise InputError(
+                f"{self._output}: Parquet is written only from a Parquet file; give a name that "
+                f"ends in {', '.join(_TEXT_SUFFIXES)}."
+            )
+        if self._writer is None:
+            parquet = require("pyarrow.parquet", extra="parquet")
+            self._writer = parquet.ParquetWriter(self._partial, table.schema)
+        self._writer.write_table(table)
+        self.rows += len(table)
+
+    def finish(self) -> None:
+        if self._writer is not None:
+            self._writer.close()

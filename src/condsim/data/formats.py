@@ -92,7 +92,7 @@ def stream_columns(stream: PeekedStream, suffix: str) -> tuple[str, ...]:
 
 
 def _table_records(stream: PeekedStream, suffix: str, *, log: bool) -> Records:
-    """Split a table into records; log a form that the suffix does not stand for."""
+    """Split a table into records; ``log`` its form if that is not the one of its suffix."""
     if suffix == EXCEL_SUFFIX or stream.is_excel:
         if log and suffix != EXCEL_SUFFIX:
             log_form(stream.path, "read as an Excel workbook, which it is")
@@ -296,17 +296,18 @@ def _check_unicode(where: str, record: Record) -> None:
 
 
 def _typed_row(row: Row, record: Record, selection: ColumnSelection) -> Row:
-    """Fill in the cells, and the whole record, from the values of a format that has types."""
+    """Fill in the cells of an empty row, and its whole record, from values that have types."""
     for name in selection.names:
+        # Most names match as they are; else the spaces around them are ignored.
         column = name if name in record else match_columns(record, (name,)).get(name, name)
-        row.cells[name] = _typed_cell(row, name, _tidy(record.get(column)))
+        row.cells[name] = _typed_cell(row, name, _stripped(record.get(column)))
     if selection.whole_record:
-        row = row._replace(record={name: _tidy(value) for name, value in record.items()})
+        row = row._replace(record={name: _stripped(value) for name, value in record.items()})
     return row
 
 
-def _tidy(value: object) -> object:
-    """Strip a text; pandas writes NaN for an empty cell."""
+def _stripped(value: object) -> object:
+    """Strip a text; NaN, which pandas writes for an empty cell, becomes None."""
     if isinstance(value, str):
         return value.strip()
     return None if isinstance(value, float) and math.isnan(value) else value
@@ -318,13 +319,13 @@ def _typed_cell(row: Row, column: str, value: object) -> Cell:
         return str(value).lower()
     if value is None or isinstance(value, str | int | float):
         return value
-    raise InputError(f"{row.place(column)}: must be text or a number, got {short_repr(value)}.")
+    raise InputError(f"{row.location(column)}: must be text or a number, got {short_repr(value)}.")
 
 
 def parquet_tables(
     path: Path, selection: ColumnSelection, size: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Stream a Parquet file; yield the number of the first row and the rows."""
+    """Stream a Parquet file in tables, each with the number of its first row."""
     parquet = require("pyarrow.parquet", extra="parquet")
     number = 1
     try:

@@ -19,7 +19,7 @@ DIFFERENT_WORDS = frozenset("different not_alike dissimilar no n false distinct"
 
 _NO_LABEL = -1
 _SCALES = ((0.0, 1.0), (1.0, 5.0), (0.0, 5.0))
-# Nothing is said of the scale of C-STS.
+# The scale of C-STS is not logged.
 _USUAL_SCALE = (1.0, 5.0)
 # Labels from this point of a scale on count as alike: 4 of 1 to 5, 0.75 of 0 to 1.
 _ALIKE_SHARE = 0.75
@@ -31,7 +31,7 @@ class Labels:
 
     Attributes:
         values: Similarity from 1 to 5, ``(n,)``; NaN where a row has the label -1 or none.
-        alike: Which rows are labelled alike, ``(n,)``.
+        alike: Which rows are labeled alike, ``(n,)``.
         scale: Lowest and highest label of the scale they were read on; None for words.
     """
 
@@ -76,7 +76,7 @@ def read_labels(
     rows = list(iter_rows(path, columns=(column,), file_format=file_format))
 
     def locate(index: int) -> str:
-        return rows[index].place(column)
+        return rows[index].location(column)
 
     cells = [row.cells[column] for row in rows]
     texts = ["" if cell is None else str(cell).strip().casefold() for cell in cells]
@@ -103,7 +103,7 @@ def _detect_scale(path: Path, numbers: Float64Array) -> tuple[float, float]:
     if not fitting:
         return _SCALES[-1]
     names = [f"from {first:g} to {last:g}" for first, last in fitting]
-    # Numbers from 1 to 5 fit the scale from 0 to 5 as well, which is rare.
+    # Labels that are all 1 fit both 0 to 1 and 1 to 5. Those from 1 to 5 also fit the rare 0 to 5.
     doubt = (
         f", although {names[1]} is possible (--scale 1-5)"
         if fitting[:2] == [(0, 1), (1, 5)]
@@ -125,10 +125,13 @@ def _on_scale(
 ) -> tuple[Float64Array, BoolArray]:
     """Return numbers moved to the scale from 1 to 5, and which of them are alike."""
     low, high = scale
-    for index in np.flatnonzero(labelled & ~((numbers >= low) & (numbers <= high)))[:1]:
+    # NaN, the number of a word, is not within the range either.
+    wrong_rows = np.flatnonzero(labelled & ~((numbers >= low) & (numbers <= high)))
+    if wrong_rows.size:
+        row = int(wrong_rows[0])
         raise InputError(
-            f"{locate(int(index))}: labels must be numbers from {low:g} to {high:g} and -1 for "
-            f"none, or two words; got {short_repr(cells[index])}."
+            f"{locate(row)}: labels must be numbers from {low:g} to {high:g} and -1 for "
+            f"none, or two words; got {short_repr(cells[row])}."
         )
     minimum = low + _ALIKE_SHARE * (high - low) if positive is None else number_of(positive)
     if minimum is None:

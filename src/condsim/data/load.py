@@ -98,7 +98,7 @@ def load_task(
     Args:
         path: See the loader of each.
         name: Name of the task; the file's stem by default.
-        require_labels: Whether a file without a single labelled row is an error.
+        require_labels: Whether a file without a single labeled row is an error.
         blank: Counts scored pairs without text, which are left out; by default they are rejected.
 
     Returns:

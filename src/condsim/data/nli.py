@@ -126,6 +126,7 @@ def _class_number(row: Row, column: str) -> int | None:
         return None
     if text not in _CLASS_NUMBERS:
         raise InputError(
-            f"{row.place(column)}: must be {_CLASS_RULE} or '-' for none, got {short_repr(value)}."
+            f"{row.location(column)}: must be {_CLASS_RULE} or '-' for none, got "
+            f"{short_repr(value)}."
         )
     return _CLASS_NUMBERS[text]

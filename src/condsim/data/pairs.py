@@ -62,7 +62,7 @@ def load_pairs(
         blank: Counts rows without text, which are left out; by default they are rejected.
 
     Returns:
-        The rows in file order, without conditions, all labelled.
+        The rows in file order, without conditions, all labeled.
     """
     path = Path(path)
     rows = iter_rows(path, columns=columns, txt_as_tsv=txt_as_tsv)

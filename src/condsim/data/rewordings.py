@@ -69,14 +69,14 @@ def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
         first = rows.setdefault(texts, row)
         if first is not row:
             raise InputError(
-                f"{row.place('condition')}: a pair must have each wording once, got "
+                f"{row.location('condition')}: a pair must have each wording once, got "
                 f"{short_repr(texts[-1])} again after row {first.number}."
             )
     counts = Counter(texts[:-1] for texts in rows)
     for texts, row in rows.items():
         if counts[texts[:-1]] == 1:
             raise InputError(
-                f"{row.place()}: a pair must have two or more wordings of a condition_group, "
+                f"{row.location()}: a pair must have two or more wordings of a condition_group, "
                 f"got 1 of {short_repr(texts[2])}."
             )
     ids = {group: number for number, group in enumerate(counts)}

@@ -36,7 +36,7 @@ class Row(NamedTuple):
     cells: dict[str, Cell]
     record: Record = _EMPTY_RECORD
 
-    def place(self, column: str | None = None) -> str:
+    def location(self, column: str | None = None) -> str:
         """Name the row, or one of its columns, for an error message."""
         return location(self.path, row=self.number, line=self.line, column=column)
 
@@ -51,19 +51,20 @@ class Row(NamedTuple):
         if isinstance(value, str) and value and not (is_condition and is_marks(value)):
             return value
         if value is None or value == "":
-            raise InputError(f"{self.place(column)}: must not be empty.")
+            raise InputError(f"{self.location(column)}: must not be empty.")
         rule = "have a letter, digit or symbol" if isinstance(value, str) else "be text"
-        raise InputError(f"{self.place(column)}: must {rule}, got {short_repr(value)}.")
+        raise InputError(f"{self.location(column)}: must {rule}, got {short_repr(value)}.")
 
-    def score(self, column: str, *, label_range: tuple[float, float], fix: str = "") -> float:
-        """Return a cell that is a number within a range; ``fix`` ends the message otherwise."""
-        return score_of(self.cells[column], self.place(column), label_range=label_range, fix=fix)
+    def score(self, column: str, *, label_range: tuple[float, float], hint: str = "") -> float:
+        """Return a cell that is a number within a range; see `score_of`."""
+        cell, where = self.cells[column], self.location(column)
+        return score_of(cell, where, label_range=label_range, hint=hint)
 
 
 def location(
     path: Path, *, row: int | None = None, line: int | None = None, column: str | None = None
 ) -> str:
-    """Name a place in a file, such as ``pairs.csv, row 3 (line 4), column 'label'``."""
+    """Name a location in a file, such as ``pairs.csv, row 3 (line 4), column 'label'``."""
     text = str(path)
     if row is not None:
         text += f", row {row}" + (f" (line {line})" if line is not None else "")
@@ -86,14 +87,20 @@ def number_of(value: Cell) -> float | None:
         return None
 
 
-def score_of(value: Cell, where: str, *, label_range: tuple[float, float], fix: str = "") -> float:
-    """Convert a cell at the location ``where`` to a number within a range."""
+def score_of(value: Cell, where: str, *, label_range: tuple[float, float], hint: str = "") -> float:
+    """Convert a cell to a number within a range.
+
+    Args:
+        where: Location of the cell, which begins the error message.
+        hint: Sentence that ends the message, unless the cell is a word that only some commands
+            read as a label.
+    """
     low, high = label_range
     score = number_of(value)
     if score is None or not low <= score <= high:
-        hint = label_hint(value, high=high) or (f" {fix}" if fix else "")
+        advice = label_hint(value, high=high) or (f" {hint}" if hint else "")
         raise InputError(
-            f"{where}: must be a number from {low:g} to {high:g}, got {short_repr(value)}.{hint}"
+            f"{where}: must be a number from {low:g} to {high:g}, got {short_repr(value)}.{advice}"
         )
     return score
 
@@ -112,7 +119,7 @@ def label_hint(value: Cell, *, high: float) -> str:
 def check_header(
     where: str, names: Sequence[str], columns: Sequence[str], optional: Sequence[str] = ()
 ) -> None:
-    """Reject names that lack one of ``columns`` or repeat one; suggest which ones to rename."""
+    """Reject the names of a file that lack one of ``columns``, or repeat one that is read."""
     stripped = [name.strip() for name in names]
     repeated = sorted({name for name in (*columns, *optional) if stripped.count(name.strip()) > 1})
     if repeated:
@@ -120,24 +127,26 @@ def check_header(
             f"{where}: each column name must occur once, got {join_names(repeated)} more than once."
         )
     missing = [name for name in columns if name not in names and name.strip() not in stripped]
-    if not missing:
-        return
-    unused = {name.casefold(): name for name in names if name not in columns}
+    if missing:
+        subject, verb = ("column", "is") if len(missing) == 1 else ("columns", "are")
+        unused = [name for name in names if name not in columns]
+        raise InputError(
+            f"{where}: {subject} {join_names(missing)} {verb} missing; found "
+            f"{join_names(names) or 'none'}.{_missing_hint(names, missing, unused)}"
+        )
+
+
+def _missing_hint(names: Sequence[str], missing: Sequence[str], unused: Sequence[str]) -> str:
+    """Suggest another separator, or the unused columns to rename to the missing ones."""
+    if len(names) == 1 and any(separator in names[0] for separator in ",;\t"):
+        return " The cells must be separated by a comma in .csv and by a tab in .tsv."
+    by_folded_name = {name.casefold(): name for name in unused}
     new_names: dict[str, str] = {}
     for name in missing:
-        for match in difflib.get_close_matches(name.casefold(), unused, n=1):
-            new_names.setdefault(unused[match], name)
-    hint = ""
-    if len(names) == 1 and any(separator in names[0] for separator in ",;\t"):
-        hint = " The cells must be separated by a comma in .csv and by a tab in .tsv."
-    elif new_names:
-        pairs = [f"{short_repr(old)} to {short_repr(new)}" for old, new in new_names.items()]
-        hint = f" Rename {', '.join(pairs)}."
-    subject, verb = ("column", "is") if len(missing) == 1 else ("columns", "are")
-    raise InputError(
-        f"{where}: {subject} {join_names(missing)} {verb} missing; found "
-        f"{join_names(names) or 'none'}.{hint}"
-    )
+        for match in difflib.get_close_matches(name.casefold(), by_folded_name, n=1):
+            new_names.setdefault(by_folded_name[match], name)
+    pairs = [f"{short_repr(old)} to {short_repr(new)}" for old, new in new_names.items()]
+    return f" Rename {', '.join(pairs)}." if pairs else ""
 
 
 def match_columns(names: Iterable[str], columns: Sequence[str]) -> dict[str, str]:

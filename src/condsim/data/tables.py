@@ -1,4 +1,4 @@
-"""Tables of labelled texts: texts with attributes, text pairs with labels, or any table.
+"""Tables of labeled texts: texts with attributes, text pairs with labels, or any table.
 
 The criteria of a row are conditions: a text has values in each, a pair of texts has labels.
 """
@@ -25,12 +25,12 @@ class CriteriaText:
     Attributes:
         text: The text, not empty.
         attributes: The values of each criterion that the text mentions, one or more, none empty.
-        place: File and row, for error messages.
+        location: File and row, for error messages.
     """
 
     text: str
     attributes: Mapping[str, tuple[str, ...]]
-    place: str = field(default="", compare=False)
+    location: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class CriteriaPair:
         text1: The first text, not empty.
         text2: The second text, not empty.
         labels: Similarity by criterion, from 0 (different) to 1 (the same).
-        place: File and row, for error messages.
+        location: File and row, for error messages.
     """
 
     text1: str
     text2: str
     labels: Mapping[str, float]
-    place: str = field(default="", compare=False)
+    location: str = field(default="", compare=False)
 
 
 def iter_criteria(
@@ -57,7 +57,7 @@ def iter_criteria(
     criteria: Sequence[str] | None = None,
     separator: str | None = None,
 ) -> Iterator[CriteriaText | CriteriaPair]:
-    """Stream texts or text pairs with labelled attributes in bounded memory.
+    """Stream texts or text pairs with labeled attributes in bounded memory.
 
     The form is detected from the columns, in JSON lines from the keys of the first row:
 
@@ -110,31 +110,32 @@ def _select(
     """Reduce a row to some criteria, in their order."""
     if isinstance(row, CriteriaPair):
         labels = {name: row.labels[name] for name in criteria if name in row.labels}
-        return CriteriaPair(row.text1, row.text2, labels, row.place)
+        return CriteriaPair(row.text1, row.text2, labels, row.location)
     attributes = {name: row.attributes[name] for name in criteria if name in row.attributes}
-    return CriteriaText(row.text, attributes, row.place)
+    return CriteriaText(row.text, attributes, row.location)
 
 
 def _read_criteria_text(row: Row) -> CriteriaText:
-    place = row.place("attributes")
+    where = row.location("attributes")
     values = {
-        name: _words(name, value, place) for name, value in _object(row, "attributes").items()
+        name: _criterion_values(name, value, where)
+        for name, value in _criteria_cell(row, "attributes").items()
     }
     attributes = {name: words for name, words in values.items() if words}
-    return CriteriaText(row.text("text"), attributes, row.place())
+    return CriteriaText(row.text("text"), attributes, row.location())
 
 
 def _read_criteria_pair(row: Row) -> CriteriaPair:
     labels = {}
-    for name, value in _object(row, "labels").items():
+    for name, value in _criteria_cell(row, "labels").items():
         number = value if isinstance(value, int | float) else math.nan
         if not 0 <= number <= 1:
             raise InputError(
-                f"{row.place('labels')}: {short_repr(name)} must be a number from 0 (different) to "
-                f"1 (the same), got {short_repr(value)}."
+                f"{row.location('labels')}: {short_repr(name)} must be a number from 0 (different) "
+                f"to 1 (the same), got {short_repr(value)}."
             )
         labels[name] = float(number)
-    return CriteriaPair(row.text("text1"), row.text("text2"), labels, row.place())
+    return CriteriaPair(row.text("text1"), row.text("text2"), labels, row.location())
 
 
 def _read_table(path: Path, *, text: str, separator: str | None) -> Iterator[CriteriaText]:
@@ -143,32 +144,32 @@ def _read_table(path: Path, *, text: str, separator: str | None) -> Iterator[Cri
         for name, value in row.record.items():
             # The index column of a pandas file has no name.
             if name != text and name.strip("_ "):
-                words = _words(name, value, row.place(name), separator=separator)
+                words = _criterion_values(name, value, row.location(name), separator=separator)
                 attributes |= {name: words} if words else {}
-        yield CriteriaText(row.text(text), attributes, row.place())
+        yield CriteriaText(row.text(text), attributes, row.location())
 
 
-def _object(row: Row, column: str) -> Mapping[str, object]:
-    """Return the criteria of a row, each with its value in the file."""
+def _criteria_cell(row: Row, column: str) -> Mapping[str, object]:
+    """Return the cell that holds a row's criteria, an object with the value of each by name."""
     value = row.record.get(column)
     if not isinstance(value, Mapping) or not all(map(str.strip, value)):
         raise InputError(
-            f"{row.place(column)}: must be an object with a key for each criterion, none of them "
-            f"empty, got {short_repr(value)}."
+            f"{row.location(column)}: must be an object with a key for each criterion, none of "
+            f"them empty, got {short_repr(value)}."
         )
     return {name.strip(): item for name, item in value.items()}
 
 
-def _words(
+def _criterion_values(
     name: str, value: object, where: str, *, separator: str | None = None
 ) -> tuple[str, ...]:
-    """Return the distinct values of a criterion."""
+    """Return the distinct values of a criterion as texts; a value is a list or one cell."""
     parts: list[object] = [value]
     if isinstance(value, list | tuple):
         parts = list(value)
     elif isinstance(value, str) and separator is not None:
         parts = list(value.split(separator))
-    words: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for part in parts:
         if part is None or (isinstance(part, float) and math.isnan(part)):
             continue
@@ -177,8 +178,8 @@ def _words(
                 f"{where}: the value of {short_repr(name)} must be a text, a number or a list of "
                 f'them, such as "red" or ["red", "blue"], got {short_repr(part)}.'
             )
-        word = str(part).lower() if isinstance(part, bool) else str(part)
-        word = word.removesuffix(".0") if isinstance(part, float) else word.strip()
-        if word:
-            words[word] = None
-    return tuple(words)
+        text = str(part).lower() if isinstance(part, bool) else str(part)
+        text = text.removesuffix(".0") if isinstance(part, float) else text.strip()
+        if text:
+            texts[text] = None
+    return tuple(texts)

@@ -116,13 +116,13 @@ class Pairing:
 
     Attributes:
         pair_ids: Id of each row's sentence pair, from 0 in alphabetical order, ``(n,)``; -1 where
-            the row is unlabelled.
-        high: Row index of the higher-labelled row of each pair, ``(p,)``.
-        low: Row index of its lower-labelled row, ``(p,)``.
+            the row is unlabeled.
+        high: Row index of the higher-labeled row of each pair, ``(p,)``.
+        low: Row index of its lower-labeled row, ``(p,)``.
         ties: Pairs of rows of one sentence pair whose labels are equal, in no pair.
-        lone_rows: Labelled rows whose sentence pair has no second labelled row.
+        lone_rows: Labeled rows whose sentence pair has no second labeled row.
         unlabelled_rows: Rows without a label, never paired.
-        larger_groups: Sentence pairs with more than two labelled rows; every two of these rows
+        larger_groups: Sentence pairs with more than two labeled rows; every two of these rows
             whose labels differ are a pair.
     """
 
@@ -141,7 +141,7 @@ class Pairing:
 
 
 def pair_rows(task: Task) -> Pairing:
-    """Pair the labelled rows by equal (sentence1, sentence2) and by label.
+    """Pair the labeled rows by equal (sentence1, sentence2) and by label.
 
     The order of the rows does not matter, except that the result names rows by their index. The
     counts are logged at level info.
@@ -182,7 +182,7 @@ def pair_rows(task: Task) -> Pairing:
     if task.conditions is not None:
         counts = (pairing.pairs, ties, pairing.lone_rows, pairing.unlabelled_rows)
         _LOGGER.info(
-            "%s: %d high-low pairs, %d ties, %d lone rows, %d unlabelled rows, %d larger groups",
+            "%s: %d high-low pairs, %d ties, %d lone rows, %d unlabeled rows, %d larger groups",
             *(task.name, *counts, pairing.larger_groups),
         )
     return pairing
@@ -226,8 +226,8 @@ class TaskStatistics:
         sentence_pairs: Distinct (sentence1, sentence2), over all rows.
         high_low_pairs: Pairs of rows of one sentence pair whose labels differ.
         ties: Pairs of rows of one sentence pair whose labels are equal.
-        lone_rows: Labelled rows whose sentence pair has no second labelled row.
-        larger_groups: Sentence pairs with more than two labelled rows.
+        lone_rows: Labeled rows whose sentence pair has no second labeled row.
+        larger_groups: Sentence pairs with more than two labeled rows.
         label_histogram: (label, rows), lowest label first.
         sentence_words: Lengths over both sentences of every row.
         condition_words: Lengths over the condition of every row; None without conditions.
@@ -237,7 +237,7 @@ class TaskStatistics:
             frequent ones in alphabetical order. "sport" and "sport." are two conditions.
         mean_gap: Mean of high minus low label over the high-low pairs; None without such pairs.
         gap_histogram: (high minus low label, high-low pairs), smallest gap first.
-        repeated_condition_rows: Rows whose sentence pair has another row, labelled or not, with
+        repeated_condition_rows: Rows whose sentence pair has another row, labeled or not, with
             the very same condition.
         first_is_higher_share: Share in [0, 1] of the high-low pairs whose higher row comes first
             in the file; None without such pairs. Far from 0.5, the order of the rows reveals the

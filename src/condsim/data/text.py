@@ -21,6 +21,17 @@ from condsim.errors import InputError, one_line
 from condsim.io import printable
 
 _LOGGER = logging.getLogger(__name__)
+
+# A limit keeps a file without line ends out of memory.
+MAX_LINE_BYTES = 16 * 1024 * 1024
+_HEAD_LINES = 64
+_HEAD_BYTES = 64 * 1024
+_GZIP_MAGIC = b"\x1f\x8b"
+_EXCEL_MAGIC = b"PK\x03\x04"
+# Letters with accents and typographic quotes; in cp1252 these bytes are not text.
+_UTF_8_LETTER = re.compile(rb"\xc3[\x80-\xbf]|\xe2\x80[\x80-\xbf]")
+
+# Records of the first lines that a dialect is judged by.
 _RECORDS = 50
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _SEPARATOR_LINE = re.compile(r'"?sep=([^\s"\w]|\t)"?[\r\n]*', re.IGNORECASE)
@@ -102,9 +113,9 @@ def detect_dialect(head: str, default: Dialect, *, separator: str | None = None)
 
 
 def _fit(head: str, dialect: Dialect) -> tuple[float, int]:
-    """Return the share of records with as many fields as the header, and their number."""
+    """Return the share of records with as many fields as the header, and that number of fields."""
     counts = [len(fields) for fields in _head_records(head, dialect)]
-    # A header of one field says nothing of the separator.
+    # A header of one field does not show that the separator is right.
     if not counts or counts[0] < 2:
         return 0, 0
     return counts.count(counts[0]) / len(counts), counts[0]
@@ -137,7 +148,7 @@ def _head_records(head: str, dialect: Dialect) -> list[list[str]]:
         return list(islice((text.split(dialect.separator) for text in texts if text), _RECORDS))
     reader = csv.reader(lines, delimiter=dialect.separator, quotechar=dialect.quote, strict=True)
     records: list[list[str]] = []
-    # Reading the rows reports a fault.
+    # A fault in the table is reported when its rows are read.
     with suppress(csv.Error):
         records.extend(islice(filter(None, reader), _RECORDS))
     return records
@@ -159,16 +170,6 @@ def describe_dialect(dialect: Dialect, default: Dialect) -> list[str]:
 def log_form(path: Path, message: str) -> None:
     """Log once that a file is not in the form that its suffix stands for."""
     _LOGGER.info("%s: %s", printable(str(path)), message)
-
-
-# A limit keeps a file without line ends out of memory.
-MAX_LINE_BYTES = 16 * 1024 * 1024
-_HEAD_LINES = 64
-_HEAD_BYTES = 64 * 1024
-_GZIP_MAGIC = b"\x1f\x8b"
-_EXCEL_MAGIC = b"PK\x03\x04"
-# Letters with accents and typographic quotes; in cp1252 these bytes are not text.
-_UTF_8_LETTER = re.compile(rb"\xc3[\x80-\xbf]|\xe2\x80[\x80-\xbf]")
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -239,6 +240,7 @@ class PeekedStream:
         return self._decoded_lines(encoding, legacy and self.file_format.encoding is None)
 
     def _decoded_lines(self, encoding: str | None, legacy: bool) -> Iterator[str]:
+        """Decode UTF-8 or cp1252; the first line that is not ASCII decides if neither is known."""
         offset = 0
         for number, raw in enumerate(self._raw_lines(), start=1):
             if number == 1 and raw.startswith(_GZIP_MAGIC):
@@ -249,29 +251,33 @@ class PeekedStream:
                     form = f"read with text in cp1252, since line {number} is not UTF-8"
                     log_form(self.path, form)
             if legacy and encoding == "cp1252" and _UTF_8_LETTER.search(raw):
-                where = location(self.path, line=number)
                 raise InputError(
-                    f"{where}: is UTF-8, and lines before it are cp1252. Write the file in one "
-                    "encoding."
+                    f"{location(self.path, line=number)}: is UTF-8, and lines before it are "
+                    "cp1252. Write the file in one encoding."
                 )
-            try:
-                text = raw.decode(encoding or "utf-8")
-            except UnicodeDecodeError as error:
-                name = "UTF-8" if encoding in (None, "utf-8") else encoding
-                where = location(self.path, line=number)
-                raise InputError(
-                    f"{where}, byte {offset + error.start} of the file: not valid {name} "
-                    f"(0x{raw[error.start]:02x}, {error.reason}). Convert the file, for example "
-                    "with 'iconv -f cp1252 -t utf-8'."
-                ) from None
-            if "\0" in text:
-                where = location(self.path, line=number)
-                raise InputError(
-                    f"{where}, byte {offset + raw.index(0)} of the file: NUL byte. The file must "
-                    "be text in UTF-8, not binary or UTF-16 without its mark."
-                )
+            text = self._decoded(raw, encoding or "utf-8", number=number, offset=offset)
             offset += len(raw)
             yield text.removeprefix("\ufeff") if number == 1 else text
+
+    def _decoded(self, raw: bytes, encoding: str, *, number: int, offset: int) -> str:
+        """Decode a line, given its number and the bytes before it, which a message states."""
+        try:
+            text = raw.decode(encoding)
+        except UnicodeDecodeError as error:
+            name = "UTF-8" if encoding == "utf-8" else encoding
+            where = location(self.path, line=number)
+            raise InputError(
+                f"{where}, byte {offset + error.start} of the file: not valid {name} "
+                f"(0x{raw[error.start]:02x}, {error.reason}). Convert the file, for example "
+                "with 'iconv -f cp1252 -t utf-8'."
+            ) from None
+        if "\0" in text:
+            where = location(self.path, line=number)
+            raise InputError(
+                f"{where}, byte {offset + raw.index(0)} of the file: NUL byte. The file must "
+                "be text in UTF-8, not binary or UTF-16 without its mark."
+            )
+        return text
 
     def _utf_16_lines(self, encoding: str) -> Iterator[str]:
         """Decode UTF-16, whose line ends are not where the byte of a line feed is."""

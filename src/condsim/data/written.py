@@ -37,7 +37,7 @@ class WrittenPair:
         sentence1: The first text, not empty.
         sentence2: The second text, not empty.
         labels: Similarity from 1 to 5 by condition, one or more.
-        place: File and line, for error messages.
+        location: File and line, for error messages.
         line: Number of the line in the file, from 1.
     """
 
@@ -45,7 +45,7 @@ class WrittenPair:
     sentence1: str
     sentence2: str
     labels: Mapping[str, float]
-    place: str = field(default="", compare=False)
+    location: str = field(default="", compare=False)
     line: int = field(default=0, compare=False)
 
 
@@ -114,8 +114,8 @@ def load_written(
             first = pairs.setdefault((pair.sentence1, pair.sentence2), pair)
             if first is not pair:
                 raise InputError(
-                    f"{pair.place}: each pair of texts must occur once, and this one is also at "
-                    f"{first.place}. Put all conditions on one line."
+                    f"{pair.location}: each pair of texts must occur once, and this one is also at "
+                    f"{first.location}. Put all conditions on one line."
                 )
     hashes = [sha256_of(path) for path in files]
     if len(files) > 1:
@@ -144,18 +144,20 @@ def write_written(pairs: Iterable[WrittenPair], path: Path) -> None:
 
 
 def _parse_pair(path: Path, number: int, line: str) -> WrittenPair:
+    """Parse a line, and check that no part is empty and no condition occurs twice."""
     where = location(path, line=number)
-    fields = [part.strip() for part in line.split(_FIELD_SEPARATOR)]
-    pieces = [[piece.strip() for piece in part.split("=")] for part in fields[-1].split(";")]
-    conditions = {piece[0] for piece in pieces}
+    fields = [text.strip() for text in line.split(_FIELD_SEPARATOR)]
+    # Each item should be a condition and its label.
+    items = [[text.strip() for text in item.split("=")] for item in fields[-1].split(";")]
+    conditions = {item[0] for item in items}
     is_complete = len(fields) == 4 and all(fields) and all(conditions)
-    if not is_complete or {*map(len, pieces)} != {2} or len(conditions) < len(pieces):
+    if not is_complete or any(len(item) != 2 for item in items) or len(conditions) < len(items):
         raise InputError(
             f"{where}: must be {_FORM}, with no part empty and each condition once, got "
             f"{short_repr(line.strip())}."
         )
     labels = {}
-    for condition, label in pieces:
+    for condition, label in items:
         subject = f"{where}, condition {condition!r}: the label"
         labels[condition] = score_of(label, subject, label_range=_LABEL_RANGE)
     domain, sentence1, sentence2, _ = fields

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.data.tasks import pair_rows
+from condsim.data.tasks import Pairing, pair_rows
 from condsim.data.triplets import Triplets
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.metrics import (
@@ -26,13 +26,13 @@ from condsim.evaluation.report import ModelResult, Report, loaded_versions
 from condsim.evaluation.statistics import Difference, Metric, bootstrap, weighted_mean
 from condsim.model.base import rescaled
 from condsim.model.baselines import FittedBaseline, baseline, out_of_fold
-from condsim.types import FloatArray, Scorer, Task
+from condsim.types import Float64Array, FloatArray, Scorer, Task
 
 CONDITION_ONLY = "condition-only"
 FOLDS = 10
 OUT_OF_FOLD = f"this file, out of fold ({FOLDS} folds, sentence pairs kept whole)"
 FEWEST_ROWS = 3
-"""Minimum number of labelled rows of an evaluation."""
+"""Minimum number of labeled rows of an evaluation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def evaluate(
     is no such baseline; pair accuracy and partial Spearman are then NaN.
 
     Args:
-        scorer: A scorer, or scores of all rows of the task or of its labelled rows.
+        scorer: A scorer, or scores of all rows of the task or of its labeled rows.
         baselines: Further baselines: scorers, or names in `condsim.model.baselines.BASELINES`. A
             name that needs fitting is predicted out of fold from ``task`` itself.
         against: A second model, or its scores, for the paired difference and its p-value.
@@ -118,48 +118,33 @@ def evaluate(
         # An unknown name is reported before anything is scored.
         if isinstance(entry, str):
             baseline(entry)
-    pairing = pair_rows(labelled)
-    if labelled.conditions is None:
-        # Rows of one sentence pair are the same input.
-        pairing = replace(pairing, high=pairing.high[:0], low=pairing.low[:0])
     models = [scorer] if against is None else [scorer, against]
     model_scores = [
         model if isinstance(model, Scores) else score_rows(model, labelled) for model in models
     ]
-    baseline_entries: list[Scorer | str] = [entry for entry in baselines if entry != CONDITION_ONLY]
+    entries: list[Scorer | str] = [entry for entry in baselines if entry != CONDITION_ONLY]
     if task.conditions is not None:
-        baseline_entries.insert(0, CONDITION_ONLY if condition_only is None else condition_only)
-    all_scores = [_baseline_scores(entry, labelled, seed=seed) for entry in baseline_entries]
+        entries.insert(0, CONDITION_ONLY if condition_only is None else condition_only)
+    # The condition-only baseline comes first, the other baselines next, the models last.
+    all_scores = [_baseline_scores(entry, labelled, seed=seed) for entry in entries]
     all_scores += [_select_labelled(scores, task) for scores in model_scores]
+    model = len(entries)
 
-    gold = labelled.gold.astype(np.float64)
+    pairing = _contrasting_pairs(labelled)
     metrics = Metrics(
         [scores.values.astype(np.float64) for scores in all_scores],
-        gold=gold,
+        gold=labelled.gold.astype(np.float64),
         control=None if task.conditions is None else all_scores[0].values.astype(np.float64),
         high=pairing.high,
         low=pairing.low,
     )
     values = metrics.point()  # (scorers, metrics)
     draws = bootstrap(metrics, pairing.pair_ids, resamples=resamples, seed=seed)
-    results = []
-    for scores, scorer_values, scorer_draws in zip(all_scores, values, draws, strict=True):
-        counts = None
-        if over_estimation:
-            raw = scores.values if scores.raw is None else scores.raw
-            counts = count_over_estimation(raw, labelled)
-        named = zip(METRICS, scorer_values, scorer_draws, strict=True)
-        results.append(
-            ModelResult(
-                scores.name,
-                {name: Metric.of(value, drawn) for name, value, drawn in named},
-                revision=scores.revision,
-                fitted_on=scores.fitted_on,
-                scored_by=scores.scored_by,
-                over_estimation=counts,
-            )
-        )
-    model = len(baseline_entries)
+    counted_task = labelled if over_estimation else None
+    results = [
+        _result(*scored, counted_task=counted_task)
+        for scored in zip(all_scores, values, draws, strict=True)
+    ]
     comparison = {}
     if against is not None:
         gaps, drawn_gaps = values[model] - values[model + 1], draws[model] - draws[model + 1]
@@ -184,31 +169,6 @@ def evaluate(
             **loaded_versions("condsim", "numpy", "onnxruntime", "torch"),
         },
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-
-
-def triplet_accuracy(
-    scorer: Scorer, triplets: Triplets, *, resamples: int = 1000, seed: int = 0
-) -> Metric:
-    """Measure a scorer on triplets.
-
-    Raw similarities are compared, since calibration maps all very low ones to one score, and all
-    very high ones. Equal similarities count as wrong: a constant scorer must not be right.
-
-    Returns:
-        The accuracy in percent with its 95 % interval.
-
-    Raises:
-        InputError: If there are no triplets or ``resamples`` is below 1.
-        ModelError: If the number of scores is not that of the rows, or one is NaN or infinite.
-    """
-    if not len(triplets):
-        raise InputError(f"{triplets.name}: has no triplets.")
-    raw = np.asarray(score_rows(scorer, triplets.pairs()).raw)
-    check_scores(scorer.name, raw, 2 * len(triplets))
-    wins = 100 * triplet_wins(raw)  # (n,)
-    return Metric.bootstrapped(
-        partial(weighted_mean, wins), np.arange(wins.size), resamples=resamples, seed=seed
     )
 
 
@@ -238,13 +198,71 @@ def _baseline_scores(entry: Scorer | str, task: Task, *, seed: int) -> Scores:
 
 
 def _select_labelled(scores: Scores, task: Task) -> Scores:
-    """Check scores and keep those of the labelled rows, ``(n,)``."""
+    """Check scores and keep those of the labeled rows, ``(n,)``."""
     valid = task.valid
     if scores.values.shape == valid.shape and not valid.all():
         raw = None if scores.raw is None else scores.raw[valid]
         scores = replace(scores, values=scores.values[valid], raw=raw)
     check_scores(scores.name, scores.values, int(valid.sum()))
     return scores
+
+
+def _contrasting_pairs(labelled: Task) -> Pairing:
+    """Pair the rows of each sentence pair; without conditions they are the same input."""
+    pairing = pair_rows(labelled)
+    if labelled.conditions is None:
+        return replace(pairing, high=pairing.high[:0], low=pairing.low[:0])
+    return pairing
+
+
+def _result(
+    scores: Scores, values: Float64Array, draws: Float64Array, *, counted_task: Task | None
+) -> ModelResult:
+    """Combine the metrics of a scorer with the provenance of its scores.
+
+    Args:
+        values: The metrics on the rows, ``(metrics,)``.
+        draws: The metrics on each resample, ``(metrics, resamples)``.
+        counted_task: The labeled rows to count over-estimated pairs of; None to count none.
+    """
+    over_estimated = None
+    if counted_task is not None:
+        raw = scores.values if scores.raw is None else scores.raw
+        over_estimated = count_over_estimation(raw, counted_task)
+    named = zip(METRICS, values, draws, strict=True)
+    return ModelResult(
+        scores.name,
+        {name: Metric.of(value, drawn) for name, value, drawn in named},
+        revision=scores.revision,
+        fitted_on=scores.fitted_on,
+        scored_by=scores.scored_by,
+        over_estimation=over_estimated,
+    )
+
+
+def triplet_accuracy(
+    scorer: Scorer, triplets: Triplets, *, resamples: int = 1000, seed: int = 0
+) -> Metric:
+    """Measure a scorer on triplets.
+
+    Raw similarities are compared, since calibration maps all very low ones to one score, and all
+    very high ones. Equal similarities count as wrong: a constant scorer must not be right.
+
+    Returns:
+        The accuracy in percent with its 95 % interval.
+
+    Raises:
+        InputError: If there are no triplets or ``resamples`` is below 1.
+        ModelError: If the number of scores is not that of the rows, or one is NaN or infinite.
+    """
+    if not len(triplets):
+        raise InputError(f"{triplets.name}: has no triplets.")
+    raw = np.asarray(score_rows(scorer, triplets.pairs()).raw)
+    check_scores(scorer.name, raw, 2 * len(triplets))
+    wins = 100 * triplet_wins(raw)  # (n,)
+    return Metric.bootstrapped(
+        partial(weighted_mean, wins), np.arange(wins.size), resamples=resamples, seed=seed
+    )
 
 
 def check_scores(name: str, scores: NDArray[Any], rows: int) -> None:

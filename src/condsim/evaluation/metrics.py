@@ -30,7 +30,7 @@ def pair_wins(
 
 
 def pair_accuracy(scores: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np.int64]) -> float:
-    """Compute the share of pairs, in [0, 1], whose higher-labelled row scores higher.
+    """Compute the share of pairs, in [0, 1], whose higher-labeled row scores higher.
 
     A tie counts one half; NaN without pairs. ``high`` and ``low`` are rows of ``scores``, ``(p,)``.
     """
@@ -84,7 +84,7 @@ def auroc_statistic(scores: Float64Array, positive: NDArray[np.bool_]) -> Statis
         drawn = weights * positive  # (b, n)
         positives, negatives = drawn.sum(axis=1), (weights * ~positive).sum(axis=1)
         both = positives * negatives
-        # U = sum of the p positive ranks - p (p + 1) / 2; with centred ranks, U - both / 2.
+        # U = sum of the p positive ranks - p (p + 1) / 2; with centered ranks, U - both / 2.
         above = np.einsum("bn,bn->b", drawn, ranks(weights))
         return np.where(both > 0, 0.5 + above / np.where(both > 0, both, 1.0), np.nan)
 
@@ -130,7 +130,7 @@ class Metrics:
         """
         self._names = names
         self._scores = [values - values.mean() for values in scores]
-        # Centred, so that what counts as constant does not depend on where the scale begins.
+        # Centered, so that what counts as constant does not depend on where the scale begins.
         self._gold = gold - gold.mean()
         self._high = high
         self._gold_ranks = ResampledRanks(gold)
@@ -245,7 +245,7 @@ low_error=-0.25, margin=0.25)
     if not pairing.pairs or task.conditions is None:
         raise InputError(
             f"{task.name}: over-estimation is counted on pairs of rows with the same two sentences "
-            f"and different labels; there are none among {int(task.valid.sum())} labelled rows."
+            f"and different labels; there are none among {int(task.valid.sum())} labeled rows."
         )
     errors = values - task.gold.astype(np.float64)  # (n,)
     # Values above 0 are too far apart.

@@ -32,7 +32,7 @@ OVER_ESTIMATION_HEADS = ("Eq. 16", "Eq. 17", "Either", "% of pairs", "High error
 class ResultFile(Settings):
     """A result stored as JSON; NaN is null in the file."""
 
-    what = "report"
+    subject = "report"
 
     def to_json(self, path: str | Path) -> None:
         """Write the report; an earlier file of that name is replaced in one step."""
@@ -46,7 +46,7 @@ class ResultFile(Settings):
     @classmethod
     def from_json(cls, path: str | Path) -> Self:
         """Read a report that `to_json` wrote."""
-        return validated_json(cls, read_text(Path(path)), what=cls.what, source=str(path))
+        return validated_json(cls, read_text(Path(path)), subject=cls.subject, source=str(path))
 
 
 @dataclass(frozen=True)

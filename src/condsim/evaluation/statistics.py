@@ -208,7 +208,7 @@ class ResampledRanks:
 
     def __call__(self, weights: Float64Array) -> Float64Array:
         """Rank the rows of each resample, less the mean rank, ``(b, n)``."""
-        # Rows of weight 0 get the rank they would have between their neighbours; they never count.
+        # Rows of weight 0 get the rank they would have between their neighbors; they never count.
         drawn = np.add.reduceat(weights[:, self._order], self._starts, axis=1)  # (b, unique)
         last = np.cumsum(drawn, axis=1)
         ranks = last - (drawn - 1.0) / 2

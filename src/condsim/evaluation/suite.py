@@ -42,7 +42,7 @@ class SuiteSet:
 
     Attributes:
         key: Short name, unique in a suite.
-        task: The labelled rows.
+        task: The labeled rows.
         group: Heading in tables, such as ``left out of training``; each group has a mean.
         averaged: Whether it counts in the means.
         train: Rows to fit baselines on; by default they are predicted out of fold.
@@ -110,7 +110,7 @@ class SuiteColumn:
 
     Attributes:
         figure: The main metric: ``spearman``, or ``accuracy`` of triplets.
-        rows: Number of labelled rows, or of triplets.
+        rows: Number of labeled rows, or of triplets.
         subsets: Number of rows by name of the subset; empty if there are none.
         published: Whether it has the rows that published results are of.
         pairs: Number of pairs of rows of one text pair with different labels.

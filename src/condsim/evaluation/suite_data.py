@@ -135,7 +135,7 @@ class CollectionTest(NaturalSet):
     Attributes:
         places: Places of the two texts of each row, ``(n, 2)``.
         same: Whether two texts have the same value, ``(texts, texts)``; false for a text itself.
-        queries: Places of the texts whose neighbours count, ``(q,)``.
+        queries: Places of the texts whose neighbors count, ``(q,)``.
     """
 
     measure: CollectionMeasure
@@ -229,8 +229,8 @@ def _load_pairs(path: Path, spec: TestSpec) -> PairTest:
         rows.append((row.text("text1"), row.text("text2"), row.text("condition"), label))
         units.append(str(row.cells["unit"] or len(units)))
     by_unit: dict[str, list[int]] = defaultdict(list)
-    for place, unit in enumerate(units):
-        by_unit[unit].append(place)
+    for index, unit in enumerate(units):
+        by_unit[unit].append(index)
     labels = [label for *_, label in rows]
     order = [
         (a, b) if labels[a] > labels[b] else (b, a)
@@ -328,7 +328,7 @@ def load_files(
 
 
 def load_criteria_sets(path: Path) -> tuple[SuiteSet, ...]:
-    """Load rows drawn from labelled texts, a data set for each name in the column ``set``."""
+    """Load rows drawn from labeled texts, a data set for each name in the column ``set``."""
     files = [path] if path.is_file() else []
     for pattern in (CRITERIA_FILE, f"*/{CRITERIA_FILE}", f"*/*/{CRITERIA_FILE}"):
         files += sorted(path.glob(pattern))

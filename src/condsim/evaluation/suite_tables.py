@@ -130,7 +130,7 @@ def figure_cell(row: SuiteRow, key: str | None, metric: str, *, digits: int = 1)
 
 
 def escape_marks(text: str) -> str:
-    """Escape text that would be emphasised in Markdown."""
+    """Escape text that would be emphasized in Markdown."""
     return text.replace("*", "\\*").replace("\n", " ")
 
 

@@ -50,7 +50,7 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
     same rows, an interval for a fixed threshold would be too narrow. This one holds at all
     thresholds at once: it is a confidence sequence (Howard et al., 2021, "Time-uniform,
     nonparametric, nonasymptotic confidence sequences") along the rows by falling score, a bet
-    against the promise averaged over 32 stakes. It assumes that rows are labelled independently.
+    against the promise averaged over 32 stakes. It assumes that rows are labeled independently.
 
     Args:
         scores: Scores, ``(n,)``; higher is more similar.
@@ -108,7 +108,7 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
     )
     if hits[-1] < needed:
         raise InputError(
-            f"Too few labelled rows: a precision of {precision:g} takes at least {needed:,} "
+            f"Too few labeled rows: a precision of {precision:g} takes at least {needed:,} "
             f"positive ones, and {hits[-1]:,.0f} of {labels.size:,} rows are positive."
         )
     index = int(np.where(hits + misses < needed, -np.inf, evidence).argmax())
@@ -125,7 +125,7 @@ def _advice(hits: float, misses: float, precision: float) -> str:
     for factor in _ROW_MULTIPLES:
         if _evidence(factor * hits, factor * misses, precision) >= _MIN_EVIDENCE:
             return (
-                f"Too few labelled rows: {factor} times as many like these may be enough. Or "
+                f"Too few labeled rows: {factor} times as many like these may be enough. Or "
                 "promise less."
             )
     return "The scores do not separate the rows well enough: adapt the model, or promise less."

@@ -97,8 +97,8 @@ class LangChainReranker(BaseDocumentCompressor):
             top=self.top_n,
             at_least=self.at_least,
         )
-        kept = []
+        relevant = []
         for index, score in best:
             metadata = {**documents[index].metadata, "relevance_score": score}
-            kept.append(documents[index].model_copy(update={"metadata": metadata}))
-        return kept
+            relevant.append(documents[index].model_copy(update={"metadata": metadata}))
+        return relevant

@@ -152,7 +152,7 @@ def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) 
 
     Raises:
         InputError: If there is no such task, it is none of STS or has several subsets, there is no
-            labelled row, a label is out of its range, or only one of task and rows has conditions.
+            labeled row, a label is out of its range, or only one of task and rows has conditions.
     """
     loaded = _task(task) if isinstance(task, str) else task
     name = loaded.metadata.name

@@ -83,7 +83,7 @@ class TfIdfCosineScorer:
 
 
 class TfIdfRidge:
-    """Linear ridge regression with an intercept on L2-normalised TF-IDF features, in numpy.
+    """Linear ridge regression with an intercept on L2-normalized TF-IDF features, in numpy.
 
     The features are those of scikit-learn's ``TfidfVectorizer`` (smoothed idf,
     ``ln((1 + n) / (1 + df)) + 1``, rows of length 1) and the fit is that of its ``Ridge``; the
@@ -162,11 +162,11 @@ class _SparseMatrix:
 def _solve_ridge(
     features: _SparseMatrix, means: Float64Array, targets: Float64Array, *, alpha: float
 ) -> Float64Array:
-    """Solve ``(Xc' Xc + alpha I) w = Xc' y``; Xc are the centred features ``X - 1 means'``.
+    """Solve ``(Xc' Xc + alpha I) w = Xc' y``; Xc are the centered features ``X - 1 means'``.
 
     Conjugate gradients (Hestenes and Stiefel, 1952) only multiply by the sparse matrix, so memory
-    grows with the number of words, not its square. The products are centred, since centred features
-    would no longer be sparse. A few dozen steps are enough.
+    grows with the number of words, not its square. The products are centered, not the features,
+    which would no longer be sparse. A few dozen steps are enough.
     """
 
     def centred_transpose(vector: Float64Array) -> Float64Array:

@@ -233,7 +233,7 @@ class EmbeddingScorer(PairScorer):
         ]
 
     def reads(self, text: str) -> bool:
-        """Check that the model has learnt the words and the script of a text.
+        """Check that the model has learned the words and the script of a text.
 
         Texts that it does not read become the same unknown tokens, so that ``Great 👍`` and
         ``Great 👎`` have a score of 1. `score` and `encode` then warn with a `ScoredWarning`, once
@@ -321,7 +321,7 @@ class EmbeddingScorer(PairScorer):
             raise InputError(f"The 'size' of a cache must be 0 or more; got {size}.")
         self._cache = VectorCache(size, self.dimension) if size else None
 
-    def _score_shared(self, rows: Rows, scale: Scale, overall: float) -> FloatArray:
+    def _score_blended(self, rows: Rows, scale: Scale, overall: float) -> FloatArray:
         plain = self._score_rows(replace(rows, conditions=None), "raw")
         raw = (1 - overall) * self._score_rows(rows, "raw") + overall * plain
         return rescaled(raw, self.calibration, scale)

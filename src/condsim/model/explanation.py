@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 PICTURES = (".png", ".svg", ".pdf")
 """Suffixes of the files that `Explanation.plot` writes."""
 
-# Blue and orange, which colour-blind readers can tell apart.
+# Blue and orange, which color-blind readers can tell apart.
 _RAISING_RGB, _LOWERING_RGB = (66, 133, 208), (230, 126, 34)
-# Share of the strongest word below which a word gets no colour.
+# Share of the strongest word below which a word gets no color.
 _MIN_COLOURED_SHARE = 0.08
 _BAR_CHARACTERS = 20
 _LABEL_CHARACTERS = 24
@@ -209,7 +209,7 @@ class Explanation:
     def table(self, *, top: int = 5, ascii_only: bool = False) -> str:
         """Format the sum as text: the ``top`` words, all others, the remainder and the score."""
         words = self.top(top)
-        others = self.score - self.remainder - sum(word.contribution for _, word in words)
+        other_words = self.score - self.remainder - sum(word.contribution for _, word in words)
         names = [f"{word.label} ({index + 1})" for index, word in words]
         width = max([24, *map(len, names)])
         characters = _BAR_CHARACTERS / max(self._strongest(), 1e-9)
@@ -218,7 +218,7 @@ class Explanation:
             bar = ("#" if ascii_only else "█") * round(abs(word.contribution) * characters)
             lines.append(f"{name:<{width}} {word.contribution:+.3f} {bar}".rstrip())
         totals = {
-            "all other words": others,
+            "all other words": other_words,
             "one text says nothing": self.remainder,
             "score": self.score,
         }
@@ -229,7 +229,7 @@ class Explanation:
         return max((abs(word.contribution) for _, word in self.top(1)), default=0.0)
 
     def _strength(self, word: Word) -> float:
-        """Strength of a word's colour, from 0 to 1."""
+        """Strength of a word's color, from 0 to 1."""
         share = abs(word.contribution) / (self._strongest() or 1.0)
         return share if share >= _MIN_COLOURED_SHARE else 0.0
 
@@ -243,7 +243,7 @@ class Explanation:
         return f'<span title="{word.contribution:+.3f}" style="{style}">{escape(text)}</span>'
 
     def _rich_style(self, word: Word, few_colours: bool) -> str:
-        """Style of a word on a terminal: black on a colour mixed with white, if it has many."""
+        """Style of a word on a terminal: black on a color mixed with white, if it has many."""
         strength = self._strength(word)
         if not strength:
             return ""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_UNREAD_SHARE = 0.3
 """Share of unread words from which a text counts as unread."""
 
-# A script is learnt if the vocabulary has so many whole words of it, or so many ideographs.
+# A script is learned if the vocabulary has so many whole words of it, or so many ideographs.
 MIN_WORDS_OF_SCRIPT = 100
 MIN_IDEOGRAPHS = 2_000
 MIN_LETTERS_OF_WORD = 3
@@ -128,7 +128,7 @@ class Legibility:
 
 
 def suspects(texts: Iterable[str]) -> list[str]:
-    """List the texts that may be unread, each once, without tokenising any.
+    """List the texts that may be unread, each once, without tokenizing any.
 
     They have a character outside ASCII, or a word of more than 100 characters.
     """

@@ -90,7 +90,7 @@ class StoredSentences:
         return array
 
     def _tokens(self, texts: list[str]) -> tuple[Tensor, Tensor]:
-        """Tokenise texts: token ids and their mask, (n, length)."""
+        """Tokenize texts: token ids and their mask, (n, length)."""
         tokenizer = self._encoder.tokenizer
         tokens = tokenise(tokenizer, texts, max_length=None)
         limit = tokenizer.model_max_length

@@ -120,7 +120,7 @@ def split_pairs(pairs: Sequence[Sequence[str]], *, order: Order) -> tuple[list[s
 def tokenise(
     tokenizer: PreTrainedTokenizerBase, texts: list[str], *, max_length: int | None
 ) -> dict[str, Tensor]:
-    """Tokenise single texts, padded to the longest."""
+    """Tokenize single texts, padded to the longest."""
     return dict(
         tokenizer(
             texts,
@@ -199,7 +199,7 @@ class TriEncoder(InputModule):
         max_length: int | None = None,
         task: str | None = None,
     ) -> dict[str, Tensor]:
-        """Tokenise sentences and conditions separately.
+        """Tokenize sentences and conditions separately.
 
         Args:
             inputs: Pairs of texts in the module's order, length n.

@@ -60,7 +60,11 @@ class AnswerStore(Closing):
     def __init__(self, path: Path | str) -> None:
         self._path = path
         self._connection = open_database(
-            Path(path), _SCHEMA, version=_SCHEMA_VERSION, what="a store of answers", autocommit=True
+            Path(path),
+            _SCHEMA,
+            version=_SCHEMA_VERSION,
+            subject="a store of answers",
+            autocommit=True,
         )
 
     def close(self) -> None:
@@ -277,10 +281,10 @@ class Asker:
                     for row in group:
                         yield row, answer
             except BackendError as error:
-                if error.place is None:
+                if error.index is None:
                     raise
-                row = groups[error.place][1][0]
-                raise BackendError(f"Row {row + 1}: {error}", place=row) from error
+                row = groups[error.index][1][0]
+                raise BackendError(f"Row {row + 1}: {error}", index=row) from error
 
     def _within_budget(self, prompts: Iterable[str], reserved: dict[int, int]) -> Iterator[str]:
         """Pass prompts on until the budget is used up; the model reads them one by one."""

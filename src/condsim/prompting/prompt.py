@@ -169,10 +169,10 @@ _WORD = re.compile(r"\w+")
 
 
 class Shots:
-    """Examples for prompts, drawn from a labelled training file.
+    """Examples for prompts, drawn from a labeled training file.
 
     With conditions, the two rows of a sentence pair come together, the more similar one first as in
-    Figure 5, so that the model sees the effect of the condition; pairs with other than two labelled
+    Figure 5, so that the model sees the effect of the condition; pairs with other than two labeled
     rows are left out. Without conditions, every row is an example. Each query has its own examples,
     as in the released code. The draw depends on the seed and the query's texts alone.
 
@@ -191,7 +191,7 @@ class Shots:
         # One more than needed, since the query's own pair may be among those drawn.
         self._groups_per_query = -(-count // rows_per_group) + 1 if count else 0
         if len(self._groups) < self._groups_per_query:
-            unit = "sentence pairs with two labelled rows" if self.conditional else "labelled rows"
+            unit = "sentence pairs with two labeled rows" if self.conditional else "labeled rows"
             raise InputError(
                 f"{train.name}: {count} examples need {self._groups_per_query} {unit}, one in "
                 f"reserve; got {len(self._groups)}. Ask for fewer examples or give a larger file."

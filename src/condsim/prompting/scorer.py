@@ -208,16 +208,16 @@ class PromptReport(ResultFile):
 
     Attributes:
         settings: The model and its prompt: `PromptSettings` as plain values.
-        invalid: Labelled rows whose answer is not a number, in %; they count with a random value.
-        out_of_range: Labelled rows whose answer is a number outside the scale, in %.
-        expected: Labelled rows whose score is an expected value, in %.
+        invalid: Labeled rows whose answer is not a number, in %; they count with a random value.
+        out_of_range: Labeled rows whose answer is a number outside the scale, in %.
+        expected: Labeled rows whose score is an expected value, in %.
         usage: Requests, tokens and rows answered from the store, of the run that made the report.
         notes: Deviations from the usual prompting, such as sampled answers.
-        report: All labelled rows.
+        report: All labeled rows.
         valid_only: The rows with a valid answer alone; None if they are too few.
     """
 
-    what = "prompt report"
+    subject = "prompt report"
 
     prompt_format: Literal[1] = 1
     settings: Mapping[str, Any]
@@ -239,7 +239,7 @@ def evaluate_prompt(
     resamples: int = 1000,
     seed: int = 0,
 ) -> PromptReport:
-    """Prompt a model for the labelled rows of a task and measure its answers.
+    """Prompt a model for the labeled rows of a task and measure its answers.
 
     Args:
         scorer: The prompted model.

@@ -179,7 +179,7 @@ class ServerBackend:
                 try:
                     answer = future.result()
                 except BackendError as error:
-                    error.place = index
+                    error.index = index
                     for late in wait(pending, timeout=settings.timeout).done:
                         if late.exception() is None:
                             yield pending[late], late.result()

@@ -51,7 +51,7 @@ class PromptSettings(Settings):
         device: Device of a local model (``cpu``, ``cuda``); None for a GPU if there is one.
     """
 
-    what = "prompt"
+    subject = "prompt"
 
     model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
     backend: Literal["local", "server"] = "local"
@@ -74,7 +74,7 @@ class PromptSettings(Settings):
     @model_validator(mode="after")
     def _check_combination(self) -> Self:
         if self.shots and self.train is None:
-            raise InputError(f"{self.shots} examples need a labelled training file (train).")
+            raise InputError(f"{self.shots} examples need a labeled training file (train).")
         if self.base_url is not None and self.backend != "server":
             raise InputError("base_url is the address of a server; set backend to 'server'.")
         return self
@@ -82,5 +82,5 @@ class PromptSettings(Settings):
 
 def load_settings(path: Path) -> PromptSettings:
     """Read the YAML file that ``condsim prompt --save`` writes."""
-    values = read_mapping(path, what=PromptSettings.what)
-    return validated(PromptSettings, values, what=PromptSettings.what, source=str(path))
+    values = read_mapping(path, subject=PromptSettings.subject)
+    return validated(PromptSettings, values, subject=PromptSettings.subject, source=str(path))

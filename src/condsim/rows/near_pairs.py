@@ -36,13 +36,13 @@ _HNSW_LINKS, _HNSW_BUILD_WIDTH = 32, 200
 _NEIGHBOUR = np.dtype([("item", np.int32), ("similarity", np.float32)])
 
 
-def unit_length(vectors: FloatArray, *, what: str) -> FloatArray:
+def unit_length(vectors: FloatArray, *, subject: str) -> FloatArray:
     """Scale vectors ``(n, width)`` to length 1, in float32."""
     lengths = np.linalg.norm(vectors.astype(np.float32, copy=False), axis=1)
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
     if len(bad):
         raise InputError(
-            f"{what}: every embedding must be finite and not zero; row {bad[0]} (from 0) and "
+            f"{subject}: every embedding must be finite and not zero; row {bad[0]} (from 0) and "
             f"{len(bad) - 1} more are not."
         )
     return np.asarray(vectors / lengths[:, None], dtype=np.float32)
@@ -58,7 +58,7 @@ class TextEncoder:
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """Return vectors of length 1, ``(n, width)``."""
-        return unit_length(self.model.encode(list(texts)), what=self.name)
+        return unit_length(self.model.encode(list(texts)), subject=self.name)
 
 
 def load_text_encoder(name: str | None = None, *, device: str | None = None) -> TextEncoder:
@@ -151,7 +151,7 @@ def _make_index(vectors: FloatArray, k: int, *, exact: bool, path: Path) -> Any:
 
 
 def _without_self(ids: IntArray, similarity: FloatArray, *, first: int) -> NDArray[np.void]:
-    """Remove each item from its own neighbours; ``(rows, k + 1)`` becomes ``(rows, k)``."""
+    """Remove each item from its own neighbors; ``(rows, k + 1)`` becomes ``(rows, k)``."""
     rows, width = ids.shape
     keep = ids != np.arange(first, first + rows)[:, None]
     # Equal vectors may crowd an item out of its list.
@@ -163,7 +163,7 @@ def _without_self(ids: IntArray, similarity: FloatArray, *, first: int) -> NDArr
 
 
 def _unordered(ids: NDArray[np.int32], similarity: FloatArray) -> ItemPairs:
-    """Make one pair of both directions; HNSW marks a missing neighbour by -1."""
+    """Make one pair of both directions; HNSW marks a missing neighbor by -1."""
     n, k = ids.shape
     items = np.repeat(np.arange(n, dtype=np.int64), k)
     neighbours = ids.reshape(-1).astype(np.int64)

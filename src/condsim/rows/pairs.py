@@ -79,7 +79,9 @@ def item_name(row: Row, column: str) -> str:
     """Return the name of the item that a caption describes."""
     value = row.cells[column]
     if value is None or value == "":
-        raise InputError(f"{row.place(column)}: must not be empty; name the item of the caption.")
+        raise InputError(
+            f"{row.location(column)}: must not be empty; name the item of the caption."
+        )
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
@@ -175,7 +177,7 @@ def text_facts(texts: Sequence[str], *, stop_words: AbstractSet[str] | None = No
 class FilterSettings(Settings):
     """Bounds; a pair that is outside one of them is rejected. None turns a filter off."""
 
-    what = "filter"
+    subject = "filter"
 
     # Highest intersection over union of the bags of words.
     max_iou: Annotated[float, Field(ge=0, le=1)] | None = None

@@ -55,14 +55,14 @@ class TrainingRow(TableRow):
 
 @dataclass(frozen=True, slots=True)
 class WeakRow(TrainingRow):
-    """A weakly labelled row; -1 where the attribute is absent. Its origin names the function."""
+    """A weakly labeled row; -1 where the attribute is absent. Its origin names the function."""
 
     label: int
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRow(WeakRow):
-    """A weakly labelled row with the values of both sentences; empty if absent."""
+    """A weakly labeled row with the values of both sentences; empty if absent."""
 
     answer1: str
     answer2: str
@@ -109,7 +109,7 @@ def read_rows(path: Path | str, kind: type[RowT]) -> Iterator[RowT]:
             for name in (*required, *optional)
             if name in required or row.cells[name] not in (None, "")
         }
-        with located(row.place()):
+        with located(row.location()):
             record = kind(**values)
         yield record
 
@@ -127,13 +127,13 @@ def _cell_value(row: Row, column: str, kind: type) -> str | float | int:
     """Convert a cell to the type of its field."""
     cell = row.cells[column]
     if cell is None or cell == "":
-        raise InputError(f"{row.place(column)}: must not be empty.")
+        raise InputError(f"{row.location(column)}: must not be empty.")
     if kind is str:
         return str(cell)
     number = number_of(cell)
     if number is None or not math.isfinite(number) or (kind is int and not number.is_integer()):
         rule = "a whole number" if kind is int else "a number"
-        raise InputError(f"{row.place(column)}: must be {rule}, got {short_repr(cell)}.")
+        raise InputError(f"{row.location(column)}: must be {rule}, got {short_repr(cell)}.")
     return int(number) if kind is int else number
 
 

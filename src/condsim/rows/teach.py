@@ -116,7 +116,7 @@ def teach_file(
     """Label the rows of a file by the mean score of models, 1 to 5; return their number.
 
     Rows are in the columns of C-STS, or pairs without the column ``condition``, which are scored
-    from 0 to 1. All are checked before any is labelled. ``given`` is the share of a row's own label
+    from 0 to 1. All are checked before any is labeled. ``given`` is the share of a row's own label
     in the new one, 0 to below 1; 0 for pairs. The output is a ``.csv`` or ``.parquet`` file with a
     manifest.
     """
@@ -144,7 +144,7 @@ def _read_plain_pairs(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> str | None:
-    """Answer a condition from a sentence by the labelling function that understands it.
+    """Answer a condition from a sentence by the labeling function that understands it.
 
     Example:
         >>> answers("The number of people.", "Two men talk to a girl.")
@@ -155,7 +155,7 @@ def answers(condition: str, sentence: str, *, registry: Registry = REGISTRY) -> 
 
 
 def function_answers(questions: Sequence[tuple[str, str]]) -> list[str | None]:
-    """Answer conditions, each from a sentence, by labelling functions; see `answers`."""
+    """Answer conditions, each from a sentence, by labeling functions; see `answers`."""
     return [answers(condition, sentence) for condition, sentence in questions]
 
 
@@ -190,7 +190,7 @@ def read_answer(text: str) -> str | None:
 def with_answers(
     rows: Iterable[CstsRow], answer: Reader, *, name: str, seed: int = 0
 ) -> Iterator[TrainingRow]:
-    """Return each labelled row, and rows with an answer for a sentence, in bounded memory.
+    """Return each labeled row, and rows with an answer for a sentence, in bounded memory.
 
     If both sentences yield an answer, two rows are added: the row with one random sentence
     replaced by its answer, with the same label; and the other sentence with its own answer, in
@@ -230,13 +230,13 @@ def answer_file(
 
     All rows are checked before any question is asked; ``unlabelled`` ones are left out. The output
     is a ``.csv`` or ``.parquet`` file with a manifest, which has the name of the answerer, as the
-    column ``origin`` does, and the files of labelling functions.
+    column ``origin`` does, and the files of labeling functions.
     """
     check_not_input(output, file)
     labels = Counter(row.label is not None for row in iter_csts(file))
     if not labels[True]:
         raise InputError(
-            f"{file}: answers are added to labelled rows, and none of its {labels.total()} rows "
+            f"{file}: answers are added to labeled rows, and none of its {labels.total()} rows "
             "has a label from 1 to 5; label them first, such as with 'condsim build teach'."
         )
     written = Counter(unlabelled=labels[False])

@@ -73,7 +73,7 @@ _TEXTS_PER_STEP = 1024
 # In more dimensions, HDBSCAN finds every text far from every other.
 _COMPONENTS = 10
 _UMAP_COMPONENTS = 5
-# More neighbours of a dense point leave more texts in no cluster.
+# More neighbors of a dense point leave more texts in no cluster.
 _MIN_NEIGHBOURS = 5
 # With more texts, k-means starts once only, and the silhouette is that of a sample.
 _LARGE_COLLECTION = 20_000
@@ -92,7 +92,7 @@ class Cluster:
         number: Its number, from 0 for the largest.
         size: How many texts are in it, 1 or more.
         words: Up to four words that are frequent in it and rare in the others, the best first.
-        nearest: Index of the text that is nearest to its centre.
+        nearest: Index of the text that is nearest to its center.
         text: That text.
     """
 
@@ -187,7 +187,7 @@ class Clusters:
 
 
 class ClusterCentres(Settings):
-    """Centres of the clusters of texts under one condition.
+    """Centers of the clusters of texts under one condition.
 
     Attributes:
         names: Name of each cluster.
@@ -213,14 +213,14 @@ class ClusterCentres(Settings):
     def assign(
         self, texts: Sequence[str], *, model: str | Path | EmbeddingScorer | None = None
     ) -> IntArray:
-        """Put texts into the clusters with the nearest centres.
+        """Put texts into the clusters with the nearest centers.
 
         Args:
             texts: The texts, length n.
             model: The model that the clusters were made with.
 
         Returns:
-            Number of the cluster of each, ``(n,)``; -1 for a text that is further from the centre
+            Number of the cluster of each, ``(n,)``; -1 for a text that is further from the center
             than any other of the cluster, where clusters leave texts out.
         """
         if not self.centres:
@@ -245,7 +245,7 @@ class ClusterFile(Settings):
         revision: Changes when its embeddings may; None if unknown.
     """
 
-    what: ClassVar[str] = "file of clusters"
+    subject: ClassVar[str] = "file of clusters"
 
     condsim: str = __version__
     model: str
@@ -267,7 +267,7 @@ class ClusterFile(Settings):
             content = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: is not a file of clusters ({error}).") from None
-        return validated(cls, content, what=cls.what, source=str(path))
+        return validated(cls, content, subject=cls.subject, source=str(path))
 
     def save(self, path: Path) -> None:
         """Write the clusters as JSON."""

@@ -75,8 +75,7 @@ class Duplicates:
 
     def __repr__(self) -> str:
         """Count the texts that are kept."""
-        kept = int(self.kept.sum())
-        return f"Duplicates({kept:,} of {len(self.kept_row):,} texts kept)"
+        return f"Duplicates({self.kept.sum():,} of {len(self.kept_row):,} texts kept)"
 
     def _repr_html_(self) -> str:
         dropped = np.flatnonzero(~self.kept).tolist()
@@ -90,8 +89,8 @@ class Duplicates:
     @property
     def kept(self) -> BoolArray:
         """Mask of the texts that are kept, ``(n,)``."""
-        kept: BoolArray = self.kept_row == np.arange(len(self.kept_row))
-        return kept
+        is_kept: BoolArray = self.kept_row == np.arange(len(self.kept_row))
+        return is_kept
 
     @property
     def sizes(self) -> IntArray:
@@ -118,7 +117,7 @@ def find_duplicates(
 
     A text is a duplicate of a kept one if their scores reach the threshold of every condition. A
     text that is near to several kept ones joins the nearest. With more than 8,192 distinct texts,
-    near neighbours are found with FAISS, which may miss a pair with a cosine far below 0.9.
+    near neighbors are found with FAISS, which may miss a pair with a cosine far below 0.9.
 
     Texts that contain different words or characters that the model cannot read, such as emoji, are
     not duplicates. A text that `EmbeddingScorer.reads` rejects is only a duplicate of the same
@@ -413,13 +412,13 @@ def _follow(group: Numbers, positions: IntArray, edges: Edges, cosines: FloatArr
             group[position] = earlier[own[np.lexsort((earlier[own], -cosines[own]))[0]]]
 
 
-def _join(group: Numbers, left: IntArray, right: IntArray) -> None:
+def _join(group: Numbers, near1: IntArray, near2: IntArray) -> None:
     """Join the components of near texts; each is named by its lowest position."""
-    if not len(left):
+    if not len(near1):
         return
     graph: Any = require("scipy.sparse.csgraph", extra="search")
     sparse: Any = require("scipy.sparse", extra="search")
-    names, ends = np.unique(np.stack([group[left], group[right]]), return_inverse=True)
+    names, ends = np.unique(np.stack([group[near1], group[near2]]), return_inverse=True)
     ends = ends.reshape(2, -1)
     edges = sparse.coo_array(
         (np.ones(ends.shape[1], np.bool_), (ends[0], ends[1])), shape=(len(names), len(names))
@@ -468,7 +467,7 @@ class _Deduplication:
             progress=self._progress,
         )
         if several and near.any():
-            # Only texts with a neighbour under the first condition are read under the others.
+            # Only texts with a neighbor under the first condition are read under the others.
             order = self._order[near]
             spaces = [space._replace(rows=order)]
             ascending = np.sort(order)
@@ -538,8 +537,10 @@ class _Deduplication:
         differ = np.flatnonzero(texts != leaders)
         for start in range(0, len(differ), _TEXTS_PER_BLOCK):
             part = differ[start : start + _TEXTS_PER_BLOCK]
-            left, right = self._first.take(texts[part]), self._first.take(leaders[part])
-            scores[part] = cosine_scores(self._scorer, np.einsum("nd,nd->n", left, right))
+            vectors, leader_vectors = self._first.take(texts[part]), self._first.take(leaders[part])
+            scores[part] = cosine_scores(
+                self._scorer, np.einsum("nd,nd->n", vectors, leader_vectors)
+            )
         return scores
 
     def review_pairs(
@@ -562,8 +563,8 @@ class _Deduplication:
             best = np.lexsort((nearest, -cosines, queries))
             paired, index = np.unique(queries[best], return_index=True)
             scores = cosine_scores(self._scorer, cosines[best[index]])
-            for query, other, score in zip(paired, nearest[best[index]], scores, strict=True):
-                row, other_row = row_of[order[positions[query]]], row_of[order[other]]
+            for query, neighbor, score in zip(paired, nearest[best[index]], scores, strict=True):
+                row, other_row = row_of[order[positions[query]]], row_of[order[neighbor]]
                 pairs.append(ReviewPair(int(row), int(other_row), float(score)))
         return tuple(sorted(pairs, key=lambda pair: (-pair.score, pair.row)))
 

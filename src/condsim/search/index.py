@@ -85,8 +85,8 @@ class Index:
         self._store, self._metadata, self._model = store, metadata, model
 
     @classmethod
-    def _of(cls, store: Store, metadata: IndexMetadata, model: Model) -> Index:
-        """Make an index of an opened or new store."""
+    def _from_parts(cls, store: Store, metadata: IndexMetadata, model: Model) -> Index:
+        """Make an index without reading the store, which may be new."""
         index = cls.__new__(cls)
         index._store, index._metadata, index._model = store, metadata, model
         return index
@@ -144,12 +144,12 @@ class Index:
             columns={column: kind or "text" for column, kind in summary.kinds.items()},
             source=summary.digest,
         )
-        index = cls._of(Store(output), metadata, encoder)
+        index = cls._from_parts(Store(output), metadata, encoder)
         with index._store.writing():
-            index._begin()
+            index._save_or_check_metadata()
             if not index._metadata.complete:
-                index._fill(reader, summary.rows, progress)
-                index._change(complete=True)
+                index._encode_missing(reader, summary.rows, progress)
+                index._replace_metadata(complete=True)
             elif len(index) != summary.rows:
                 _LOGGER.warning(
                     "%s is built already (%d texts now); 'condsim index add' adds rows.",
@@ -179,7 +179,7 @@ class Index:
 
     def using(self, scorer: EmbeddingScorer) -> Index:
         """Return the same index with its model, loaded."""
-        return Index._of(self._store, self._metadata, scorer)
+        return Index._from_parts(self._store, self._metadata, scorer)
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -397,8 +397,8 @@ class Index:
     def _searcher(self) -> Searcher:
         return Searcher(self._store, self._metadata, self._scorer)
 
-    def _begin(self) -> None:
-        """Write the metadata, or check that the stored one is the same."""
+    def _save_or_check_metadata(self) -> None:
+        """Write the metadata of a new index, or check that the index there was built alike."""
         expected = self._metadata
         stored = self._store.find_metadata()
         if stored is None:
@@ -419,7 +419,8 @@ class Index:
                 "Give another folder, or the same options."
             )
 
-    def _change(self, **values: object) -> None:
+    def _replace_metadata(self, **values: object) -> None:
+        """Change fields of the metadata, here and in the store."""
         self._metadata = self._metadata.replaced(**values)
         self._store.save_metadata(self._metadata)
 
@@ -428,7 +429,7 @@ class Index:
         self._metadata = self._store.metadata()
         self._store.refresh()
 
-    def _fill(self, reader: RowReader, rows: int, progress: Progress) -> None:
+    def _encode_missing(self, reader: RowReader, rows: int, progress: Progress) -> None:
         """Encode and commit batch by batch, from the first row that is missing."""
         metadata = self._metadata
         self._store.table(ROWS, row_schema(metadata.columns, metadata.dimension))
@@ -441,7 +442,11 @@ class Index:
         self._store.compact(ROWS)
 
     def _encoded(self, rows: Sequence[Row], row_numbers: Sequence[int]) -> pa.Table:
-        """Return rows as the table holds them, with their numbers in it."""
+        """Encode rows without a condition; return them as the table stores them.
+
+        Args:
+            row_numbers: Their numbers in the table.
+        """
         metadata = self._metadata
         numbers = np.array(row_numbers, np.int64)
         texts = [row.text(metadata.text) for row in rows]
@@ -455,6 +460,7 @@ class Index:
     def _add(
         self, rows: RowInput, blank: BlankRows | None, *, replace: bool, progress: Progress
     ) -> AddResult:
+        """Add rows, and extend the prepared conditions by them; see `add` and `update`."""
         reader = RowReader(rows, self._metadata.text, self._metadata.key, blank)
         progress("reading the rows", 0, 0)
         summary = reader.summary()
@@ -470,7 +476,10 @@ class Index:
         return result
 
     def _append(self, reader: RowReader, rows: int, progress: Progress) -> AddResult:
-        """Add rows without keys in one step, as half of them could not be told from new ones."""
+        """Add rows without keys in one step.
+
+        If a part of them were added, a repeated call could not tell them from new rows.
+        """
         last, metadata = self._next_number() - 1, self._metadata
 
         def batches() -> Iterator[pa.RecordBatch]:
@@ -511,10 +520,11 @@ class Index:
         return int(numbers[-1]) + 1 if len(numbers) else 1
 
     def _prepare(self, condition: str, encoding: Encoding, progress: Progress) -> int:
+        """Encode the rows that have no vector under a condition; remove vectors without a row."""
         name = prepared_table(condition)
         self._store.table(name, vector_schema(self._metadata.dimension))
         if condition not in self._metadata.prepared:
-            self._change(prepared={**self._metadata.prepared, condition: name})
+            self._replace_metadata(prepared={**self._metadata.prepared, condition: name})
         rows = self._store.row_ids()[0]
         self._store.remove(name, np.setdiff1d(self._store.numbers(name), rows))
         missing = self._store.unprepared(name)
@@ -529,6 +539,7 @@ class Index:
         return len(missing)
 
     def _text_batches(self, numbers: IntArray) -> Iterator[TextBatch]:
+        """Read the texts of rows in batches."""
         for start in range(0, len(numbers), ROWS_PER_BATCH):
             batch = numbers[start : start + ROWS_PER_BATCH]
             records = self._store.rows(batch, [self._metadata.text])

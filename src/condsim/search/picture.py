@@ -18,14 +18,14 @@ from condsim.types import FloatArray, shortened
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# With fewer texts, UMAP has too few neighbours to show anything.
+# With fewer texts, UMAP has too few neighbors to show anything.
 _MIN_UMAP_TEXTS = 16
 _CLUSTERS_IN_LEGEND = 12
 _MAX_NAME_CHARACTERS = 44
 
 
 def plot_clusters(results: Sequence[Clusters], path: Path, *, seed: int = 0) -> None:
-    """Draw the texts as points, coloured by cluster, one panel for each result.
+    """Draw the texts as points, colored by cluster, one panel for each result.
 
     The points are the embeddings in two dimensions, by UMAP where it is installed
     (``condsim[umap]``) and there are more than 15 texts, else by their first two principal

@@ -167,8 +167,8 @@ class RowReader:
             key = row_key(row, self.key)
             if key_digest(key) in seen:
                 raise InputError(
-                    f"{row.place(self.key)}: the key {key!r} occurs twice. Give another --key, or "
-                    "remove the row."
+                    f"{row.location(self.key)}: the key {key!r} occurs twice. Give another --key, "
+                    "or remove the row."
                 )
             seen.add(key_digest(key))
 
@@ -264,14 +264,16 @@ def row_table(
     """Build a table of rows with their keys, numbers and vectors."""
     columns = {}
     for name, kind in kinds.items():
-        columns[name] = pa.array([_cell(row, name, kind) for row in rows], _ARROW_TYPES[kind])
+        columns[name] = pa.array(
+            [_arrow_value(row, name, kind) for row in rows], _ARROW_TYPES[kind]
+        )
     internal = vector_table(numbers, vectors)
     columns[KEY] = pa.array(keys, pa.string())
     columns |= {NUMBER: internal[NUMBER], VECTOR: internal[VECTOR]}
     return pa.table(columns, schema=row_schema(kinds, vectors.shape[1]))
 
 
-def _cell(row: Row, name: str, kind: Kind) -> object:
+def _arrow_value(row: Row, name: str, kind: Kind) -> object:
     value = row.cells.get(name, row.record.get(name))
     if value is None or (value == "" and kind != "text"):
         return None

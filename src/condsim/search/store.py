@@ -56,7 +56,7 @@ class IndexMetadata(Settings):
         prepared: Tables of vectors, by condition.
     """
 
-    what: ClassVar[str] = "index"
+    subject: ClassVar[str] = "index"
 
     format: int = FORMAT
     condsim: str = __version__
@@ -143,7 +143,7 @@ class Store:
     def find_metadata(self) -> IndexMetadata | None:
         """Read the description of the index; None if there is no index."""
         if self.folder is not None:
-            check_folder(self.folder, what="index", own=[f"{_METADATA}.lance"])
+            check_folder(self.folder, subject="index", own=[f"{_METADATA}.lance"])
             if not (self.folder / f"{_METADATA}.lance").is_dir():
                 return None
         with self.errors("read"):
@@ -291,12 +291,14 @@ def model_name(model: Model) -> tuple[str, str | None]:
     return str(name), revision_of(name)
 
 
-def check_model(what: str, stored: tuple[str, str | None], given: tuple[str, str | None]) -> None:
+def check_model(
+    subject: str, stored: tuple[str, str | None], current: tuple[str, str | None]
+) -> None:
     """Raise `InputError` if vectors are stored of another model, by name and revision."""
-    comparable = stored[1] is not None and given[1] is not None
-    if stored[1] == given[1] if comparable else stored[0] == given[0]:
+    comparable = stored[1] is not None and current[1] is not None
+    if stored[1] == current[1] if comparable else stored[0] == current[0]:
         return
     raise InputError(
-        f"The {what} holds vectors of the model {stored[0]!r} (revision {stored[1]}), not of "
-        f"{given[0]!r} ({given[1]}). Use that model, or build it again."
+        f"The {subject} holds vectors of the model {stored[0]!r} (revision {stored[1]}), not of "
+        f"{current[0]!r} ({current[1]}). Use that model, or build it again."
     )

@@ -47,7 +47,7 @@ class Guard:
             return True
         scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
         # Every key is compared, in the same time for every wrong one.
-        matches = [hmac.compare_digest(key.strip().encode(), known) for known in self._keys]
+        matches = [hmac.compare_digest(key.strip().encode(), own_key) for own_key in self._keys]
         return scheme.lower() == "bearer" and any(matches)
 
     def _limited(self, scope: Scope, receive: Receive) -> Receive:

@@ -113,17 +113,17 @@ async def dedupe(
     service.check_size(rows, "rows, texts times conditions", body.texts, conditions)
     check_rows(None, texts=body.texts)
     check_rows(conditions)
-    found = await service.in_thread(_duplicates, body, conditions, service)
+    found_duplicates = await service.in_thread(_duplicates, body, conditions, service)
     duplicates = [
         schemas.DuplicateText(
             index=index,
-            duplicate_of=int(found.kept_row[index]),
-            score=round(float(found.score[index]), 6),
+            duplicate_of=int(found_duplicates.kept_row[index]),
+            score=round(float(found_duplicates.score[index]), 6),
         )
-        for index in np.flatnonzero(~found.kept).tolist()
+        for index in np.flatnonzero(~found_duplicates.kept).tolist()
     ]
-    kept = np.flatnonzero(found.kept).tolist()
-    return schemas.DedupeAnswer(model=service.name, kept=kept, duplicates=duplicates)
+    kept_rows = np.flatnonzero(found_duplicates.kept).tolist()
+    return schemas.DedupeAnswer(model=service.name, kept=kept_rows, duplicates=duplicates)
 
 
 def _duplicates(body: schemas.DedupeRequest, conditions: list[str], service: Service) -> Duplicates:

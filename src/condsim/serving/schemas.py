@@ -16,7 +16,7 @@ class TextDocument(BaseModel):
     text: str
 
 
-def _as_list(value: object) -> object:
+def _wrap_text(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
@@ -39,7 +39,7 @@ def _one_or_each(value: object) -> object:
 
 
 Strings = Annotated[list[str], Field(min_length=1)]
-Texts = Annotated[Strings, BeforeValidator(_as_list, json_schema_input_type=str | Strings)]
+Texts = Annotated[Strings, BeforeValidator(_wrap_text, json_schema_input_type=str | Strings)]
 """One text or several."""
 Documents = Annotated[
     Strings,
@@ -90,7 +90,7 @@ _TEXTS = Field(examples=[["The staff were friendly.", "The receptionist was unfr
 
 
 class RequestBody(BaseModel):
-    """A request; an unknown key is an error, since a misspelt one would change the result."""
+    """A request; an unknown key is an error, since a misspelled one would change the result."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 

@@ -28,7 +28,7 @@ class ServingSettings(Settings):
         time_limit: Seconds for a request to arrive, and again for it to be answered.
     """
 
-    what: ClassVar[str] = "serving"
+    subject: ClassVar[str] = "serving"
 
     max_bytes: int = Field(default=8 * 2**20, ge=1)
     max_rows: int = Field(default=2048, ge=1)

@@ -1,4 +1,4 @@
-"""Rows of an adaptation: labelled ones, and those that keep the rest of the model unchanged."""
+"""Rows of an adaptation: labeled ones, and those that keep the rest of the model unchanged."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.training.export import SAMPLES
 
 MIN_LABELLED = 20
-"""Labelled pairs that an adaptation needs."""
+"""Labeled pairs that an adaptation needs."""
 
 COLUMNS = ("sentence1", "sentence2", "condition", "label")
 GROUP_COLUMNS = ("set", "group", "criterion")
 
-# Rows of a condition, all with one label, from which on the label would be learnt as its answer.
+# Rows of a condition, all with one label, from which on the label would be learned as its answer.
 MAX_ONE_SIDED = 10
 
 SPLIT_DRAWS = 20
@@ -48,7 +48,7 @@ logger = logging.getLogger("condsim")
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """A labelled pair; ``group_cells`` are ``set``, ``group`` and ``criterion``, if in the file."""
+    """A labeled pair; ``group_cells`` are ``set``, ``group`` and ``criterion``, if in the file."""
 
     sentence1: str
     sentence2: str
@@ -89,7 +89,7 @@ def read_labelled(path: Path | str, *, at_least: int = MIN_LABELLED) -> list[Lab
 
 def _check_labels(path: Path, pairs: Sequence[LabelledPair], at_least: int) -> None:
     if len(pairs) < at_least:
-        raise InputError(f"{path}: needs at least {at_least} labelled pairs; got {len(pairs)}.")
+        raise InputError(f"{path}: needs at least {at_least} labeled pairs; got {len(pairs)}.")
     if len({pair.label for pair in pairs}) == 1:
         raise InputError(
             f"{path}: the labels must differ, and all {len(pairs)} rows have the same."
@@ -101,7 +101,7 @@ def _check_labels(path: Path, pairs: Sequence[LabelledPair], at_least: int) -> N
         if len(labels) == 1 and labels.total() >= MAX_ONE_SIDED:
             raise InputError(
                 f"{path}: the condition {short_repr(condition)} has {labels.total()} rows, all "
-                "with the same label, which would be learnt as its answer. Add pairs of the other "
+                "with the same label, which would be learned as its answer. Add pairs of the other "
                 "kind, or remove these rows."
             )
 

@@ -88,7 +88,7 @@ class AdaptSettings(Settings):
     """Settings of an adaptation.
 
     Attributes:
-        epochs: Maximum number of passes over the labelled rows; it ends earlier once the rows to
+        epochs: Maximum number of passes over the labeled rows; it ends earlier once the rows to
             measure on get no better.
         minutes: Plan as many training steps as fit into this time; None: as ``epochs`` asks for.
         rehearsal: Share of training that keeps the rest of the model unchanged, in (0, 1).
@@ -99,7 +99,7 @@ class AdaptSettings(Settings):
         seed: Seed of the split, the order and the draws.
     """
 
-    what: ClassVar[str] = "adapt setting"
+    subject: ClassVar[str] = "adapt setting"
 
     epochs: Annotated[int, Field(ge=1)] = 10
     minutes: Annotated[float, Field(gt=0)] | None = None
@@ -118,7 +118,7 @@ class Adaptation:
         output: The folder of the adapted model; None if it did not help and was not forced.
         report: The int8 model on the rows to measure on, with the model before as ``against``.
             Epochs were chosen on these rows, so they flatter it a little.
-        train_rows: Labelled rows that were trained on.
+        train_rows: Labeled rows that were trained on.
         rehearsal_rows: Pairs of other domains on which the scores should stay.
         moved: Mean change of their scores, in [0, 1].
         moved_most: 95th percentile of the change, in [0, 1].
@@ -180,7 +180,7 @@ def adapt(
     settings: AdaptSettings | None = None,
     force: bool = False,
 ) -> Adaptation:
-    """Adapt a bi-encoder to labelled pairs and export it to int8 ONNX.
+    """Adapt a bi-encoder to labeled pairs and export it to int8 ONNX.
 
     Part of the rows is held out to measure the model. While it learns the others, it rehearses
     texts of many domains under many conditions, whose vectors should not change. The epoch with the
@@ -188,14 +188,14 @@ def adapt(
     folder that ends in ``.work``; the same call continues it, also after a kill.
 
     Args:
-        labelled: Labelled pairs, 50 to 2,000 are a good number: columns ``sentence1``,
+        labelled: Labeled pairs, 50 to 2,000 are a good number: columns ``sentence1``,
             ``sentence2``, ``condition`` and ``label`` (1 to 5, 0 to 1, or ``alike`` and
             ``different``). Rows of a table with attributes are drawn by
             `condsim.rows.criteria.build.build_criteria`.
         output: The folder to write; missing or empty.
         model: ``default``, a folder that ``condsim export`` or this function wrote, or a folder of
             a bi-encoder with mean pooling.
-        dev: Labelled pairs to measure on; a share of ``labelled`` if None.
+        dev: Labeled pairs to measure on; a share of ``labelled`` if None.
         settings: Settings; the defaults if None.
         force: Whether to write a model that does not do better on the rows to measure on.
 
@@ -230,7 +230,7 @@ def adapt(
         shared = sum(pair.pair in trained for pair in dev_pairs)
         if shared:
             raise InputError(
-                f"{dev}: {shared} rows to measure on are pairs of the labelled file; remove them "
+                f"{dev}: {shared} rows to measure on are pairs of the labeled file; remove them "
                 "from one of the two."
             )
     work = target.with_name(f"{target.name}.work")
@@ -265,7 +265,7 @@ class _AdaptationRun:
         if not path.is_file():
             write_text(path, json.dumps(inputs))
         changed = changed_keys(inputs, json.loads(path.read_text(encoding="utf-8")))
-        check_unchanged(work, changed, what="an adaptation")
+        check_unchanged(work, changed, subject="an adaptation")
         self.rehearsal = load_rehearsal()
         self.before: EmbeddingScorer
         if (source / MODEL_FILE).is_file():

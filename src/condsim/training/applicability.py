@@ -1,4 +1,4 @@
-"""Training of an applicability head, a logistic model of each text, on labelled pairs."""
+"""Training of an applicability head, a logistic model of each text, on labeled pairs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def fit_head_weights(
     """Fit the logistic model of one text to pairs of texts, by maximum likelihood.
 
     A condition applies to a pair with the probability p q, where p and q are the logistic functions
-    of ``features · w + b`` of its two texts. Minimises::
+    of ``features · w + b`` of its two texts. Minimizes::
 
         - sum_i weight_i (y_i log p_i q_i + (1 - y_i) log(1 - p_i q_i)) + |w|² / (2 strength)
 
@@ -108,9 +108,9 @@ def fit_head_weights(
         return value + own @ penalty / 2, np.append(gradient + penalty, constant)
 
     start = np.zeros(first.shape[1] + 1)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_STEPS})
-    fitted: Float64Array = found.x[:-1]
-    return fitted, float(found.x[-1] - center @ fitted)
+    optimum = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_STEPS})
+    fitted: Float64Array = optimum.x[:-1]
+    return fitted, float(optimum.x[-1] - center @ fitted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,10 +148,10 @@ class _HeadFit:
         self.own = _Pairs.of(scorer, rows)
         self.extra = None if extra is None else _Pairs.of(scorer, extra)
 
-    def fit(self, kept: BoolArray, *, extra: bool) -> tuple[Float64Array, float]:
+    def fit(self, selected: BoolArray, *, extra: bool) -> tuple[Float64Array, float]:
         """Fit some of the rows, with the extra rows if asked."""
         own = self.own
-        first, second, applies = own.first[kept], own.second[kept], own.applies[kept]
+        first, second, applies = own.first[selected], own.second[selected], own.applies[selected]
         weights = np.ones(len(first))
         if extra and self.extra is not None:
             more = self.extra

@@ -60,7 +60,7 @@ def uncalibrated_scorer(
 
 
 class DevEvaluator(BaseEvaluator):
-    """Spearman on the labelled rows of the dev file, as a sentence-transformers evaluator.
+    """Spearman on the labeled rows of the dev file, as a sentence-transformers evaluator.
 
     Of triplets it is the Spearman of their pairs, and the epoch is chosen by their accuracy.
     """

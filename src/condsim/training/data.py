@@ -91,7 +91,7 @@ def sample_units(sizes: IntArray, most: int | None) -> IntArray:
 
 
 def sample_rows(train: TrainingData, most: int | None) -> TrainingData:
-    """Take the labelled rows of a run, at most ``most`` of them.
+    """Take the labeled rows of a run, at most ``most`` of them.
 
     Of a task whole sentence pairs are drawn (C-STS Figure 3), so it is ``most`` rows or a few less.
     """
@@ -123,7 +123,7 @@ def supervised_set(rows: NliTask | Triplets) -> TrainingSet:
 
 
 def similarity_set(rows: Task, recipe: Recipe, *, separator: str | None) -> TrainingSet:
-    """Turn labelled rows into a training set; ``separator`` is that of a cross-encoder's texts."""
+    """Turn labeled rows into a training set; ``separator`` is that of a cross-encoder's texts."""
     pairing = pair_rows(rows)
     if recipe.pair_terms and (rows.conditions is None or not pairing.pairs):
         raise InputError(

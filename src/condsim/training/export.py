@@ -174,7 +174,7 @@ def _check_output(source: Path, output: Path, name: str) -> None:
     """Refuse a folder with anything but an earlier export of that name."""
     if output.exists() and output.resolve() == source.resolve():
         raise InputError(f"{output} is the model itself; give another folder to write.")
-    check_folder(output, what="exported model", own=[MODEL_FILE])
+    check_folder(output, subject="exported model", own=[MODEL_FILE])
     if (output / MODEL_FILE).is_file() and (output / FILE_NAME).is_file():
         present = ModelSettings.load(output).name
         if present != name or (output / "modules.json").exists():

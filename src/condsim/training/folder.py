@@ -94,7 +94,7 @@ def finished_run(folder: Path) -> FinishedRun | None:
 def check_same(recipe: Recipe, stored: Recipe, folder: Path) -> None:
     """Check that the run in a folder is one that a recipe would train."""
     changed = changed_keys(_deciding_values(recipe), _deciding_values(stored))
-    check_unchanged(folder, changed, what="a run")
+    check_unchanged(folder, changed, subject="a run")
 
 
 def _deciding_values(recipe: Recipe) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def check_resumable(output: Path, recipe: Recipe, revisions: Mapping[str, str]) 
     files = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     changed = changed_keys(dict(recipe), dict(load_recipe(output / RECIPE)))
     changed += changed_keys(revisions, {**revisions, **files})
-    check_unchanged(output, changed, what="a run")
+    check_unchanged(output, changed, subject="a run")
 
 
 def begin_run(

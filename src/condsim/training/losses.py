@@ -65,7 +65,7 @@ def correlation_loss(similarities: Tensor, labels: Tensor, weights: Tensor | Non
 
 
 def tolerant_labels(labels: Tensor, similarities: Tensor, *, tolerance: float) -> Tensor:
-    """Move labels of 3 towards the prediction, within bounds.
+    """Move labels of 3 toward the prediction, within bounds.
 
     Annotators who are unsure say 3, and annotating language models more so. Such a label is taken
     for all of ``[0.5 - tolerance, 0.5 + tolerance]``, and replaced by the value there that is
@@ -97,7 +97,7 @@ def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
     """Quadruplet margin loss, ``max(λ + cos(n1, n2) - cos(p1, p2), 0)`` (C-STS §4.1).
 
     The paper does not give λ; 1 is the value stated by CCL (see READING.md). ``high`` and ``low``
-    are the similarities of each sentence pair under its higher- and lower-labelled condition,
+    are the similarities of each sentence pair under its higher- and lower-labeled condition,
     ``(pairs,)``. The result of this and other losses on pairs is their mean, 0 if there are none.
     """
     high, low = _vectors(high=high, low=low)

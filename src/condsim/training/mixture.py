@@ -94,7 +94,7 @@ class MixtureBuilder:
         self.facts: dict[str, dict[str, object]] = {}
 
     def add_rows(self, name: str, source: Source, tasks: Sequence[Task]) -> None:
-        """Add the labelled rows of a source, to the part of ``train`` if it has no objective."""
+        """Add the labeled rows of a source, to the part of ``train`` if it has no objective."""
         objective = source.objective
         if objective is None and any(task.conditions is None for task in tasks):
             weights = self.parts["train"]

@@ -200,11 +200,11 @@ def embedding_dimension(model: SentenceTransformer) -> int:
 
 
 def _embed_in_sub_batches(model: nn.Module, columns: Sequence[dict[str, Any]]) -> Sequence[Tensor]:
-    """Embed columns in one forward, or on a CPU in a few, of texts of similar length."""
+    """Embed columns in one forward, or on a CPU in sub-batches of texts of similar length."""
     merged = merge_feature_batches(list(columns)) or {}
     tensors = {key: value for key, value in merged.items() if isinstance(value, Tensor)}
     mask = tensors.get("attention_mask")
-    # A condition that is encoded separately has its own shape.
+    # A tri-encoder's conditions are separate tensors of another shape, so rows cannot be picked.
     same_shape = mask is not None and all(part.shape == mask.shape for part in tensors.values())
     if mask is None or not same_shape or mask.device.type != "cpu":
         return embed_columns(model, columns, separate_first=False)

@@ -77,7 +77,7 @@ class Objective:
 
     @property
     def uses_similarities(self) -> bool:
-        """True if it takes nothing but the similarities of rows and their labels."""
+        """True if the similarities of rows and their labels are enough to compute it."""
         return self.needs_pairs or "similarities" in self.takes
 
     def arguments(self, options: LossOptions) -> dict[str, float]:

@@ -1,7 +1,7 @@
-"""Static int8 quantisation of an ONNX encoder, with smoothed activations.
+"""Static int8 quantization of an ONNX encoder, with smoothed activations.
 
-Dynamic quantisation, the usual choice, takes one scale for all activations of a batch, so the score
-of a row moves with its neighbours (by up to 0.04 for MiniLM), and a few outlier channels use most
+Dynamic quantization, the usual choice, takes one scale for all activations of a batch, so the score
+of a row moves with its neighbors (by up to 0.04 for MiniLM), and a few outlier channels use most
 of the 256 levels. Here activation scales are fixed beforehand on sample texts and outliers are
 moved into the weights (SmoothQuant, Xiao et al., 2023, Eq. 3 and 4): ``x W = (x / s) (s W)``. A row
 then has the same score in any batch, and embeddings are nearer to float32.
@@ -24,7 +24,7 @@ SMOOTHING_ALPHA = 0.75
 # Floor of magnitudes, so that a dead channel does not divide by zero.
 MIN_MAGNITUDE = 1e-4
 
-# A gathered table with more numbers is an embedding that is worth quantising.
+# A gathered table with more numbers is an embedding that is worth quantizing.
 MAX_PLAIN_NUMBERS = 512
 
 # Domain of ONNX Runtime's own operators.
@@ -35,7 +35,7 @@ Batches = Iterable[Mapping[str, NDArray[np.int64]]]
 
 
 def quantize_static(model: ModelProto, samples: Batches) -> ModelProto:
-    """Quantise matrix products and embedding tables to 8 bits.
+    """Quantize matrix products and embedding tables to 8 bits.
 
     Activations are unsigned, with one fixed scale and zero point per product. Weights have one
     scale per output channel, embedding tables one per row.
@@ -129,7 +129,7 @@ def _quantized_products(
     low: Float32Array,
     high: Float32Array,
 ) -> list[TensorProto]:
-    """Replace products that read one activation, which is smoothed and quantised once for all."""
+    """Replace products that read one activation, which is smoothed and quantized once for all."""
     smooth = _smoothing(weights, np.maximum(np.abs(low), np.abs(high)))  # (K,)
     floor, ceiling = min(0.0, float((low / smooth).min())), max(0.0, float((high / smooth).max()))
     scale = max(ceiling - floor, MIN_MAGNITUDE) / 255
@@ -173,7 +173,7 @@ def _smoothing(weights: list[Float32Array], magnitude: Float32Array) -> Float32A
 
 
 def quantized_weight(name: str, weight: Float32Array) -> list[TensorProto]:
-    """Quantise the matrix of a product, ``(K, N)``, with a scale per output channel."""
+    """Quantize the matrix of a product, ``(K, N)``, with a scale per output channel."""
     steps = _weight_steps(weight)  # (N,)
     return [
         numpy_helper.from_array(np.rint(weight / steps).astype(np.int8), f"{name}_weight"),
@@ -183,7 +183,7 @@ def quantized_weight(name: str, weight: Float32Array) -> list[TensorProto]:
 
 def _weight_steps(weight: Float32Array) -> Float32Array:
     """Scale of each output channel, ``(N,)``, so that no processor saturates."""
-    # x86 without VNNI instructions adds two neighbouring products of a byte and a signed byte in 16
+    # x86 without VNNI instructions adds two neighboring products of a byte and a signed byte in 16
     # bits. With a pair of weights that sum to 128 at most, 255 times that still fits.
     even = np.pad(weight, ((0, weight.shape[0] % 2), (0, 0)))
     pairs = even.reshape(-1, 2, weight.shape[1])  # (K / 2, 2, N)

@@ -1,4 +1,4 @@
-"""Compact int8 quantisation of a large ONNX encoder: a scale per token and 4-bit tables.
+"""Compact int8 quantization of a large ONNX encoder: a scale per token and 4-bit tables.
 
 In a large model one token of a text may have activations forty times as large as all others, which
 no fixed scale fits. Here each token has a separate scale, so a row still has the same score in any
@@ -35,7 +35,7 @@ TABLE_BLOCK = 32
 
 
 def quantize_compact(model: ModelProto, samples: Batches) -> ModelProto:
-    """Quantise matrix products to 8 bits and embedding tables to 4.
+    """Quantize matrix products to 8 bits and embedding tables to 4.
 
     Activations are unsigned, with one scale per token and one fixed zero point per product. Weights
     have one scale per output channel, embedding tables one per block of a row.
@@ -84,7 +84,7 @@ def _quantized_products(
     weights: list[Float32Array],
     channels: _Channels,
 ) -> list[TensorProto]:
-    """Replace products that read one activation, which is smoothed and quantised once for all."""
+    """Replace products that read one activation, which is smoothed and quantized once for all."""
     smooth = _smoothing(weights, channels.squares)  # (K,)
     low, high = float((-channels.low / smooth).mean()), float((channels.high / smooth).mean())
     zero = min(max(round(255 * low / max(low + high, MIN_MAGNITUDE)), 1), 254)

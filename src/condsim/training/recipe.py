@@ -56,7 +56,7 @@ class Source(Settings):
             as ``condsim encode`` writes it.
     """
 
-    what: ClassVar[str] = "source"
+    subject: ClassVar[str] = "source"
 
     file: str | list[str]
     share: Positive = 1.0
@@ -153,7 +153,7 @@ class Recipe(Settings):
         InputError: If a value or a combination of values breaks a rule.
     """
 
-    what: ClassVar[str] = "recipe"
+    subject: ClassVar[str] = "recipe"
 
     name: str
     train: str
@@ -313,10 +313,10 @@ def load_recipe(path: Path, *, overrides: Sequence[str] = ()) -> Recipe:
     Raises:
         InputError: If the file cannot be read, a key is unknown or missing, or a value is wrong.
     """
-    values = read_mapping(path, what="recipe")
+    values = read_mapping(path, subject="recipe")
     for text in overrides:
         override(values, text)
-    return validated(Recipe, values, what="recipe", source=str(path))
+    return validated(Recipe, values, subject="recipe", source=str(path))
 
 
 def save_recipe(recipe: Recipe, path: Path) -> None:

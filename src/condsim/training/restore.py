@@ -46,7 +46,7 @@ Arrays = dict[str, NDArray[Any]]
 def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
     """Rebuild an encoder from the folder that `export_onnx` wrote, float32 or int8.
 
-    The weights of an int8 graph are whole steps of their quantisation. The activations are float32
+    The weights of an int8 graph are whole steps of their quantization. The activations are float32
     again, so the rebuilt encoder is a little nearer to the one that was exported.
 
     The graph must be of a BERT with mean pooling, such as the default model. The output is a folder

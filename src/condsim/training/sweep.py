@@ -75,7 +75,7 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
         ModelError: If no trial has a dev Spearman.
         KeyboardInterrupt: If Ctrl-C ended it; the same call continues.
     """
-    check_folder(output, what="sweep", own=(INPUTS, RESULT, LOCK))
+    check_folder(output, subject="sweep", own=(INPUTS, RESULT, LOCK))
     inputs: dict[str, Any] = {"name": spec.name, **spec.search()}
     _check_inputs(inputs, output)
     result = _stored_result(spec, output)
@@ -108,7 +108,7 @@ def _check_inputs(inputs: dict[str, Any], output: Path) -> None:
     path = output / INPUTS
     if path.is_file():
         changed = changed_keys(inputs, json.loads(path.read_text(encoding="utf-8")))
-        check_unchanged(output, changed, what="a sweep")
+        check_unchanged(output, changed, subject="a sweep")
 
 
 def _data_revisions(spec: SweepSpec) -> dict[str, str]:

@@ -55,7 +55,7 @@ class SeedResults(ResultFile):
     That is ``condition-only``, or word overlap for data without conditions.
     """
 
-    what = "sweep result"
+    subject = "sweep result"
 
     format: Literal[1] = 1
     seeds: tuple[SeedResult, ...]
@@ -65,7 +65,7 @@ class SeedResults(ResultFile):
 
 
 class HeldOut(SeedResults):
-    """Figures of the best recipe on the held-out file: its name, revision and labelled rows."""
+    """Figures of the best recipe on the held-out file: its name, revision and labeled rows."""
 
     file: str
     revision: str

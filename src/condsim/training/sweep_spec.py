@@ -147,7 +147,7 @@ class SweepSpec:
 class _SweepFile(Settings):
     """Keys of a sweep file."""
 
-    what: ClassVar[str] = "sweep"
+    subject: ClassVar[str] = "sweep"
 
     name: str
     recipe: str
@@ -173,9 +173,9 @@ def load_sweep(path: Path) -> SweepSpec:
         InputError: If the file or its base recipe cannot be read, a key is unknown or missing, a
             value is impossible, or a point of the space makes no valid recipe.
     """
-    values = read_mapping(path, what="sweep")
+    values = read_mapping(path, subject="sweep")
     try:
-        return _build_spec(validated(_SweepFile, values, what="sweep", source=str(path)))
+        return _build_spec(validated(_SweepFile, values, subject="sweep", source=str(path)))
     except InputError as error:
         text = str(error)
         raise InputError(text if str(path) in text else f"{path}: {text}") from error

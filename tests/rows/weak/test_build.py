@@ -178,7 +178,7 @@ def test_weak_check_prints_agreement(tmp_path: Path, build) -> None:
         encoding="utf-8",
     )
     printed = build("weak", "--check", path, "--json", report)
-    assert "75.0% of 4 labelled rows" in printed
+    assert "75.0% of 4 labeled rows" in printed
     assert "the meaning of life (1)" in printed
     assert json.loads(report.read_text(encoding="utf-8"))["all"]["read"] == 3
 
@@ -191,7 +191,7 @@ def test_weak_without_output_prints_coverage(captions: Path, build) -> None:
     ("arguments", "message"),
     [
         ((), "Files of sentences are needed"),
-        (("a.csv", "--check", "b.csv"), "--check reads one labelled file"),
+        (("a.csv", "--check", "b.csv"), "--check reads one labeled file"),
         (("--functions", "none.py", "--check", "b.csv"), "is not a file"),
     ],
 )

@@ -39,7 +39,7 @@ Name = Annotated[str | None, typer.Option(help="Name on the card, if not the fol
 License = Annotated[str | None, typer.Option("--license", help="License, such as cc-by-4.0.")]
 Sources = Annotated[
     list[str] | None,
-    typer.Option("--source", metavar="NAME=LICENCE", help="Source of sentences; repeatable."),
+    typer.Option("--source", metavar="NAME=LICENSE", help="Source of sentences; repeatable."),
 ]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
@@ -155,12 +155,12 @@ def _split_rules(ratios: str, seed: int, group: GroupName, oversize: OversizeNam
 
 
 def _licences(sources: Sequence[str] | None) -> dict[str, str]:
-    """Read sources and their licences, such as ``"tickets=internal use only"``."""
+    """Read sources and their licenses, such as ``"tickets=internal use only"``."""
     licences = {}
     for text in sources or ():
         name, _, licence = map(str.strip, text.partition("="))
         if not name:
-            raise InputError(f"A source must be NAME=LICENCE; got {text!r}.")
+            raise InputError(f"A source must be NAME=LICENSE; got {text!r}.")
         licences[name] = licence
     return licences
 

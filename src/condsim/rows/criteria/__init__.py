@@ -1,1 +1,1 @@
-"""Training rows from tables with labelled criteria."""
+"""Training rows from tables with labeled criteria."""

@@ -1,4 +1,4 @@
-"""Conditional rows drawn from labelled tables, and the report on them."""
+"""Conditional rows drawn from labeled tables, and the report on them."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ class Wordings:
     ) -> None:
         own = settings.of(name)
         derived = derive_wordings(own.name or name)
-        others = list(derived[1:] if own.wordings is None else own.wordings)
-        generator.shuffle(others)
-        self.names = list(dict.fromkeys((own.name or derived[0], *others)))
+        alternatives = list(derived[1:] if own.wordings is None else own.wordings)
+        generator.shuffle(alternatives)
+        self.names = list(dict.fromkeys((own.name or derived[0], *alternatives)))
         self.counts = np.zeros((len(self.names), steps + 1), np.int64)
         self._own_share = settings.own_name if len(self.names) > 1 else 1.0
 
@@ -285,7 +285,7 @@ def build_criteria(
     exclude: Sequence[Path] = (),
     progress: Progress = silent,
 ) -> CriteriaReport:
-    """Write conditional rows of labelled tables and a manifest; the same input gives the same file.
+    """Write conditional rows of labeled tables and a manifest; the same input gives the same file.
 
     Args:
         paths: The tables, each a separate set; forms and options as `iter_criteria` has them.
@@ -341,7 +341,7 @@ def criteria_rows(
     name: str = "texts",
     held_out: HeldOutTexts = _NO_TEXTS,
 ) -> list[CriteriaRow]:
-    """Draw conditional rows of texts with attributes, or of labelled pairs, read once.
+    """Draw conditional rows of texts with attributes, or of labeled pairs, read once.
 
     The name of the set is a part of the seed. Rows are of the type `GroupRow`, or `PairRow` in the
     form ``pairs``; InputError if no criterion can be used.

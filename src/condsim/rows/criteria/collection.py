@@ -313,7 +313,7 @@ def _check_no_numbers(name: str, criterion: str, values: Iterable[str]) -> None:
 def collect_pairs(
     items: Iterable[CriteriaPair], settings: CriteriaSettings, *, name: str, held_out: HeldOutTexts
 ) -> LabelledPairs:
-    """Collect labelled pairs; raise `InputError` if no criterion can be used."""
+    """Collect labeled pairs; raise `InputError` if no criterion can be used."""
     texts: list[str] = []
     labels: list[dict[str, float]] = []
     values: defaultdict[str, set[float]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""Settings of the rows that are drawn from labelled tables, and the wordings of conditions."""
+"""Settings of the rows that are drawn from labeled tables, and the wordings of conditions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class CriterionSettings(Settings):
     """Comparison of the values of one criterion, and its wordings as a condition."""
 
-    what = "criterion"
+    subject = "criterion"
 
     # The condition; the name of the criterion if None.
     name: str | None = None
@@ -63,7 +63,7 @@ _DEFAULT = CriterionSettings()
 class CriteriaSettings(Settings):
     """Number, form and balance of the rows that are drawn."""
 
-    what = "criteria"
+    subject = "criteria"
 
     # Maximum number of rows of each table.
     rows: Annotated[int, Field(ge=2)] = 20_000

@@ -1,1 +1,1 @@
-"""Training rows from labelling functions."""
+"""Training rows from labeling functions."""

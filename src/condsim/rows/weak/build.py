@@ -1,4 +1,4 @@
-"""Weakly labelled rows, from files of sentences to a file of rows."""
+"""Weakly labeled rows, from files of sentences to a file of rows."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ WeightedFunctions: TypeAlias = Sequence[tuple[LabellingFunction, float]]
 
 
 class WeakSettings(Settings):
-    """Settings of a weakly labelled data set."""
+    """Settings of a weakly labeled data set."""
 
     # Rows with a label from 1 to 5, two a pair, and rows with the label -1.
     rows: Annotated[int, Field(ge=2)] = 60_000
     absent: Annotated[int, Field(ge=0)] = 0
     seed: Annotated[int, Field(ge=0)] = 0
-    # Neighbours of a sentence.
+    # Neighbors of a sentence.
     k: Annotated[int, Field(ge=1)] = 32
     # Number of sentences to draw pairs from; all if None.
     sample: Annotated[int, Field(ge=2)] | None = None
@@ -65,7 +65,7 @@ class WeakSettings(Settings):
 
 @dataclass(frozen=True)
 class WeakReport:
-    """Counts of a weakly labelled data set: sentences, pairs that were read, and rows written.
+    """Counts of a weakly labeled data set: sentences, pairs that were read, and rows written.
 
     Sentences are excluded if they are held out, and repeated if they came before. ``absent`` rows
     have the label -1, and are not among ``rows``.
@@ -92,7 +92,7 @@ class RowSampler:
 
     def __init__(self, weighted: WeightedFunctions, *, rows: int, seed: int) -> None:
         if not weighted:
-            raise InputError("At least one labelling function must have a weight above 0.")
+            raise InputError("At least one labeling function must have a weight above 0.")
         total = sum(weight for _, weight in weighted)
         # Pairs that were read.
         self.pairs = 0
@@ -118,8 +118,8 @@ class RowSampler:
                 if not chosen:
                     unused.append(pair)
                     continue
-                for place in self._random.permutation(2):
-                    index, label = chosen[place]
+                for choice in self._random.permutation(2):
+                    index, label = chosen[choice]
                     function = self._functions[index]
                     self._drawn[function.name, label] += 1
                     self._labels[label] += 1
@@ -231,9 +231,9 @@ def build_weak(
     functions: Sequence[Path] = (),
     device: str | None = None,
 ) -> WeakReport:
-    """Write a weakly labelled data set and a manifest; the same input gives the same file.
+    """Write a weakly labeled data set and a manifest; the same input gives the same file.
 
-    Sentences and columns are read by `read_pool`, and vectors and neighbours stored in ``cache``.
+    Sentences and columns are read by `read_pool`, and vectors and neighbors stored in ``cache``.
     Each function is drawn as often as its conditions occur in the C-STS file ``like``, or by its
     weight. Rows with the label -1 may have a separate output. The manifest names the files that
     ``functions`` of the registry are from.

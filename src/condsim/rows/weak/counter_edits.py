@@ -1,7 +1,7 @@
 """Counter-edits: minimally changed copies of a text that differ in one respect alone.
 
 They are counterfactually augmented data (Kaushik et al., 2020) made by rule: a number, a negation
-or a word with an opposite is changed, and labelling functions tell which conditions that changes.
+or a word with an opposite is changed, and labeling functions tell which conditions that changes.
 """
 
 from __future__ import annotations

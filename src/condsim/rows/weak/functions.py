@@ -1,4 +1,4 @@
-"""Labelling functions: each reads one attribute from a sentence and compares two values of it."""
+"""Labeling functions: each reads one attribute from a sentence and compares two values of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from functools import cache, lru_cache
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from condsim.errors import InputError
-from condsim.rows.weak.language import Node, Sentence, all_words, listed, names_by_word, similarity
+from condsim.rows.weak.language import (
+    Node,
+    Sentence,
+    all_words,
+    listed,
+    names_by_word,
+    node_similarity,
+)
 
 ValueT = TypeVar("ValueT")
 
@@ -120,7 +127,7 @@ class LabellingFunction:
         label = self.compare(value1, value2)
         if label is not None and not LOWEST <= label <= HIGHEST:
             raise InputError(
-                f"The labelling function {self.name!r} must give a label from 1 to 5, or None; "
+                f"The labeling function {self.name!r} must give a label from 1 to 5, or None; "
                 f"got {label} for {value1!r} and {value2!r}."
             )
         return label
@@ -201,7 +208,7 @@ def node_function(
 
 
 def _mean_best_similarity(nodes: Set[Node], candidates: Set[Node]) -> float:
-    return sum(max(similarity(n, c) for c in candidates) for n in nodes) / len(nodes)
+    return sum(max(node_similarity(n, c) for c in candidates) for n in nodes) / len(nodes)
 
 
 def _say_nodes(nodes: Set[Node]) -> str:

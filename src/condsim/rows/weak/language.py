@@ -1,4 +1,4 @@
-"""Sentences as the labelling functions read them, trees of words, and forms of English words.
+"""Sentences as the labeling functions read them, trees of words, and forms of English words.
 
 All words and wordings are in text files: trees in ``words/``, lists in ``lists/``. Each line is an
 entry, indented by two spaces below the one it belongs to::
@@ -205,7 +205,7 @@ class Taxonomy:
         return node
 
 
-def similarity(node1: Node, node2: Node) -> float:
+def node_similarity(node1: Node, node2: Node) -> float:
     """Compare two nodes of a tree, from 1 to 5."""
     if node1 is node2:
         return 5.0

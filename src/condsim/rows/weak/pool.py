@@ -112,7 +112,7 @@ def _word_vectors(texts: Sequence[str], seed: int, progress: Progress) -> FloatA
     reduced = decomposition.TruncatedSVD(max(width, 1), random_state=seed).fit_transform(weights)
     # No vector must have the length 0.
     reduced = np.asarray(reduced, np.float32) + np.float32(1e-6)
-    return unit_length(reduced, what="words")
+    return unit_length(reduced, subject="words")
 
 
 def near_pairs(

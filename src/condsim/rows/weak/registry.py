@@ -1,4 +1,4 @@
-"""Labelling functions by name and by condition, built in or the user's, and how well they label."""
+"""Labeling functions by name and by condition, built in or the user's, and how well they label."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CONDITIONS_LISTED = 20
 
 
 class Registry:
-    """Labelling functions by name, and by the conditions they understand.
+    """Labeling functions by name, and by the conditions they understand.
 
     The ``fallback`` makes a function for a condition that no function has as its own.
     """
@@ -62,7 +62,7 @@ class Registry:
         """Add a function; its aliases stay with a function that already understands them."""
         if function.name in self._functions:
             raise InputError(
-                f"The name of a labelling function must be unique, and there is one called "
+                f"The name of a labeling function must be unique, and there is one called "
                 f"{function.name!r} already."
             )
         self._functions[function.name] = function
@@ -135,7 +135,7 @@ def labelling_function(
         'presence of water'
     """
     if not condition_key(name):
-        raise InputError(f"The name of a labelling function must be a condition, got {name!r}.")
+        raise InputError(f"The name of a labeling function must be a condition, got {name!r}.")
     if not (math.isfinite(weight) and weight >= 0):
         raise InputError(f"{name}: the weight must be at least 0, got {weight}.")
 
@@ -144,9 +144,9 @@ def labelling_function(
             LabellingFunction(
                 name=name,
                 family=family,
-                read=_guarded(name, read),
-                compare=_guarded(name, compare),
-                answer=_guarded(name, answer),
+                read=_name_in_errors(name, read),
+                compare=_name_in_errors(name, compare),
+                answer=_name_in_errors(name, answer),
                 wordings=wordings_of(name, wordings),
                 aliases=tuple(aliases),
                 weight=weight,
@@ -158,7 +158,7 @@ def labelling_function(
     return register
 
 
-def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _name_in_errors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function so that its errors are one line."""
 
     @functools.wraps(function)
@@ -170,7 +170,7 @@ def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             inputs = ", ".join(repr(getattr(value, "text", value)) for value in values)
             raise InputError(
-                f"The labelling function {name!r} raised {type(error).__name__}: {error}, for "
+                f"The labeling function {name!r} raised {type(error).__name__}: {error}, for "
                 f"{inputs}; it must return None where it cannot tell."
             ) from error
 
@@ -194,9 +194,9 @@ class FunctionAgreement:
 
 @dataclass(frozen=True)
 class AgreementReport:
-    """Agreement with a labelled data set; families, functions and conditions by number of rows.
+    """Agreement with a labeled data set; families, functions and conditions by number of rows.
 
-    A share in [0, 1] of the labelled rows has a condition that a function understands.
+    A share in [0, 1] of the labeled rows has a condition that a function understands.
     """
 
     rows: int

@@ -116,8 +116,8 @@ def _read_ages(sentence: Sentence) -> frozenset[int] | Absent | None:
 
 
 def _compare_ages(ages1: frozenset[int], ages2: frozenset[int]) -> float:
-    def mean_gap(ages: frozenset[int], others: frozenset[int]) -> float:
-        gaps = [min(abs(_AGE_LEVELS[a] - _AGE_LEVELS[b]) for b in others) for a in ages]
+    def mean_gap(ages: frozenset[int], targets: frozenset[int]) -> float:
+        gaps = [min(abs(_AGE_LEVELS[a] - _AGE_LEVELS[b]) for b in targets) for a in ages]
         return sum(gaps) / len(gaps)
 
     return max(1.0, 5.0 - 1.3 * (mean_gap(ages1, ages2) + mean_gap(ages2, ages1)) / 2)

@@ -1,4 +1,4 @@
-"""Functions on things: number, kind, colour and presence of each noun of the trees."""
+"""Functions on things: number, kind, color and presence of each noun of the trees."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ def _say_colours(colours: frozenset[str]) -> str:
 
 
 def _colours_of(sentence: Sentence, mentions: Sequence[Mention]) -> frozenset[str]:
-    """Read the colours of things that a sentence mentions."""
+    """Read the colors of things that a sentence mentions."""
     colours: set[str] = set()
     for mention in mentions:
         before = sentence.before(mention)
@@ -321,7 +321,7 @@ def _colours_of(sentence: Sentence, mentions: Sequence[Mention]) -> frozenset[st
 
 
 def _worn_colours(sentence: Sentence) -> frozenset[str]:
-    """Read the colours in "a man in red" and "dressed in black and white"."""
+    """Read the colors in "a man in red" and "dressed in black and white"."""
     colours: set[str] = set()
     for start, verb in enumerate(sentence.words):
         if verb not in _WEARS:
