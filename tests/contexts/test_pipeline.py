@@ -37,11 +37,11 @@ def recipe_of(text: Path, **sections: object) -> ContextsRecipe:
         "vocabulary": "{size: 400}",
         "coherence": (
             "{embedding: 8, hidden: 8, head_size: 8, batch_sentences: 64, max_steps: 3, "
-            "evaluations: 1}"
+            "evaluations: 1, precision: float32}"
         ),
         "generators": (
             "{max_tokens: 16, batch_tokens: 512, max_steps: 2, evaluations: 1, "
-            "held_out_examples: 4, models: one}"
+            "held_out_examples: 4, models: one, precision: float32}"
         ),
         "selection": "{size: 3, chunks: 5, candidates: 1}",
         "scoring": "{references: 2}",
