@@ -1,11 +1,11 @@
 """The natural suite: texts as they come, written as files that ``condsim evaluate`` measures on.
 
 ``python -m papers.model.natural write --data ../shared/data --out FOLDER`` writes the dev part, or
-with ``--part test`` what is looked at once; ``condsim evaluate --suite natural --data FOLDER``
-measures models on it. Families: pairs graded by people, negation that decides the answer, labels
+with ``--part test`` what is looked at once; ``condsim evaluate FOLDER --suite natural`` measures
+models on it. Families: pairs graded by people, negation that decides the answer, labels
 that turn on one detail, matching, retrieval by facet; and the balanced sets, to see both sides.
-``python -m papers.model.natural measure --data FOLDER --model CHECKPOINT`` measures checkpoints,
-with shares of the plain vector.
+``python -m papers.model.natural measure --data FOLDER --model CHECKPOINT --out FIGURES`` measures
+checkpoints, with shares of the plain vector.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Both default models from the data files: rows, the large model, the small one taught by it.
 
 ```
-rows ─► packed-large ─► large ─┬────────────────────────────► large-model ─► exported/large
-  │                            ▼
-  └───► packed-small ─► with its vectors (taught) ─► small ─► small-model ─► exported/small
+rows ─► packed-large ─► large ─┬─────────────────────────► large-model ─► exported/large
+  │                            ▼  (its vectors)
+  └───► packed-small ─► taught ─► small-vectors ─► small ─► small-model ─► exported/small
 ```
 
 ``python -m papers default-model`` runs it. A step whose output is there is skipped, and a killed
@@ -18,9 +18,8 @@ from pathlib import Path
 
 from condsim.errors import require
 from condsim.model.builders import resolve_backbone
-from condsim.model.onnx import MODEL_FILE
-from condsim.model.settings import model_folder as folder_of
-from condsim.training.restore import restore_onnx
+from condsim.model.settings import MODEL_FILE, model_folder as folder_of
+from condsim.training.export import restore_onnx
 from papers.model.balanced import write_balanced
 from papers.model.pack import pack_rows
 from papers.model.plain import PlainVectors
@@ -84,8 +83,10 @@ def make_models(
     taught = work / "packed-small" / f"{TAUGHT}.npz"
     if not taught.is_file():
         teach(rows, large, starts.small, starts.plain, taught)
-    recipe = Settings.load(settings / "small.yaml")
-    small = train(recipe, work / "packed-small", starts.small, work / "small")
+    small = starts.small
+    for part in ("small-vectors", "small"):
+        recipe = Settings.load(settings / f"{part}.yaml")
+        small = train(recipe, work / "packed-small", small, work / part)
     shipped = {}
     for model, checkpoint, start in ((LARGE, large, starts.large), (SMALL, small, starts.small)):
         folder = model_folder(model, checkpoint, start, work / f"{checkpoint.name}-model")

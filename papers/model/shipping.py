@@ -21,8 +21,8 @@ from condsim.data.load import load_task
 from condsim.data.tasks import join_tasks, make_task
 from condsim.evaluation.suite_data import GROUPS, load_criteria_sets
 from condsim.model.calibration import Calibration, fit_calibration
-from condsim.model.onnx import MODEL_FILE, OnnxScorer
-from condsim.model.settings import FILE_NAME, Fact, ModelSettings
+from condsim.model.onnx import OnnxScorer
+from condsim.model.settings import FILE_NAME, MODEL_FILE, Fact, ModelSettings
 from condsim.training.applicability import fit_head, load_extra
 from condsim.training.export import export_onnx
 from condsim.types import FloatArray, Task

@@ -1,7 +1,9 @@
 """Rows that a larger model labels: its vectors on conditions and texts of every source.
 
-The small model learns these vectors through a linear layer that is thrown away afterwards, and the
-labels of the same rows next to them (LEAF, arXiv 2509.12539; jina-embeddings-v5, 2602.15547).
+The small model learns these vectors, projected to its own dimension, and the labels of the same
+rows next to them, in the manner of LEAF (arXiv 2509.12539) and jina-embeddings-v5 (2602.15547).
+Those train the projection; here it is computed once, so that cosines of the small model become
+those of the large one. A trained one had reached a cosine of 0.5 after 1,200 steps.
 """
 
 from __future__ import annotations
@@ -9,10 +11,14 @@ from __future__ import annotations
 import argparse
 import logging
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from papers.model.groups import read_groups
+import numpy as np
+
+from condsim.types import FloatArray
+from papers.model.groups import Input, read_groups
 from papers.model.natural import checkpoint_embedder
 from papers.model.pack import pack, read_tokenizer, save_packed
 from papers.model.plain import PlainVectors
@@ -24,6 +30,27 @@ TAUGHT = "taught"
 """Source of the small model: inputs with the vectors of the large one."""
 
 INPUTS_PER_SOURCE = 8000
+INPUTS_TO_ALIGN = 16_384
+
+
+def projection(teacher: FloatArray, student: FloatArray) -> FloatArray:
+    """Compute an orthonormal map from the teacher's vectors to the dimension of the student.
+
+    It keeps the directions of largest energy, those of most weight in the teacher's cosines, and
+    turns them so that they are as near as possible to the vectors that the student begins with
+    (orthogonal Procrustes; Schönemann, 1966).
+
+    Args:
+        teacher: Vectors of some inputs, ``(inputs, large)``.
+        student: Vectors of the same inputs, ``(inputs, small)``.
+
+    Returns:
+        The map, ``(large, small)``.
+    """
+    _, directions = np.linalg.eigh(teacher.T @ teacher)
+    basis = directions[:, -student.shape[1] :]
+    left, _, right = np.linalg.svd((teacher @ basis).T @ student)
+    return np.asarray(basis @ left @ right, np.float32)
 
 
 def teach(
@@ -47,8 +74,16 @@ def teach(
             if number > inputs:
                 break
             groups.append(replace(group, plain=True))
+    large, small = checkpoint_embedder(teacher), checkpoint_embedder(model)
+
+    def targets(inputs: Sequence[Input]) -> FloatArray:
+        vectors = large(inputs)
+        sample = draw.sample(range(len(inputs)), min(INPUTS_TO_ALIGN, len(inputs)))
+        starts = small([inputs[number] for number in sample])
+        return vectors @ projection(vectors[sample], starts)
+
     plain = PlainVectors(plain_model, rows / PLAIN_VECTORS)
-    packed = pack(groups, read_tokenizer(model), plain, checkpoint_embedder(teacher))
+    packed = pack(groups, read_tokenizer(model), plain, targets)
     save_packed(packed, output)
     _LOGGER.info("%d groups, %d inputs", len(groups), len(packed["inputs"]))
 

@@ -18,6 +18,7 @@ import random
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -30,7 +31,8 @@ import yaml
 from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from papers.model.encoder import Encoder, EncoderConfig, load_weights, weights_of
 
@@ -254,15 +256,18 @@ def embed_batch(encoder: Encoder, batch: Batch, settings: Settings, device: str)
         tokens = torch.arange(longest)
         mask = tokens < lengths[:, None]
         second = ((tokens >= starts[:, None]) & mask).long()
-        with torch.autocast(device, torch.bfloat16):
+        with torch.autocast(device, torch.bfloat16), _attention(device):
             chunks.append(encoder(ids.to(device), mask.to(device), second.to(device)))
         places += chunk
     return torch.cat(chunks)[torch.tensor(places).argsort()]
 
 
-def objectives(
-    vectors: Tensor, batch: Batch, settings: Settings, projection: nn.Linear | None = None
-) -> dict[str, Tensor]:
+def _attention(device: str) -> AbstractContextManager[None]:
+    """Choose the kernel: on CPUs the backward pass of flash attention takes twice as long."""
+    return sdpa_kernel(SDPBackend.MATH) if device == "cpu" else nullcontext()
+
+
+def objectives(vectors: Tensor, batch: Batch, settings: Settings) -> dict[str, Tensor]:
     """The losses of a batch, each before its weight."""
     losses: dict[str, Tensor] = {}
     device = vectors.device
@@ -282,10 +287,7 @@ def objectives(
         places = torch.tensor([place for place, _ in batch.targets], device=device)
         wanted = np.stack([vector for _, vector in batch.targets]).astype(np.float32)
         targets = F.normalize(torch.from_numpy(wanted).to(device), dim=-1)
-        own = vectors[places]
-        if projection is not None:
-            own = F.normalize(projection(own), dim=-1)
-        losses["vectors"] = 1 - (own * targets).sum(1).mean()
+        losses["vectors"] = 1 - (vectors[places] * targets).sum(1).mean()
     return losses
 
 
@@ -321,11 +323,7 @@ class Run:
         self.mixture = Mixture(packed, settings, self.encoder.config)
         self.encoder.to(self.device)
         self._embed_plain()
-        self.projection = self._teacher_projection()
         named: dict[str, Tensor] = dict(self.encoder.named_parameters())
-        if self.projection is not None:
-            self.projection.to(self.device)
-            named["projection"] = self.projection.weight
         self.trained = {name: value for name, value in named.items() if value.requires_grad}
         self.average = {name: value.detach().clone() for name, value in self.trained.items()}
         decayed = [value for value in self.trained.values() if value.ndim > 1]
@@ -360,19 +358,6 @@ class Run:
                 vectors = embed_batch(self.encoder, batch, self.settings, self.device)
             arrays["vectors"] = vectors.cpu().numpy().astype(np.float16)
 
-    def _teacher_projection(self) -> nn.Linear | None:
-        """A linear layer to the dimension of the teacher's vectors, as in LEAF; seldom needed."""
-        hidden = self.encoder.config.hidden
-        sources = self.mixture.sources.values()
-        sizes = {s.arrays["vectors"].shape[1] for s in sources if "vectors" in s.arrays}
-        if not sizes - {hidden}:
-            return None
-        if len(sizes) > 1:
-            raise ValueError(f"Vectors of all sources must have one dimension; got {sizes}.")
-        projection = nn.Linear(hidden, sizes.pop(), bias=False)
-        nn.init.orthogonal_(projection.weight)
-        return projection
-
     def train(self) -> Iterator[dict[str, float]]:
         """Run the steps that are left; yield what each logged."""
         saved = time.monotonic()
@@ -398,7 +383,7 @@ class Run:
             group["lr"] = rate
         batch = self.mixture.batch()
         vectors = embed_batch(self.encoder, batch, settings, self.device)
-        losses = objectives(vectors, batch, settings, self.projection)
+        losses = objectives(vectors, batch, settings)
         weights = vars(settings)
         loss = torch.stack([weights[name] * value for name, value in losses.items()]).sum()
         self.optimizer.zero_grad(set_to_none=True)
