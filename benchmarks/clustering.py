@@ -204,7 +204,7 @@ times 100, mean over the seeds of k-means; the best V-measure of a row is bold.
 The right condition is best in {won} of {all} rows. Where it is not: {lost}.
 
 "Trained on": the training texts of the set were; these are others. `{command}` makes this page;
-[Clustering](../clustering.md) shows the command.
+[Clustering](../../../docs/collections.md#clusters) shows the command.
 """
 
 

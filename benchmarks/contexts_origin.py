@@ -16,7 +16,7 @@ from benchmarks.result import Result
 from condsim.contexts.corpus import Corpus, prepare_corpus
 from condsim.contexts.equations import ContextTerms, PairTerms
 from condsim.contexts.generator import ContextGenerator, Copies, new_generator
-from condsim.contexts.generator_scorer import GeneratorScorer
+from condsim.contexts.generators import GeneratorScorer
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.origin import OriginScorer
 from condsim.contexts.recipe import (

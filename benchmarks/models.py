@@ -39,7 +39,7 @@ def peer_model(folder: Path | None) -> Path:
         return folder.resolve()
     built = Path("runs", f"condsim-minilm-{revision_of('default')}")
     if not built.is_dir():
-        from condsim.training.restore import restore_onnx
+        from condsim.training.export import restore_onnx
 
         built.parent.mkdir(exist_ok=True)
         with TemporaryDirectory(dir=built.parent) as partial:

@@ -16,9 +16,9 @@ from benchmarks.memory import BAR as MEMORY_BAR, peak_memory
 from benchmarks.peers.plain_prompting import answer_all
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows
+from condsim.prompting.backend import MAX_NEW_TOKENS, PromptSettings
 from condsim.prompting.prompt import Example, render
 from condsim.prompting.server import ServerBackend
-from condsim.prompting.settings import MAX_NEW_TOKENS, PromptSettings
 
 __all__ = ["BAR", "answer_rows", "run", "speed"]
 

@@ -9,8 +9,8 @@ from typing import Annotated, cast, get_args
 import typer
 
 from condsim.cli.process import long_work, run_app
-from condsim.errors import InputError, unknown_name
-from condsim.prompting.settings import Scoring
+from condsim.errors import InputError, check_name
+from condsim.prompting.backend import Scoring
 from papers.catalogue import Experiment, load_experiment, names
 from papers.columns import resolve_backbones, resolve_models
 from papers.engine import open_work, reproduce
@@ -224,8 +224,7 @@ def main(
 
 def _scorings(given: Sequence[str]) -> tuple[Scoring, ...]:
     for name in given:
-        if name not in get_args(Scoring):
-            raise unknown_name("scoring", name, get_args(Scoring))
+        check_name("scoring", name, get_args(Scoring))
     return tuple(dict.fromkeys(cast(Sequence[Scoring], given)))
 
 

@@ -40,8 +40,10 @@ _PADDING = "[PAD]"
 class GloveScorer(EncoderScorer):
     """Cosine of the averaged word vectors of the two sentences; blind to the condition."""
 
-    def __init__(self, path: Path | str, *, batch_size: int = 256) -> None:
-        """Read the vectors, see `read_vectors`; ``batch_size`` sentences are averaged at once."""
+    texts_per_batch = 256
+
+    def __init__(self, path: Path | str) -> None:
+        """Read the vectors, see `read_vectors`."""
         library = require("sentence_transformers", extra="train")
         from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
         from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
@@ -54,7 +56,6 @@ class GloveScorer(EncoderScorer):
         super().__init__(
             library.SentenceTransformer(modules=[embeddings, pooling], device="cpu"),
             name=f"glove:{path.name}",
-            batch_size=batch_size,
         )
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:

@@ -11,7 +11,7 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from condsim.config import Settings, validated
-from condsim.errors import unknown_name
+from condsim.errors import check_name
 from condsim.prompting.prompt import Instruction
 
 Kind = Literal[
@@ -183,8 +183,7 @@ def names() -> tuple[str, ...]:
 
 def load_experiment(name: str) -> Experiment:
     """Read an experiment of the catalogue."""
-    if name not in names():
-        raise unknown_name("experiment", name, names())
+    check_name("experiment", name, names())
     text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     return parse(yaml.safe_load(text), name=name)
 

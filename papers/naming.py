@@ -11,7 +11,7 @@ from typing import Any
 
 from condsim.errors import InputError
 from condsim.io import sha256_of
-from condsim.prompting.settings import PromptSettings
+from condsim.prompting.backend import PromptSettings
 from condsim.training.folder import PLACE_KEYS
 from condsim.training.recipe import Recipe
 

@@ -11,7 +11,7 @@ from condsim.data.load import load_task
 from condsim.data.tasks import join_tasks
 from condsim.errors import InputError
 from condsim.io import sha256_of
-from condsim.prompting.settings import Scoring
+from condsim.prompting.backend import Scoring
 from condsim.types import Task
 from papers.columns import DEFAULT_BACKBONE, TEST_SETS, Column
 from papers.data.sts import load_sts_year
@@ -115,7 +115,7 @@ def data_files(task: str, options: Options) -> DataFiles:
 
 @dataclass(frozen=True, eq=False)
 class GoldSet:
-    """Labelled rows of a test set; subsets of a year are one set (READING.md: aggregation all)."""
+    """Labelled rows of a test set; subsets of a year are one set, as with "all" of SimCSE."""
 
     key: str
     task: Task

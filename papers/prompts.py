@@ -15,10 +15,9 @@ from condsim.errors import BudgetError
 from condsim.evaluation.statistics import Metric
 from condsim.model.baselines import ConditionOnlyScorer
 from condsim.prompting import scorer as open_prompt
-from condsim.prompting.backend import Backend
+from condsim.prompting.backend import Backend, PromptSettings, Scoring
 from condsim.prompting.prompt import Shots
 from condsim.prompting.scorer import PromptReport, PromptScorer, evaluate_prompt
-from condsim.prompting.settings import PromptSettings, Scoring
 from condsim.types import Task
 from papers.catalogue import Experiment, Prompting, Row
 from papers.columns import PAPER_MODELS, Column

@@ -11,12 +11,14 @@ import sys
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 
+import numpy as np
 import pytest
 
 from condsim.errors import BackendError
+from condsim.model.embedding import EmbeddingScorer
 from condsim.prompting.backend import Answer
+from condsim.types import FloatArray
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # read once, by its import
 
@@ -28,7 +30,7 @@ WORDS = (
 
 
 @pytest.fixture(autouse=True)
-def log_level() -> Generator[None]:
+def log_level():
     """Takes back what a command run inside the test process did to the log level."""
     logger = logging.getLogger("condsim")
     level = logger.level
@@ -37,7 +39,7 @@ def log_level() -> Generator[None]:
 
 
 @pytest.fixture(scope="session")
-def two_processes() -> Callable[..., None]:
+def two_processes():
     """Runs a program of Python as a group of two processes, and shows what a failed one printed."""
 
     def run(*words: object) -> None:
@@ -56,7 +58,7 @@ def two_processes() -> Callable[..., None]:
 
 
 @pytest.fixture(scope="session")
-def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_backbone(tmp_path_factory):
     """A random BERT checkpoint: 2 layers, hidden 32, lower-case WordPiece."""
     transformers = pytest.importorskip("transformers")
     torch = pytest.importorskip("torch")
@@ -85,7 +87,7 @@ def tiny_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_roberta_backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_roberta_backbone(tmp_path_factory):
     """A random RoBERTa checkpoint: 2 layers, hidden 32, byte-level BPE trained on a few words."""
     transformers = pytest.importorskip("transformers")
     torch = pytest.importorskip("torch")
@@ -158,6 +160,28 @@ class FakeBackend:
 
 
 @pytest.fixture
-def fake_backend() -> type[FakeBackend]:
+def fake_backend():
     """A back end of the tests' own."""
     return FakeBackend
+
+
+class LetterScorer(EmbeddingScorer):
+    """Embeds a text as the counts of its letters, and counts what it embeds."""
+
+    def __init__(self, *, name: str = "letters", revision: str | None = None) -> None:
+        super().__init__(name=name, order="condition-first", dimension=26, calibration=None)
+        self.revision = revision
+        self.embedded: list[str] = []
+
+    def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
+        joined = [text if isinstance(text, str) else " | ".join(text) for text in texts]
+        self.embedded += joined
+        counts = np.array(
+            [[1 + text.lower().count(chr(97 + k)) for k in range(26)] for text in joined]
+        )
+        return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture
+def letters():
+    return LetterScorer

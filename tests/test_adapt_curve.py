@@ -11,7 +11,7 @@ pytest.importorskip("sentence_transformers")
 from benchmarks.adapt_curve import app
 
 
-def test_page_of_finished_adaptations_has_means_over_seeds(tmp_path) -> None:
+def test_page_of_finished_adaptations_has_means_over_seeds(tmp_path):
     none = {"spearman": 8.0, "pair_accuracy": 50.0, "csts": 70.0, "stsb": 80.0}
     (tmp_path / "films-0-0.json").write_text(json.dumps(none))
     for seed, spearman in enumerate((30.0, 32.0)):

@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("sklearn")
 from benchmarks.clustering import WAYS, Agreement, measure_set, page, read_set
 
-from condsim.errors import InputError
 from condsim.model.embedding import EmbeddingScorer
 
 CRITERIA = ("the colour", "the animal")
@@ -57,11 +56,6 @@ def test_measure_right_condition_finds_all_and_the_other_none(tmp_path):
         assert one.figures["right condition"] == pytest.approx((100, 100))
         assert max(one.figures["other condition"]) < 5
     assert found[1].figures["no condition"] == pytest.approx((100, 100))
-
-
-def test_read_set_of_rare_values_refused(tmp_path):
-    with pytest.raises(InputError, match="fewer than two values"):
-        read_set(write(tmp_path / "test.jsonl.gz", rows=15), CRITERIA, texts=100)
 
 
 def test_page_says_where_the_right_condition_loses():

@@ -10,16 +10,12 @@ import pytest
 pytest.importorskip("sklearn")
 from benchmarks.comparison import (
     PAGE,
-    Approach,
-    agreement,
-    collection_detector,
     duplicate_row,
-    measure_scores,
     precision,
     precision_by_chance,
     score_detector,
 )
-from benchmarks.comparison_samples import PRODUCT, ROOT, Facet, draw_pairs, draw_products
+from benchmarks.comparison_samples import PRODUCT, Facet, draw_products
 from benchmarks.comparison_tables import fill
 
 from condsim.errors import InputError
@@ -56,14 +52,6 @@ def products(tmp_path):
     return path
 
 
-def test_draw_pairs_each_pair_once_alike_and_once_different():
-    task = draw_pairs(ROOT / "data" / "written" / "dev.txt", pairs=5)
-    assert task.sentences1[::2] == task.sentences1[1::2]
-    assert len(set(task.sentences1)) == 5
-    assert min(task.labels[::2]) >= 4
-    assert max(task.labels[1::2]) <= 2
-
-
 def test_precision_right_condition_all_hits_and_without_it_fewer():
     right = precision(FACET, scorer=ColourEncoder(), conditional=True)
     assert (right.value, right.low, right.high) == (100, 100, 100)
@@ -75,12 +63,9 @@ def test_precision_right_condition_all_hits_and_without_it_fewer():
     assert precision(FACET, scorer=WordOverlapScorer(), conditional=False).value >= 90
 
 
-def test_agreement_right_condition_finds_the_colours():
-    figure = agreement(FACET, encoder=ColourEncoder(), conditional=True, topics=False)
-    assert figure.value == pytest.approx(100)
-
-
 def test_duplicate_row_threshold_of_the_first_sample(products):
+    with pytest.raises(InputError, match="must have 11 pairs"):
+        draw_products(products, pairs=11)
     samples = draw_products(products, pairs=10)
     assert [sum(task.labels) for task in samples] == [5, 5]
     scorer = WordOverlapScorer()
@@ -90,38 +75,11 @@ def test_duplicate_row_threshold_of_the_first_sample(products):
     assert row.startswith("| word overlap | 100.0 [100.0, 100.0] | ")
 
 
-def test_draw_products_too_few_pairs_error(products):
-    with pytest.raises(InputError, match="must have 11 pairs"):
-        draw_products(products, pairs=11)
-
-
-def test_collection_detector_semhash_pairs_with_one_kept_text(products):
-    pytest.importorskip("semhash")
-
-    class Encoder:
-        def encode(self, texts, **_):
-            return np.array([[1.0, 0.0] if "cup" in text else [0.0, 1.0] for text in texts])
-
-    task = draw_products(products, pairs=10)[0]
-    detected = collection_detector(task, encoder=Encoder(), semhash=True)(0.9)
-    assert detected.tolist() == (task.labels == 1).tolist()
-
-
-def test_measure_scores_costs_are_positive():
-    task = draw_pairs(ROOT / "data" / "written" / "dev.txt", pairs=2)
-    scores, costs = measure_scores(Approach("word-overlap", conditional=False), task)
-    assert scores.shape == (4,)
-    assert min(costs) > 0
-
-
 def test_fill_replaces_the_rows_and_nothing_else():
     text = "a\n<!-- pairs -->\n| x |\n|---|\n| old |\n<!-- /pairs -->\nb\n"
     filled = fill(text, {"pairs": ["| new |"]})
     assert filled == text.replace("old", "new")
     with pytest.raises(InputError, match="<!-- search -->"):
         fill(text, {"search": []})
-
-
-def test_fill_page_has_all_tables():
     rows = {name: ["| new |"] for name in ("pairs", "search", "groups", "duplicates")}
     assert fill(PAGE.read_text(encoding="utf-8"), rows).count("| new |") == 4

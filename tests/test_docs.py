@@ -3,6 +3,8 @@
 The python, bash and console blocks of a page run in order, in one folder that has `examples/`,
 `recipes/`, `train.csv`, `dev.csv` and a trained model `runs/bi`. A block below a line
 `<!-- no-run -->` needs data, hours or the Hub: its commands are parsed and its recipes read.
+
+`CONDSIM_DOCS=record pytest tests/test_docs.py` writes what the commands print into the pages.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ def simple_commands(line: str) -> Iterator[list[str]]:
 
 
 def write_rows(path: Path, *, first: int, pairs: int) -> None:
-    """Writes sentence pairs of our own, each under two conditions."""
+    """Writes sentence pairs of our own, each under two conditions, and a row without a label."""
     people, acts = ("man", "woman", "girl", "boy"), ("throws a ball", "plays", "runs")
     with path.open("w", newline="", encoding="utf-8") as stream:
         rows = csv.writer(stream, lineterminator="\n")
@@ -106,6 +108,7 @@ def write_rows(path: Path, *, first: int, pairs: int) -> None:
             pair = [f"{one} {acts[number % 3]} {number}.", f"{two} {acts[number // 3 % 3]}."]
             rows.writerow([*pair, "the person", 5 if one == two else 2])
             rows.writerow([*pair, "the sport", 4 if number % 3 == number // 3 % 3 else 1])
+        rows.writerow(["A cat sleeps.", "A dog sleeps.", "the sport", -1])
 
 
 @pytest.fixture(scope="module")
@@ -159,9 +162,17 @@ def run_shell(block: Block) -> None:
             timeout=300,
         )
         shown = [line.rstrip() for line in done.stdout.splitlines()]
+        if os.environ.get("CONDSIM_DOCS") == "record":
+            record_output(block.page, command, expected, "".join(f"{line}\n" for line in shown))
+            continue
         where = f"{block.page.name}:{block.line}: {command}"
         assert shown == expected.splitlines(), where
         assert (done.returncode == 0) is not expected.startswith("error:"), where
+
+
+def record_output(page: Path, command: str, expected: str, shown: str) -> None:
+    text = page.read_text("utf-8")
+    page.write_text(text.replace(f"$ {command}\n{expected}", f"$ {command}\n{shown}", 1), "utf-8")
 
 
 def run_javascript(block: Block) -> None:

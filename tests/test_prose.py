@@ -25,7 +25,6 @@ def rules_broken(tmp_path, text, name="module.py"):
         ("# Likewise here.", "word"),
         ("# The weights of the model that\n# ships are int8.", "word"),
         ('"""Model in a folder of its own."""', "word"),
-        ('"""Folder that holds no model."""', "word"),
     ],
 )
 def test_findings_broken_rule_is_named(tmp_path, text, rule):
@@ -55,12 +54,6 @@ def test_findings_page_lines_outside_code_only(tmp_path):
     path.write_text(page, encoding="utf-8")
     places = sorted(line.removeprefix(str(path)).split(" (")[0] for line in prose.findings(path))
     assert places == [":8: word: goes on", ":9: word: anew"]
-
-
-def test_findings_line_of_a_multi_line_text(tmp_path):
-    path = tmp_path / "module.py"
-    path.write_text('"""Rows.\n\nThey are read anew.\n"""\n# One.\n# Two, beside.\n')
-    assert [line.split(":")[1] for line in prose.findings(path)] == ["3", "6"]
 
 
 def test_main_findings_exit_status_1(tmp_path, monkeypatch, capsys):

@@ -51,16 +51,7 @@ def test_public_names_are_pinned():
         "load",
     }
     assert dir(condsim) == sorted(condsim.__all__)
-
-
-@pytest.mark.parametrize("name", condsim.__all__)
-def test_public_name_can_be_had(name):
-    assert getattr(condsim, name) is not None
-
-
-def test_unknown_name_refused_as_python_does():
-    with pytest.raises(AttributeError, match="module 'condsim' has no attribute 'lod'"):
-        condsim.lod  # noqa: B018
+    assert all(getattr(condsim, name) is not None for name in condsim.__all__)
 
 
 def test_import_is_instant():
@@ -92,7 +83,7 @@ def test_score_command_imports_no_other_command():
     assert not loaded & {"condsim.config", "yaml", "rich.progress", "torch", "sklearn"}
 
 
-@pytest.mark.parametrize("words", [["-h"], ["score", "-h"], ["data", "check", "-h"]])
+@pytest.mark.parametrize("words", [["-h"], ["data", "check", "-h"]])
 def test_short_help_is_help(words, capsys):
     for option in (words, [*words[:-1], "--help"]):
         with pytest.raises(SystemExit) as end:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,20 +32,13 @@ def test_html_table_escapes_shortens_and_counts_what_is_left_out():
     assert shortened(" a\n b ") == "a b"
 
 
-def test_task_shows_its_first_rows(task):
+def test_task_and_report_show_themselves(task):
     assert repr(task) == "Task('pets', 12 rows, 10 labeled)"
-    assert repr(replace(task, conditions=None)).endswith("labeled, no conditions)")
     html = task._repr_html_()
     assert "A &lt;b&gt;dog&lt;/b&gt;." in html
-    assert html.count("<tr>") == 11
     assert "2 more" in html
-
-
-def test_report_shows_its_metrics(task):
     report = evaluate(baseline("word-overlap"), task, resamples=10)
-    assert repr(report) == str(report)
     assert repr(report).startswith("Report('pets', 'word-overlap', spearman=")
-    assert "Spearman" in report._repr_html_()
     assert "10 rows with a label" in report._repr_html_()
 
 

@@ -179,7 +179,7 @@ def _coherence(made: Pipeline, progress: Progress) -> dict[str, int]:
     if report is not None:
         _LOGGER.info("%s", report.summary())
         # The first access computes the vectors.
-        _ = CoherenceScorer.open(
+        _ = CoherenceScorer(
             made.folder / COHERENCE, made.corpus, progress=partial(progress, "sentence vectors")
         )
     return {}

@@ -16,10 +16,9 @@ from condsim.console import Progress
 from condsim.contexts.coherence import CoherenceReport
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.equations import similarity
-from condsim.contexts.generator_training import GeneratorReport
-from condsim.contexts.origin import OriginScorer
+from condsim.contexts.generators import GeneratorReport
+from condsim.contexts.origin import ContextsRun, OriginScorer
 from condsim.contexts.recipe import COHERENCE, CORPUS, GENERATORS, REPORT, SURROGATE, Center
-from condsim.contexts.run import ContextsRun
 from condsim.contexts.trainer import read_report
 from condsim.errors import require
 from condsim.evaluation.evaluate import Scores, evaluate

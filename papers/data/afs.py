@@ -19,7 +19,7 @@ import numpy as np
 
 from condsim.data.files import check_file, never_empty
 from condsim.data.formats import ColumnSelection, csv_records, table_rows
-from condsim.data.pairs import ScoredColumns, task_of_pairs
+from condsim.data.load import ScoredColumns, task_of_pairs
 from condsim.data.tasks import compare_count, draw_folds
 from condsim.data.text import open_bytes
 from condsim.errors import InputError

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from condsim.data.files import text_lines, write_records
+from condsim.data.nli_triplets import TRIPLET_COLUMNS, Triplets, load_triplets
 from condsim.data.tasks import compare_count
-from condsim.data.triplets import TRIPLET_COLUMNS, Triplets, load_triplets
 from condsim.errors import InputError
 from condsim.io import sha256_of, stem_of
 

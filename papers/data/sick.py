@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from condsim.data.files import column_names, iter_rows
-from condsim.data.pairs import ScoredColumns, load_pairs
+from condsim.data.load import ScoredColumns, load_pairs
 from condsim.data.tasks import compare_count, compare_split
 from condsim.errors import InputError
 from condsim.types import Task

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from condsim.data.files import column_names, text_lines
-from condsim.data.pairs import load_pairs
+from condsim.data.load import load_pairs
 from condsim.data.row import location, score_of
 from condsim.data.tasks import compare_count, compare_split, make_task
 from condsim.errors import InputError

@@ -14,9 +14,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from condsim.data.load import load_task
+from condsim.data.nli_triplets import Triplets, load_triplets
 from condsim.data.tasks import join_tasks
-from condsim.data.triplets import Triplets, load_triplets
-from condsim.errors import InputError, unknown_name
+from condsim.errors import InputError, check_name
 from condsim.evaluation.metrics import triplet_wins
 from condsim.evaluation.statistics import bootstrap
 from condsim.evaluation.suite import SuiteColumn, SuiteSet
@@ -295,8 +295,7 @@ def load_sts_suite(folder: Path | str, suite: str = "sts") -> tuple[SuiteSet, ..
         The data sets in the order of the tables. Missing ones are skipped with a warning; for
         ``all``, without.
     """
-    if suite not in SUITES:
-        raise unknown_name("suite", suite, SUITES)
+    check_name("suite", suite, SUITES)
     files = DataFolder(Path(folder))
     loaded = {key: _LOADERS[key](files) for key in SUITES[suite]}
     sets = tuple(suite_set for suite_set in loaded.values() if suite_set is not None)

@@ -19,7 +19,6 @@ from condsim.evaluation.evaluate import check_scores, score_rows
 from condsim.evaluation.report import loaded_versions
 from condsim.evaluation.suite import (
     LIBRARIES,
-    MODULES,
     ScoredModel,
     SuiteScoring,
     SuiteSet,
@@ -67,7 +66,7 @@ class StsScoring(SuiteScoring):
             scores = self._score_by_row(opened, tasks)
         for key, values in scores.items():
             check_scores(f"{scorer.name} on {tasks[key].name}", values, len(tasks[key]))
-        versions = loaded_versions(*LIBRARIES, modules=MODULES)
+        versions = loaded_versions(*LIBRARIES)
         return ScoredModel(
             scorer.name,
             scores,

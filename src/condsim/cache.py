@@ -123,14 +123,9 @@ def cached_rows(
 ) -> NDArray[Any]:
     """Open an array in a ``.npy`` file, read-only, after computing the blocks that it lacks.
 
-    A ``.json`` file next to it records the inputs and the progress. An array of other inputs is
-    computed again. A second process waits for the first.
-
-    Args:
-        compute: Gives the rows from a start to a stop, (stop - start, width).
-        inputs: What the array depends on; may be left out where ``path`` says it.
-        block: Rows computed at once.
-        progress: Called with the rows done and the number of rows.
+    ``compute`` gives the rows from a start to a stop, (stop - start, width). A ``.json`` file next
+    to the array records the inputs and the progress; an array of other inputs is computed again. A
+    second process waits for the first.
     """
     expected = {**(inputs or {}), "rows": rows, "block": block}
     array = _complete_array(path, expected)

@@ -1,48 +1,27 @@
-"""Terminal output: a console that shows control characters, and progress of long work."""
+"""Progress of long work on stderr: a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import logging
-import re
+import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import TextIO
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
 
-from rich import progress as bars
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
+from condsim.io import Closing, printable
 
-from condsim.io import Closing
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as Bars, TaskID
 
 Progress = Callable[[str, int, int], None]
 """Callback with a stage, the steps done and the number of steps (0 where unknown)."""
 
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SECONDS_BETWEEN_LINES = 30.0
 
 
 def silent(stage: str, done: int, total: int) -> None:
     """Show no progress."""
-
-
-class Terminal(Console):
-    """A console that shows control characters of data as pictures and sends none of them."""
-
-    def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterator[Segment]:
-        """Render as the base class does, without control characters in the text."""
-        for segment in super().render(renderable, options):
-            text = segment.text
-            if segment.control is None and not text.isprintable():
-                text = _CONTROL.sub(lambda match: _picture(match.group()), text)
-                yield Segment(text, segment.style)
-            else:
-                yield segment
-
-
-def _picture(character: str) -> str:
-    return chr(0x2400 + ord(character)) if character < " " else "\ufffd"
 
 
 class ProgressDisplay(Closing):
@@ -53,20 +32,11 @@ class ProgressDisplay(Closing):
 
     def __init__(self, console: Console | None = None) -> None:
         """Set up the display, on stderr by default; the first call draws it."""
-        self._console = console or Terminal(stderr=True)
-        self._bars = bars.Progress(
-            bars.TextColumn("{task.description}", markup=False),
-            bars.BarColumn(),
-            bars.TextColumn("{task.fields[count]}", markup=False),
-            bars.TextColumn("{task.fields[rate]}"),
-            bars.TimeElapsedColumn(),
-            bars.TimeRemainingColumn(),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
+        self._bars: Bars | None = None
+        if console is not None or (sys.stderr is not None and sys.stderr.isatty()):
+            self._bars = _bars_on(console)
         self._stage: str | None = None
-        self._task = bars.TaskID(0)
+        self._task: TaskID | None = None
         self._first = 0
         self._started = self._last_line = 0.0
 
@@ -78,7 +48,7 @@ class ProgressDisplay(Closing):
         elapsed = now - self._started
         # Steps of an earlier, interrupted process say nothing of the speed of this one.
         rate = (done - self._first) / elapsed if elapsed > 0 else 0.0
-        if self._console.is_terminal:
+        if self._bars is not None and self._task is not None:
             count = f"{done:,}/{total:,}  {note}".strip() if total else note
             speed = f"{rate:,.1f}/s" if rate else ""
             self._bars.update(
@@ -89,31 +59,52 @@ class ProgressDisplay(Closing):
             line = stage
             if total:
                 line += f": {done:,} of {total:,}, {rate:,.1f}/s"
-                line += f", {_duration((total - done) / rate)} left" if rate else ""
+                seconds = (total - done) / rate if rate else 0.0
+                left = f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+                line += f", {left} left" if rate else ""
             self.say(f"{line}, {note}" if note else line)
 
     def say(self, line: str) -> None:
         """Print a line that stays."""
-        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+        if self._bars is not None:
+            self._bars.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        elif sys.stderr is not None:
+            sys.stderr.write(f"{printable(line)}\n")
 
     def close(self) -> None:
         """Remove the bar, so that something else can be printed; the next call draws it again."""
-        self._bars.stop()
-        if self._stage is not None and self._console.is_terminal:
-            self._bars.remove_task(self._task)
-        self._stage = None
+        if self._bars is not None:
+            self._bars.stop()
+            if self._task is not None:
+                self._bars.remove_task(self._task)
+        self._stage = self._task = None
 
     def _begin(self, stage: str, done: int) -> None:
         self.close()
         self._stage, self._first = stage, done
         self._started = self._last_line = time.monotonic()
-        if self._console.is_terminal:
+        if self._bars is not None:
             self._task = self._bars.add_task(stage, total=None, completed=done, count="", rate="")
             self._bars.start()
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+def _bars_on(console: Console | None) -> Bars:
+    """Make bars on a console, by default stderr, that is a terminal."""
+    # Slow to import.
+    from rich import progress as bars
+
+    from condsim.terminal import Terminal
+
+    return bars.Progress(
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.TextColumn("{task.fields[count]}", markup=False),
+        bars.TextColumn("{task.fields[rate]}"),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+        console=console or Terminal(stderr=True),
+        transient=True,
+    )
 
 
 class _LogHandler(logging.StreamHandler[TextIO]):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -57,12 +56,28 @@ class MissingExtraError(CondSimError, ImportError):
 
 def unknown_name(subject: str, name: str, choices: Iterable[str]) -> InputError:
     """Make the error for an unknown name; list the near choices, or all if none is near."""
+    # Not needed for `import condsim`, which should be fast.
+    import difflib
+
     names = sorted(choices)
     near = difflib.get_close_matches(name, names, n=3)
     hint = (
         f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Known: {', '.join(names)}."
     )
     return InputError(f"Unknown {subject} {name!r}. {hint}")
+
+
+def check_name(subject: str, name: str, choices: Collection[str]) -> None:
+    """Reject a name that is not one of the choices."""
+    if name not in choices:
+        raise unknown_name(subject, name, choices)
+
+
+def check_at_least(lowest: int, **numbers: float) -> None:
+    """Reject a number, named as its parameter, below the lowest that is allowed."""
+    for name, number in numbers.items():
+        if number < lowest:
+            raise InputError(f"{name!r} must be {lowest} or more; got {number}.")
 
 
 def require(module: str, *, extra: str) -> ModuleType:
@@ -74,11 +89,7 @@ def require(module: str, *, extra: str) -> ModuleType:
 
 
 def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """Make the ``__getattr__`` of a package that imports its names on first use (PEP 562).
-
-    Args:
-        places: Module and name, joined by a dot, of each name of the package.
-    """
+    """Make the ``__getattr__`` of a package that imports its names from ``places`` (PEP 562)."""
 
     def import_name(name: str) -> Any:  # noqa: ANN401
         if name not in places:

@@ -172,7 +172,7 @@ def check_not_input(output: Path, file: Path, *, option: str = "output") -> None
 def check_folder(folder: Path, *, subject: str, own: Iterable[str]) -> None:
     """Refuse a file, and a folder that contains files but none of those named in ``own``."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; a {subject} is a folder.")
+        raise InputError(f"{folder} is a file; give a folder for the {subject}.")
     # Files that a killed process left half-written do not count.
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     is_filled = any(not name.endswith(_PARTIAL) for name in names)

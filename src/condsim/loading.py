@@ -25,10 +25,10 @@ from condsim.io import packaged_folder
 from condsim.model.base import PairScorer
 from condsim.model.baselines import UNFITTED_BASELINES, baseline
 from condsim.model.embedding import EmbeddingScorer
-from condsim.model.onnx import MODEL_FILE, OnnxScorer
 from condsim.model.settings import (
     CONTEXTS_FILE,
     FILE_NAME,
+    MODEL_FILE,
     ModelSettings,
     model_folder,
     revision_of,
@@ -36,6 +36,7 @@ from condsim.model.settings import (
 from condsim.types import Scorer
 
 if TYPE_CHECKING:
+    from condsim.model.onnx import OnnxScorer
     from condsim.model.torch import CrossEncoderScorer, EncoderScorer
     from condsim.prompting.scorer import PromptScorer
 
@@ -81,19 +82,25 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
     if folder.is_dir():
         return _load_folder(folder, device)
     if folder.suffix in (".yaml", ".yml"):
-        return _load_prompt_scorer(folder)
+        from condsim.prompting.backend import load_settings
+        from condsim.prompting.scorer import open_prompt_scorer
+
+        return open_prompt_scorer(load_settings(folder))
     if folder.exists() or isinstance(model, Path) or not _HUB_NAME.fullmatch(model):
         raise ModelError(
             f"There is no model folder {str(model)!r}. Give a folder, a Hub name (owner/name), or "
             "nothing for the default model."
         )
     with requires_extra("train"):
-        from condsim.model.trained import load_hub_model
+        from condsim.model.torch import load_hub_model
     return load_hub_model(model, device=device)
 
 
 def _load_folder(folder: Path, device: str | None) -> AnyScorer:
     if (folder / MODEL_FILE).is_file():
+        # ONNX Runtime is slow to import.
+        from condsim.model.onnx import OnnxScorer
+
         return OnnxScorer(folder)
     if (folder / CONTEXTS_FILE).is_file():
         # Nothing else in the core imports contexts.
@@ -101,17 +108,8 @@ def _load_folder(folder: Path, device: str | None) -> AnyScorer:
         scorer: AnyScorer = opened.open_pipeline(folder).scorer
         return scorer
     with requires_extra("train"):
-        from condsim.model.trained import load_trained
+        from condsim.model.torch import load_trained
     return load_trained(folder, device=device)
-
-
-def _load_prompt_scorer(path: Path) -> PromptScorer:
-    from condsim.prompting.scorer import open_prompt_scorer
-    from condsim.prompting.settings import load_settings
-
-    if not path.exists():
-        raise ModelError(f"The settings {str(path)!r} of a prompted model do not exist.")
-    return open_prompt_scorer(load_settings(path))
 
 
 def load_encoder(model: str | Path | PairScorer | None = None) -> EmbeddingScorer:
@@ -208,13 +206,13 @@ def _split_prefix(name: str) -> tuple[str | None, str]:
 
 def _transformer(model: str, pooling: Literal["mean", "cls"]) -> Scorer:
     with requires_extra("train"):
-        from condsim.model.trained import transformer_scorer
+        from condsim.model.torch import transformer_scorer
     return transformer_scorer(model, pooling=pooling)
 
 
 def _cross_encoder(model: str) -> Scorer:
     with requires_extra("train"):
-        from condsim.model.trained import load_cross_encoder
+        from condsim.model.torch import load_cross_encoder
     return load_cross_encoder(model)
 
 

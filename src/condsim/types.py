@@ -140,13 +140,7 @@ def shortened(text: str, characters: int = _MAX_TEXT_CHARACTERS) -> str:
 def html_table(
     title: str, head: Sequence[str], rows: Iterable[Sequence[object]], *, more: int = 0
 ) -> str:
-    """Lay out a title and a table without scripts or styles.
-
-    Args:
-        head: Names of the columns.
-        rows: Cells; floats are rounded to two digits.
-        more: Number of rows that are left out, said in a line below.
-    """
+    """Lay out a title and a table, and say below how many more rows were left out."""
     lines = [f"<p><strong>{escape(title)}</strong></p>"]
     cells = "".join(f"<th>{escape(name)}</th>" for name in head)
     lines.append(f"<table>\n<thead><tr>{cells}</tr></thead>\n<tbody>")

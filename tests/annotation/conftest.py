@@ -8,8 +8,7 @@ from itertools import count
 
 import pytest
 
-from condsim.annotation.exchange import PushOptions, push_items
-from condsim.annotation.label_studio import ITEM, RemoteTask
+from condsim.annotation.exchange import ITEM, PushOptions, RemoteTask, push_items
 from condsim.annotation.outcome import decide_by_hand
 from condsim.annotation.records import Condition
 from condsim.annotation.stages import TaskAnswer, verification_items

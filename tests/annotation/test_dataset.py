@@ -3,7 +3,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import defaultdict
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -123,26 +123,6 @@ def test_dataset_rows_of_a_pair_are_together_in_random_order(built):
     assert pair_rows(load_csts(built[0] / "train.csv")).lone_rows == 0
 
 
-def test_dataset_without_conditions_names_the_models_that_helped(tmp_path):
-    ratings = [
-        replace(
-            rating,
-            prefilled_by="model-a" if rating.annotator == "annotator 1" else "",
-            condition_origin="llm" if rating.condition == CONDITIONS["low"] else "human",
-        )
-        for rating in make_ratings(60)
-    ]
-    write_rows(ratings, tmp_path / "ratings.csv", kind=Rating)
-    build("dataset", tmp_path / "ratings.csv", "--output", tmp_path / "set")
-    origins = defaultdict(set)
-    for row in read(tmp_path / "set", "train"):
-        origins[row["condition"]].add(row["origin"])
-    assert "model-a" in origins[CONDITIONS["high"]]
-    assert origins[CONDITIONS["low"]] <= {"llm, model-a", "llm"}
-    card = (tmp_path / "set" / "README.md").read_text(encoding="utf-8")
-    assert "| model-a, not shown |" in card
-
-
 def test_dataset_card_and_manifest_name_no_annotator(built):
     card = (built[0] / "README.md").read_text(encoding="utf-8")
     front = yaml.safe_load(card.split("---\n")[1])
@@ -174,27 +154,6 @@ def test_dataset_is_loaded_by_datasets(inputs, tmp_path, monkeypatch, file_forma
     assert loaded["train"].column_names == COLUMNS
     assert {column.dtype for column in loaded["test"].features.values()} == {"string", "float32"}
     assert loaded["train"].num_rows == len(load_csts(tmp_path / "set" / f"train.{file_format}"))
-
-
-def test_dataset_is_trained_on_at_once(built, tiny_backbone, tmp_path):
-    pytest.importorskip("torch")
-    from condsim.training.recipe import Recipe
-    from condsim.training.run import fit
-
-    recipe = Recipe(
-        name="tiny",
-        train=str(built[0] / "train.csv"),
-        dev=str(built[0] / "validation.csv"),
-        backbone=str(tiny_backbone),
-        objective={"mse": 1.0, "quad": 0.5},
-        max_seq_length=32,
-        epochs=1,
-        train_rows=32,
-        batch_size=8,
-        precision="float32",
-    )
-    result = fit(recipe, tmp_path / "run")
-    assert result.report.task_revision == load_csts(built[0] / "validation.csv").revision
 
 
 def test_dataset_is_reproducible_and_replaced_only_with_overwrite(inputs, tmp_path):

@@ -1,24 +1,32 @@
-"""Push, pull, hints and waiting answers against a server in memory, and the store."""
+"""Push, pull, hints and waiting answers against a server in memory, the store, and the client.
+
+The client is tested against prepared answers; the real server is in `tests/services`.
+"""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 
+import httpx
 import pytest
 
 from condsim.annotation.exchange import (
+    ITEM,
+    TOKEN,
+    LabelStudioServer,
     PushOptions,
     count_waiting,
+    open_server,
     pull_annotations,
     push_items,
     show_hints,
 )
-from condsim.annotation.label_studio import ITEM
 from condsim.annotation.outcome import stage_outcome
 from condsim.annotation.stages import NO_HINTS, TaskAnswer, items_to_annotate, verification_items
-from condsim.annotation.store import AnnotationStore, PoolMember, Proposal
-from condsim.errors import InputError
+from condsim.annotation.store import PoolMember, Proposal
+from condsim.errors import BackendError, InputError
 
 STAGE = "verification"
 
@@ -76,10 +84,6 @@ def test_push_interrupted_continues(server, push):
     report = push("qualification", items_to_annotate("qualification"))
     assert (report.is_new, report.items, report.added) == (False, 6, 4)
     assert len({task.item for task in server.tasks(report.project)}) == 6
-
-
-def test_push_verification_hides_author_and_intention(server, verification):
-    assert set(server.shown[verification[0]]) == {ITEM, "sentence1", "sentence2", "condition"}
 
 
 def test_push_empty_pool_is_refused_before_a_project_is_made(server, written, push):
@@ -252,14 +256,6 @@ def test_count_waiting_annotations_not_pulled(store, server, rate, pull):
     assert count_waiting(store, server, "conditions") is None
 
 
-def test_store_missing_or_of_another_kind_is_refused(tmp_path):
-    with pytest.raises(InputError, match="'condsim build push' "):
-        AnnotationStore(tmp_path)
-    (tmp_path / "annotation.sqlite").write_text("no database at all, but long enough to tell\n")
-    with pytest.raises(InputError, match="cannot be used as an annotation store"):
-        AnnotationStore(tmp_path)
-
-
 def test_store_write_error_takes_all_of_it_back(store, verification):
     before = dump(store)
 
@@ -270,3 +266,110 @@ def test_store_write_error_takes_all_of_it_back(store, verification):
     with pytest.raises(RuntimeError):
         store.write("qualification", fail_after_one())
     assert dump(store) == before
+
+
+URL = "http://localhost:8080"
+SECRET = "a-secret-that-must-not-be-shown"
+
+
+def server_of(answer):
+    """A client that sends its requests to ``answer(request)``."""
+    pytest.importorskip("label_studio_sdk")
+    client = httpx.Client(transport=httpx.MockTransport(answer))
+    return LabelStudioServer(URL, SECRET, client=client)
+
+
+def exported(task, item, *, annotations=0):
+    """A task as Label Studio exports it."""
+    region = {
+        "from_name": "rating",
+        "to_name": "condition",
+        "type": "choices",
+        "value": {"choices": ["4"]},
+    }
+    rows = [
+        {
+            "id": task * 10 + number,
+            "unique_id": f"{task}-{number}",
+            "completed_by": number + 1,
+            "result": [region],
+            "was_cancelled": False,
+            "lead_time": 4.5,
+            "created_at": "2026-01-01T00:00:00Z",
+            "updated_at": "2026-01-01T00:00:00Z",
+            "prediction": {},
+            "parent_prediction": None,
+        }
+        for number in range(annotations)
+    ]
+    return {"id": task, "data": {ITEM: item}, "predictions": [], "annotations": rows}
+
+
+def lose_connection(request):
+    raise httpx.ConnectError("refused", request=request)
+
+
+def refusal(status):
+    return lambda request: httpx.Response(status, json={"detail": SECRET})
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (refusal(401), InputError, f"refuses the token in {TOKEN}"),
+        (refusal(403), InputError, f"refuses the token in {TOKEN}"),
+        (refusal(404), InputError, r"^Project 7 is not on .*--again"),
+        (refusal(400), BackendError, r"\(status 400\): .*\*\*\*"),
+        (lambda _: httpx.Response(200, text="<html>hello</html>"), BackendError, URL),
+        (lose_connection, BackendError, f"^No Label Studio answers at {URL} .ConnectError"),
+    ],
+)
+def test_label_studio_fault_is_one_line_without_the_token(answer, error, message):
+    for request in (LabelStudioServer.tasks, LabelStudioServer.count_annotations):
+        with pytest.raises(error, match=message) as caught:
+            request(server_of(answer), 7)
+        assert SECRET not in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_label_studio_export_reads_annotations_and_their_models():
+    task = exported(1, "i", annotations=2)
+    task["annotations"][0] |= {"parent_prediction": 5, "prediction": {"model_version": "m"}}
+    task["annotations"][1] |= {"completed_by": None, "lead_time": None, "was_cancelled": True}
+    (remote,) = server_of(lambda _: httpx.Response(200, json=[task])).tasks(7)
+    first, second = remote.answers
+    assert (remote.task, remote.item) == (1, "i")
+    assert (first.annotation, first.annotator, first.answer) == ("1-0", "1", TaskAnswer(rating=4))
+    assert (first.seconds, first.prefilled_by) == (4.5, "m")
+    assert (second.annotator, second.seconds, second.cancelled) == ("", None, True)
+
+
+def test_label_studio_predictions_name_their_model():
+    sent = []
+
+    def answer(request):
+        sent.append((request.method, request.url.path, json.loads(request.content)))
+        return httpx.Response(200, json={})
+
+    predictions = [(1, Proposal("i", "m", TaskAnswer("x", "y", 2)))]
+    server_of(answer).add_predictions(7, "verification", predictions)
+    (_, path, (prediction,)), (method, _, settings) = sent
+    assert path == "/api/projects/7/import/predictions"
+    assert (prediction["task"], prediction["model_version"]) == (1, "m")
+    assert [region["value"] for region in prediction["result"]] == [{"choices": ["2"]}]
+    assert (method, settings["model_version"]) == ("PATCH", "m")
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://user:pass@host", ""])
+def test_open_server_bad_address_is_refused_and_not_repeated(url, monkeypatch):
+    monkeypatch.setenv(TOKEN, SECRET)
+    with pytest.raises(InputError, match="must be an http:// or https:// URL") as caught:
+        open_server(url)
+    assert "pass@" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("token", "rule"), [("", "personal access token"), ("a b", "ASCII")])
+def test_open_server_bad_token_is_refused(token, rule, monkeypatch):
+    monkeypatch.setenv(TOKEN, token)
+    with pytest.raises(InputError, match=rule):
+        open_server(URL)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 from itertools import combinations
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from condsim.annotation.splits import (
     find_leakage,
     pair_groups,
     sentence_groups,
-    sentence_key,
     split_rows,
 )
 from condsim.data.csts import load_csts
@@ -51,14 +49,10 @@ def crossing_sentences(pairs, split) -> set[str]:
     return set().union(*(first & second for first, second in combinations(sentences, 2)))
 
 
-def test_sentence_key_ignores_case_and_punctuation():
-    assert sentence_key("A dog, running.") == sentence_key(" a DOG running")
-    assert sentence_key("?!") == "?!"
-
-
 def test_groups_follow_shared_sentences_or_pairs():
     pairs = [("a", "b"), ("c", "d"), ("B.", "e"), ("f", "c"), ("g", "g")]
     assert sentence_groups(pairs).tolist() == [0, 1, 0, 1, 2]
+    assert len(set(sentence_groups([("?!", "a"), ("...", "b")]).tolist())) == 2
     assert pair_groups([("a", "b"), ("b", "A"), ("a", "c")]).tolist() == [0, 0, 1]
 
 
@@ -110,18 +104,10 @@ def test_split_rows_cut_group_loses_few_rows_and_no_sentence_crosses():
     assert np.divide(rows, sum(rows)) == pytest.approx([0.60, 0.15, 0.25], abs=0.1)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"ratios": (60, 0, 40)},
-        {"ratios": (60, math.inf, 40)},
-        {"ratios": (1e308, 1e308, 1e308)},
-        {"seed": -1},
-    ],
-)
-def test_split_rules_out_of_range_are_refused(wrong):
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        SplitRules(**wrong)
+@pytest.mark.parametrize("ratios", [(60, 0, 40), (1e308, 1e308, 1e308)])
+def test_split_rules_out_of_range_are_refused(ratios):
+    with pytest.raises(InputError, match="ratios"):
+        SplitRules(ratios=ratios)
 
 
 def task(name: str, rows: list[tuple[str, str, str, float]]) -> Task:
@@ -190,8 +176,6 @@ def test_find_leakage_of_csts_has_the_known_result():
     assert report.shared[0].sentences > 500
 
 
-def test_find_leakage_of_too_few_rows_or_splits_measures_no_baselines():
+def test_find_leakage_of_too_few_rows_measures_no_baselines():
     rows = rows_of(0, 20, revealing=True)
     assert leakage_of(rows, rows_of(30, 1, revealing=True), 5).baselines == ()
-    with pytest.raises(InputError, match="two splits or more"):
-        find_leakage({"train": task("train", rows)})

@@ -1,41 +1,34 @@
-"""``condsim adapt``: pairs or a table go in, and what it says at the end."""
+"""``condsim adapt``: pairs or a table as input, and the figures at the end."""
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
+from tests import commands
+from tests.commands import rows_in
 
-from condsim.cli.adapt import adapt, draw_rows
-from condsim.cli.process import guard
+from condsim.cli import adapt as module
 from condsim.console import silent
 from condsim.errors import InputError
 from condsim.evaluation.report import ModelResult, Report
 from condsim.evaluation.statistics import Metric
 from condsim.training.adaptation import Adaptation, AdaptSettings
 
-APP = typer.Typer(rich_markup_mode="markdown")
-APP.command()(adapt)
-guard(APP)
+invoke = partial(commands.invoke, "adapt")
 PAGE = Path(__file__).parents[2] / "docs" / "adapt.md"
 
 
-def invoke(*words: object):
-    return CliRunner().invoke(APP, [str(word) for word in words])
-
-
-def result(output: Path | None, *, before: float, after: float) -> Adaptation:
-    def model(name: str, value: float) -> ModelResult:
-        metric = Metric(value, value - 5, value + 5)
+def result(output, *, before, after):
+    def model(name, value):
         none = Metric(float("nan"), float("nan"), float("nan"))
-        return ModelResult(name, {"spearman": metric, "pair_accuracy": none})
+        metrics = {"spearman": Metric(value, value - 5, value + 5), "pair_accuracy": none}
+        return ModelResult(name, metrics)
 
     report = Report(
         task="rows", task_revision="0", rows=30, valid_rows=30, invalid_rows=0, pairs=30,
@@ -47,147 +40,127 @@ def result(output: Path | None, *, before: float, after: float) -> Adaptation:
     )
 
 
-def test_adapt_that_helps_says_how_to_go_on(tmp_path, monkeypatch) -> None:
-    found = result(tmp_path / "m", before=10, after=40)
-    monkeypatch.setattr(sys.modules[Adaptation.__module__], "adapt", lambda *_, **__: found)
-    (tmp_path / "rows.csv").write_text("sentence1,sentence2,condition,label\na,b,c,1\n")
-    done = invoke(tmp_path / "rows.csv", "--output", tmp_path / "m")
-    assert done.exit_code == 0
+@pytest.fixture
+def adapted(tmp_path, monkeypatch):
+    """Runs the command on two files of rows with other names of columns; nothing is trained.
+
+    Gives its result and the rows that are trained on and measured on.
+    """
+
+    def run(*, before, after, written):
+        texts = []
+
+        def adapt(labelled, output, *, dev, **_):
+            texts.extend([labelled.read_text(), dev.read_text()])
+            return result(output if written else None, before=before, after=after)
+
+        monkeypatch.setattr(sys.modules[Adaptation.__module__], "adapt", adapt)
+        for name in ("own", "dev"):
+            path = tmp_path / f"{name}.csv"
+            path.write_text("left;right;same;group\na;b;yes;1\nc;d;;1\ne;f;no;2\n")
+        names = "--text1 left --text2 right --condition colour --label same".split()
+        words = ("--dev", tmp_path / "dev.csv", "--output", tmp_path / "m")
+        return invoke(tmp_path / "own.csv", *names, *words), texts
+
+    return run
+
+
+def test_adapt_that_helps_says_how_to_continue(adapted):
+    done, texts = adapted(before=10, after=40, written=True)
+    assert done.exit_code == 0, done.exception
     assert re.search(r"Spearman +10\.0 \[5\.0, 15\.0\] +40\.0 \[35\.0, 45\.0\]", done.stdout)
     assert re.search(r"pair accuracy +- +-", done.stdout)
     assert "written in 0.0 minutes" in done.stdout
-    assert "condsim evaluate rows.csv --model" in done.stdout
-
-
-def test_adapt_columns_are_options(tmp_path, monkeypatch) -> None:
-    read = {}
-
-    def adapt(labelled: Path, output: Path, *, dev: Path, **_: object) -> Adaptation:
-        read.update(labelled=labelled.read_text(), dev=dev.read_text())
-        return result(output, before=10, after=40)
-
-    monkeypatch.setattr(sys.modules[Adaptation.__module__], "adapt", adapt)
-    for name in ("own", "dev"):
-        (tmp_path / f"{name}.csv").write_text(
-            "left;right;same;group\na;b;yes;1\nc;d;;1\ne;f;no;2\n"
-        )
-    names = "--text1 left --text2 right --condition colour --label same".split()
-    words = ("--dev", tmp_path / "dev.csv", "--output", tmp_path / "m")
-    done = invoke(tmp_path / "own.csv", *names, *words)
-    assert done.exit_code == 0, done.exception
+    assert "condsim evaluate " in done.stdout
     rows = (
         "sentence1,sentence2,condition,label,set,group,criterion\n"
         "a,b,colour,5.0,,1,\ne,f,colour,1.0,,2,\n"
     )
-    assert read == {"labelled": rows, "dev": rows}
+    assert texts == [rows, rows]
 
 
-def test_adapt_that_does_not_help_exits_with_1(tmp_path, monkeypatch) -> None:
-    found = result(None, before=40, after=39)
-    monkeypatch.setattr(sys.modules[Adaptation.__module__], "adapt", lambda *_, **__: found)
-    (tmp_path / "rows.csv").write_text("sentence1,sentence2,condition,label\na,b,c,1\n")
-    done = invoke(tmp_path / "rows.csv", "--output", tmp_path / "m")
+def test_adapt_that_does_not_help_exits_with_1(adapted):
+    done, _ = adapted(before=40, after=39, written=False)
     assert done.exit_code == 1
     assert "Not written: on your rows it does no better than before." in done.stdout
 
 
-def test_rows_of_a_table_share_no_text_between_training_and_measuring(tmp_path) -> None:
-    topics, moods = ("billing", "app", "parcel"), ("good", "bad")
-    table = tmp_path / "tickets.csv"
-    rows = [
-        f"{mood} news about the {topic} number {number},{topic},{mood}\n"
-        for topic in topics
-        for mood in moods
-        for number in range(12)
-    ]
-    table.write_text("text,topic,mood\n" + "".join(rows))
-    folder = tmp_path / "drawn"
-    folder.mkdir()
-    files = draw_rows(
-        table, folder, AdaptSettings(dev_share=0.3), column="text", criteria=None, rows=200,
-        progress=silent,
-    )  # fmt: skip
-    texts = []
-    for path in files:
-        with path.open(newline="") as stream:
-            drawn = list(csv.DictReader(stream))
-        assert {row["criterion"] for row in drawn} == {"topic", "mood"}
-        assert np.isclose(np.mean([float(row["label"]) for row in drawn]), 3)
-        texts.append({row[side] for row in drawn for side in ("sentence1", "sentence2")})
-    assert not texts[0] & texts[1]
-    assert files[0].name == "tickets-train.csv"
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_adapt_of_the_page_runs_with_the_default_model(tmp_path) -> None:
+def test_adapt_of_the_page_runs_with_the_default_model(tmp_path):
     block = re.search(r"```csv\n(.*?)```\n", PAGE.read_text(), re.DOTALL)
     assert block
     head, *rows = block[1].strip().splitlines()
     many = [row.replace(".,", f" ({number}).,", 1) for number in range(10) for row in rows]
     (tmp_path / "labelled.csv").write_text("\n".join([head, *many]) + "\n")
-    done = invoke(
-        tmp_path / "labelled.csv", "--output", tmp_path / "model", "--minutes", 0.2, "--force"
-    )
+    output = ("--output", tmp_path / "model")
+    done = invoke(tmp_path / "labelled.csv", *output, "--minutes", 0.2, "--force")
     assert done.exit_code == 0, done.output
     assert (tmp_path / "model" / "applicability.json").is_file()
     assert "pair accuracy" in done.stdout
 
 
-def test_rows_of_a_table_with_text_are_all_trained_on_with_a_dev_file(tmp_path, capsys) -> None:
-    table = tmp_path / "tickets.csv"
-    rows = [f"Text {number},{number % 3}\n" for number in range(30)]
-    table.write_text("text,topic\n" + "".join(rows) + ",1\n")
-    (train,) = draw_rows(
-        table, tmp_path, AdaptSettings(), column="text", criteria=["topic"], rows=200,
-        parts=("train",), progress=silent,
-    )  # fmt: skip
-    with train.open(newline="") as stream:
-        drawn = list(csv.DictReader(stream))
-    assert len({row[side] for row in drawn for side in ("sentence1", "sentence2")}) == 30
+@pytest.fixture
+def draw(tmp_path):
+    """Draws rows of a table; gives the rows of each part and the set of their texts."""
+
+    def draw_rows(name, content, *, criteria, rows=200, settings=None, **parts):
+        table, folder = tmp_path / name, tmp_path / "drawn"
+        table.write_text(content)
+        folder.mkdir()
+        files = module.draw_rows(
+            table, folder, settings or AdaptSettings(), column="text", criteria=criteria,
+            rows=rows, progress=silent, **parts,
+        )  # fmt: skip
+        drawn = [rows_in(file) for file in files]
+        sides = ("sentence1", "sentence2")
+        return drawn, [{row[side] for row in part for side in sides} for part in drawn]
+
+    return draw_rows
+
+
+def test_rows_of_a_table_share_no_text_between_training_and_measuring(draw):
+    rows = [
+        f"{mood} news about the {topic} number {number},{topic},{mood}\n"
+        for topic in ("billing", "app", "parcel")
+        for mood in ("good", "bad")
+        for number in range(12)
+    ]
+    content, settings = "text,topic,mood\n" + "".join(rows), AdaptSettings(dev_share=0.3)
+    parts, (train, dev) = draw("tickets.csv", content, criteria=None, settings=settings)
+    for part in parts:
+        assert {row["criterion"] for row in part} == {"topic", "mood"}
+        assert np.isclose(np.mean([float(row["label"]) for row in part]), 3)
+    assert not train & dev
+
+
+def test_rows_of_a_table_with_text_are_all_trained_on_with_a_dev_file(draw, capsys):
+    rows = "".join(f"Text {number},{number % 3}\n" for number in range(30))
+    content = f"text,topic\n{rows},1\n"
+    _, (texts,) = draw("tickets.csv", content, criteria=["topic"], parts=("train",))
+    assert len(texts) == 30
     assert "1 row has no text and thus no part in the training (row 31)" in capsys.readouterr().err
 
 
-def test_rows_of_a_table_of_one_criterion_are_drawn_to_measure_on_too(tmp_path) -> None:
-    table = tmp_path / "tickets.jsonl"
+def test_rows_of_texts_that_differ_by_a_mark_are_on_one_side(draw):
     rows = [
         {"text": f"Text {number % 60}{'!' * (number // 60)}", "attributes": {"topic": number % 3}}
-        for number in range(120)  # each text twice, but for a mark
+        for number in range(120)
     ]
-    table.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    files = draw_rows(
-        table,
-        tmp_path,
-        AdaptSettings(),
-        column="text",
-        criteria=["topic"],
-        rows=60,
-        progress=silent,
-    )
-    texts = []
-    for path in files:
-        with path.open(newline="") as stream:
-            drawn = list(csv.DictReader(stream))
-        texts.append({row[side].strip("!") for row in drawn for side in ("sentence1", "sentence2")})
-    assert not texts[0] & texts[1]
+    content = "".join(f"{json.dumps(row)}\n" for row in rows)
+    _, texts = draw("tickets.jsonl", content, criteria=["topic"], rows=60)
+    train, dev = ({text.strip("!") for text in part} for part in texts)
+    assert not train & dev
 
 
-def test_rows_of_a_table_of_an_unknown_criterion_name_it(tmp_path) -> None:
-    table = tmp_path / "tickets.csv"
-    table.write_text("text,topic\n" + "".join(f"Text {n},{n % 3}\n" for n in range(30)))
-    with pytest.raises(InputError, match=r"tickets\.csv 'topik'\. Did you mean 'topic'\?"):
-        draw_rows(
-            table, tmp_path, AdaptSettings(), column="text", criteria=["topik"], rows=20,
-            progress=silent,
-        )  # fmt: skip
-
-
-def test_rows_of_a_table_that_cannot_be_drawn_name_the_table(tmp_path) -> None:
-    table = tmp_path / "tickets.csv"
-    table.write_text("text,topic\n" + "".join(f"Text {number},same\n" for number in range(9)))
-    with pytest.raises(InputError, match="condsim build criteria") as caught:
-        draw_rows(
-            table, tmp_path, AdaptSettings(), column="text", criteria=["topic"], rows=20,
-            parts=("train",), progress=silent,
-        )  # fmt: skip
-    assert "jsonl" not in str(caught.value)
+@pytest.mark.parametrize(
+    ("criterion", "value", "message"),
+    [
+        ("topik", "a{}", r"tickets\.csv 'topik'\. Did you mean 'topic'\?"),
+        ("topic", "same", "tickets: .*condsim build criteria"),
+    ],
+)
+def test_rows_of_a_table_that_cannot_be_drawn_name_it(draw, criterion, value, message):
+    content = "text,topic\n" + "".join(f"Text {n},{value.format(n % 3)}\n" for n in range(30))
+    with pytest.raises(InputError, match=message):
+        draw("tickets.csv", content, criteria=[criterion], parts=("train",))

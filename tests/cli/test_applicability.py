@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
+from tests.commands import fault, succeed
 
 import condsim
-from condsim.cli.main import app
-from condsim.errors import InputError, ModelError
+from condsim.errors import ModelError
 from condsim.model.applicability import ApplicabilityHead
 
 
@@ -22,14 +22,9 @@ def data(tmp_path):
     return path
 
 
-def run(*words):
-    return CliRunner().invoke(app, ["applicability", *map(str, words)])
-
-
 def test_fit_writes_a_head_for_the_model(data, tmp_path):
     output = tmp_path / "head.json"
-    result = run("fit", data, "--output", output)
-    assert result.exit_code == 0, result.output
+    result = succeed("applicability", "fit", data, "--output", output)
     assert "20 rows that apply and 10 that do not" in result.output
     model = condsim.load()
     model.head = ApplicabilityHead.load(output)
@@ -37,21 +32,13 @@ def test_fit_writes_a_head_for_the_model(data, tmp_path):
     assert lamp < model.applicability("A dog barks.", "A dog sits.", "type of animal")
 
 
-def test_evaluate_shows_and_writes(data, tmp_path):
+def test_evaluate_shows_and_writes(data, tmp_path, monkeypatch):
     output = tmp_path / "report.json"
-    result = run("evaluate", data, "--extra", data, "--json", output, "--resamples", "10")
-    assert isinstance(result.exception, InputError)  # no extra row has sentences of its own
-    result = run("evaluate", data, "--json", output, "--resamples", "10")
-    assert result.exit_code == 0, result.output
+    words = ("applicability", "evaluate", data, "--resamples", "10", "--json", output)
+    result = succeed(*words)
     assert "AUROC" in result.output
     assert json.loads(output.read_text("utf-8"))["head"]["value"] > 0.9
-
-
-def test_evaluate_model_without_embeddings_refused(data, monkeypatch):
-    class Other:
-        name = "other"
-
-    monkeypatch.setattr("condsim.loading.load_scorer", lambda model: Other())
-    result = run("evaluate", data)
-    assert isinstance(result.exception, ModelError)
-    assert "bi- or tri-encoder" in str(result.exception)
+    # No extra row has sentences of its own.
+    fault(*words, "--extra", data)
+    monkeypatch.setattr("condsim.loading.load_scorer", lambda model: SimpleNamespace(name="other"))
+    assert "bi- or tri-encoder" in fault(*words, kind=ModelError)

@@ -1,37 +1,27 @@
 from __future__ import annotations
 
-import csv
 import json
 import sys
+from functools import partial
 
 import pytest
-import typer
-from pyarrow import Table, parquet
-from typer.testing import CliRunner
+from tests import commands
+from tests.commands import rows_in
 
-from condsim.cli.cluster import cluster
-from condsim.cli.process import guard
-from condsim.errors import InputError, MissingExtraError
+from condsim.errors import MissingExtraError
 
-APP = typer.Typer(rich_markup_mode="markdown")
-APP.command()(cluster)
-guard(APP)
+invoke, fault = partial(commands.succeed, "cluster"), partial(commands.fault, "cluster")
 
-ANIMALS = ("dog", "cat", "bird")
 ROWS = [
     {"id": number, "text": f"A {colour} {animal} number {number}.", "stars": None if number else 4}
     for number, (animal, colour) in enumerate(
-        (animal, colour) for animal in ANIMALS for colour in ("red", "green", "blue", "black")
+        (animal, colour)
+        for animal in ("dog", "cat", "bird")
+        for colour in ("red", "green", "blue", "black")
     )
 ]
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(APP, [str(argument) for argument in arguments])
-
-
-def fault(*arguments):
-    return invoke(*arguments, "--condition", "the animal").exception
+ANIMAL = ("--condition", "the animal")
+COLOUR = ("--condition", "the colour")
 
 
 @pytest.fixture
@@ -42,172 +32,102 @@ def file(tmp_path):
     return path
 
 
-def test_cluster_csv_keeps_columns_and_adds_two(file, tmp_path):
-    output = tmp_path / "out.csv"
-    result = invoke(file, "--condition", "the animal", "--k", 3, "--output", output)
-    assert result.exit_code == 0, result.exception
+def test_cluster_csv_keeps_columns_and_adds_two_and_a_plot(file, tmp_path):
+    output, plot = tmp_path / "out.csv", tmp_path / "p.png"
+    result = invoke(file, *ANIMAL, "--k", 3, "--output", output, "--plot", plot)
     assert "out.csv: 12 rows" in result.stderr
     assert "Clusters by the animal" in result.stdout
     assert "Silhouette" in result.stdout
-    with output.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    rows = rows_in(output)
     assert list(rows[0]) == ["id", "text", "stars", "cluster", "cluster_name"]
     assert [row["text"] for row in rows] == [row["text"] for row in ROWS]
     assert {row["cluster"] for row in rows} == {"0", "1", "2"}
     assert len({(row["cluster"], row["cluster_name"]) for row in rows}) == 3
-
-
-@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
-def test_cluster_two_conditions_give_columns_and_a_cross_table(tmp_path, suffix):
-    file, output, summary = (tmp_path / name for name in (f"in{suffix}", "o.jsonl", "s.json"))
-    if suffix == ".parquet":
-        parquet.write_table(Table.from_pylist(ROWS), file)
-    else:
-        file.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
-    options = ["--condition", "the animal", "--condition", "the color"]
-    result = invoke(file, *options, "--k", 3, "--output", output, "--json", summary)
-    assert result.exit_code == 0, result.exception
-    assert "Rows: the animal. Columns: the color." in result.stdout
-    rows = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
-    assert [{name: row[name] for name in ROWS[0]} for row in rows] == ROWS
-    content = json.loads(summary.read_text("utf-8"))
-    assert [one["condition"] for one in content["conditions"]] == ["the animal", "the color"]
-    counts = content["cross_table"]
-    for row in rows:
-        counts[row["cluster: the animal"]][row["cluster: the color"]] -= 1
-    assert not any(map(any, counts))
-    assert content["conditions"][0]["clusters"][0]["text"] in {row["text"] for row in ROWS}
-
-
-def test_cluster_ragged_json_lines_become_a_table(tmp_path):
-    file, output = tmp_path / "in.jsonl", tmp_path / "out.tsv"
-    rows = [*ROWS[:4], {"text": "A bird.", "note": "n", "cluster": "of before"}]
-    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    result = invoke(file, "--condition", "the animal", "--k", 2, "--output", output)
-    assert result.exit_code == 0, result.exception
-    lines = [line.split("\t") for line in output.read_text("utf-8").splitlines()]
-    assert lines[0] == ["id", "text", "stars", "note", "cluster.1", "cluster", "cluster_name"]
-    assert lines[-1][1] == "A bird."
-    assert lines[-1][4] == "of before"
-    assert lines[-1][5] in ("0", "1")
+    assert plot.read_bytes().startswith(b"\x89PNG")
 
 
 def test_cluster_too_few_alike_says_what_to_change(file, tmp_path):
-    options = ["--condition", "the animal", "--min-size", 12, "--output", tmp_path / "o.csv"]
-    result = invoke(file, *options)
-    assert result.exit_code == 0, result.exception
+    result = invoke(file, *ANIMAL, "--min-size", 12, "--output", tmp_path / "o.csv")
     assert "Give a smaller --min-size" in result.stdout
     assert "12 of 12 texts are in no cluster" in result.stdout
     assert (tmp_path / "o.csv").read_text("utf-8").count(",-1,") == 12
 
 
-def test_cluster_plot_is_drawn(file, tmp_path):
-    plot = tmp_path / "p.png"
-    options = ["--condition", "the animal", "--k", 3, "--output", tmp_path / "o.csv"]
-    assert invoke(file, *options, "--plot", plot).exit_code == 0
-    assert plot.read_bytes().startswith(b"\x89PNG")
-
-
-def test_cluster_bad_options_are_one_line(file, tmp_path):
-    output = tmp_path / "out.csv"
-    empty = tmp_path / "empty.csv"
-    empty.write_text("")
-    listed = tmp_path / "list.jsonl"
-    listed.write_text('{"text": "A dog.", "tags": [1]}\n')
-    for words, message in [
-        ([file, "--output", output, "--k", 3, "--min-size", 2], "not both"),
-        ([file, "--output", output, "--k", 13], "from 2 to 12"),
-        ([file, "--output", output, "--column", "review"], "there is no column 'review'; found"),
-        ([empty, "--output", output], "is empty"),
-        ([tmp_path / "none.csv", "--output", output], "no such file"),
-        ([file, "--output", tmp_path / "out.xlsx"], "must be .csv, .tsv"),
-        ([file, "--output", output, "--plot", tmp_path / "no" / "p.png"], "--plot: the folder"),
-        ([file, "--output", output, "--condition", "the animal"], "give each condition once"),
-        ([listed, "--output", output], "column 'tags': a list or an object"),
-    ]:
-        error = fault(*words)
-        assert isinstance(error, InputError), words
-        assert message in str(error)
-        assert "\n" not in str(error)
-    assert not output.exists()
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["in.csv", *ANIMAL, "--k", 3, "--min-size", 2], "not both"),
+        (["in.csv", *ANIMAL, "--k", 13], "from 2 to 12"),
+        (["in.csv", *ANIMAL, "--k", "many"], "--k must be a number, or auto"),
+        (["in.csv", *ANIMAL, "--column", "review"], "there is no column 'review'; found"),
+        (["in.csv", *ANIMAL, "--output", "out.xlsx"], "must be .csv, .tsv"),
+        (["in.csv", *ANIMAL, "--plot", "no/p.png"], "--plot: the folder"),
+        (["in.csv", *ANIMAL, *ANIMAL], "give each condition once"),
+        (["list.jsonl", *ANIMAL], "column 'tags': a list or an object"),
+        (["in.csv"], "either --condition, or --into"),
+        (["in.csv", *ANIMAL, "--into", "a.clusters"], "either --condition, or --into"),
+        (["in.csv", "--into", "a.clusters", "--k", 3], "no options of others"),
+        (["in.csv", "--into", "a.clusters", "--overall", 0], "no options of others"),
+        (["in.csv", "--into", "in.csv"], "in.csv: is not a file of clusters"),
+    ],
+)
+def test_cluster_bad_options_refused(file, monkeypatch, words, message):
+    monkeypatch.chdir(file.parent)
+    (file.parent / "list.jsonl").write_text('{"text": "A dog.", "tags": [1]}\n')
+    output = () if "--output" in words else ("--output", "out.csv")
+    assert message in fault(*words, *output)
+    assert not (file.parent / "out.csv").exists()
 
 
 def test_cluster_without_scikit_learn_names_the_extra(file, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
     monkeypatch.delitem(sys.modules, "condsim.search.cluster", raising=False)
-    error = fault(file, "--output", tmp_path / "o.csv")
-    assert isinstance(error, MissingExtraError)
-    assert "pip install 'condsim[search]'" in str(error)
+    message = fault(file, *ANIMAL, "--output", tmp_path / "o.csv", kind=MissingExtraError)
+    assert "pip install 'condsim[search]'" in message
 
 
 def test_cluster_row_without_text_has_none(tmp_path):
     file, output = tmp_path / "in.csv", tmp_path / "out.csv"
     file.write_text("text,id\nA red car.,1\n,2\nA red bus.,3\nA black cat.,4\n")
-    result = CliRunner().invoke(
-        APP,
-        [str(file), "--condition", "the colour", "--k", "2", "--output", str(output)],
-    )
-    assert result.exit_code == 0, result.exception
-    rows = output.read_text().splitlines()
-    assert rows[2] == ",2,,"
+    result = invoke(file, *COLOUR, "--k", 2, "--output", output)
+    assert output.read_text().splitlines()[2] == ",2,,"
     assert "1 row has no text and thus no cluster (row 2)" in result.stderr
 
 
 def test_cluster_of_equal_texts_is_one_group_and_says_so(tmp_path):
-    file, output = tmp_path / "in.csv", tmp_path / "out.csv"
+    file = tmp_path / "in.csv"
     file.write_text("text\n" + "A red car.\n" * 3)
-    result = CliRunner().invoke(
-        APP,
-        [str(file), "--condition", "the colour", "--k", "2", "--output", str(output)],
-    )
-    assert result.exit_code == 0, result.exception
-    assert "Clusters: 1 instead of 2" in result.stdout
+    for k, message in ((2, "1 instead of 2"), (3, "1 instead of 3"), ("auto", "Too few texts")):
+        result = invoke(file, *COLOUR, "--k", k, "--output", tmp_path / "out.csv")
+        assert message in result.stdout
 
 
-def test_cluster_into_puts_new_texts_into_the_clusters_of_a_file(file, tmp_path):
-    stored = tmp_path / "animals.clusters"
-    words = ("--condition", "the animal", "--k", 3, "--output", tmp_path / "out.csv")
-    assert invoke(file, *words, "--save", stored).exit_code == 0
-    result = invoke(file, "--into", stored, "--output", tmp_path / "again.csv")
-    assert result.exit_code == 0, result.exception
+@pytest.fixture
+def stored(file, tmp_path):
+    """Clusters by the animal, and the file of rows that was written with them."""
+    path = tmp_path / "animals.clusters"
+    invoke(file, *ANIMAL, "--k", 3, "--output", tmp_path / "out.csv", "--save", path)
+    return path
+
+
+def test_cluster_into_puts_new_texts_into_the_clusters_of_a_file(file, tmp_path, stored):
+    invoke(file, "--into", stored, "--output", tmp_path / "again.csv")
     assert (tmp_path / "again.csv").read_text() == (tmp_path / "out.csv").read_text()
     new = tmp_path / "new.csv"
     new.write_text('text\nA white dog number 20.\n" "\nA white bird number 21.\n')
     invoke(new, "--into", stored, "--output", tmp_path / "new-out.csv")
-    with (tmp_path / "new-out.csv").open(newline="") as stream:
-        names = [row["cluster_name"] for row in csv.DictReader(stream)]
+    names = [row["cluster_name"] for row in rows_in(tmp_path / "new-out.csv")]
     assert ["dog" in names[0], names[1], "bird" in names[2]] == [True, "", True]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--into", "a.clusters", "--condition", "the animal"), "either --condition, or --into"),
-        ((), "either --condition, or --into"),
-        (("--into", "a.clusters", "--k", 3), "no options of others"),
-        (("--into", "a.clusters", "--overall", 0), "no options of others"),
-        (("--into", "a.clusters"), "a.clusters: is not a file of clusters"),
-        (("--condition", "the animal", "--k", "many"), "--k must be a number, or auto"),
-    ],
-)
-def test_cluster_into_with_other_options_refused(file, tmp_path, words, message):
-    error = invoke(file, *words, "--output", tmp_path / "out.csv").exception
-    assert isinstance(error, InputError)
-    assert message in str(error)
-
-
-def test_cluster_into_of_another_model_refused(file, tmp_path):
-    stored = tmp_path / "animals.clusters"
-    words = ("--condition", "the animal", "--k", 3, "--output", tmp_path / "out.csv")
-    invoke(file, *words, "--save", stored)
-    content = json.loads(stored.read_text())
-    stored.write_text(json.dumps(content | {"revision": "0"}))
-    error = invoke(file, "--into", stored, "--output", tmp_path / "out.csv").exception
-    assert "holds vectors of the model 'default'" in str(error)
+def test_cluster_into_of_another_model_refused(file, tmp_path, stored):
+    stored.write_text(json.dumps(json.loads(stored.read_text()) | {"revision": "0"}))
+    message = fault(file, "--into", stored, "--output", tmp_path / "out.csv")
+    assert "holds vectors of the model 'default'" in message
 
 
 def test_cluster_k_auto_says_how_it_chose(file, tmp_path):
-    words = ("--condition", "the animal", "--k", "auto", "--output", tmp_path / "out.csv")
+    words = (*ANIMAL, "--k", "auto", "--output", tmp_path / "out.csv")
     result = invoke(file, *words, "--json", tmp_path / "summary.json")
     assert "3 clusters have the highest silhouette of 2 to 11: " in result.stdout
     (summary,) = json.loads((tmp_path / "summary.json").read_text())["conditions"]
@@ -215,13 +135,14 @@ def test_cluster_k_auto_says_how_it_chose(file, tmp_path):
 
 
 def test_cluster_overall_is_stored_with_the_clusters(file, tmp_path):
-    words = ("--condition", "the animal", "--k", 3, "--output", tmp_path / "out.csv")
+    stored, summary, output, again = (
+        tmp_path / name for name in ("a.clusters", "summary.json", "out.csv", "again.csv")
+    )
+    files = ("--save", stored, "--json", summary, "--output", output)
     for options, share, width in ((), 0.3, 768), (("--overall", 0), 0.0, 384):
-        stored, summary = tmp_path / "a.clusters", tmp_path / "summary.json"
-        result = invoke(file, *words, *options, "--save", stored, "--json", summary)
-        assert result.exit_code == 0, result.exception
+        invoke(file, *ANIMAL, "--k", 3, *options, *files)
         assert json.loads(summary.read_text())["conditions"][0]["overall"] == share
         (centres,) = json.loads(stored.read_text())["conditions"]
         assert (centres["overall"], len(centres["centres"][0])) == (share, width)
-        assert invoke(file, "--into", stored, "--output", tmp_path / "b.csv").exit_code == 0
-        assert (tmp_path / "b.csv").read_text() == (tmp_path / "out.csv").read_text()
+        invoke(file, "--into", stored, "--output", again)
+        assert again.read_text() == output.read_text()

@@ -1,20 +1,16 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
+from tests import commands
 
 from condsim.cli import encode as module
-from condsim.cli.encode import encode
-from condsim.cli.process import guard
-from condsim.errors import InputError, ModelError
+from condsim.errors import ModelError
 from condsim.loading import load_scorer
 
-APP = typer.Typer(rich_markup_mode="markdown")
-APP.command()(encode)
-guard(APP)
-
+invoke, fault = partial(commands.invoke, "encode"), partial(commands.fault, "encode")
 ROWS = [
     ("A dog runs.", "the animal"),
     ("Two birds, one tree.", "the number"),
@@ -30,57 +26,29 @@ def file(tmp_path):
     return path
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(APP, [str(argument) for argument in arguments])
-
-
-def test_encode_npy_has_a_row_for_each_sentence(file, tmp_path):
+def test_encode_writes_a_row_for_each_sentence_to_npy_and_npz(file, tmp_path, monkeypatch):
     result = invoke("--file", file, "--output", tmp_path / "out.npy")
-    assert result.exit_code == 0
     assert "3 embeddings of dimension 384" in result.stderr
-    found = np.load(tmp_path / "out.npy")
-    assert (found.shape, found.dtype) == ((3, 384), np.float32)
+    vectors = np.load(tmp_path / "out.npy")
+    assert (vectors.shape, vectors.dtype) == ((3, 384), np.float32)
     sentences, conditions = zip(*ROWS, strict=True)
-    np.testing.assert_allclose(found, load_scorer().encode(sentences, conditions), atol=1e-3)
-
-
-def test_encode_npz_holds_the_same_array(file, tmp_path, monkeypatch):
-    invoke("--file", file, "--output", tmp_path / "out.npy")
+    np.testing.assert_allclose(vectors, load_scorer().encode(sentences, conditions), atol=1e-3)
     monkeypatch.setattr(module, "ROWS_PER_BATCH", 2)
     invoke("--file", file, "--output", tmp_path / "out.npz")
     with np.load(tmp_path / "out.npz") as archive:
-        np.testing.assert_allclose(archive["embeddings"], np.load(tmp_path / "out.npy"), atol=1e-3)
+        np.testing.assert_allclose(archive["embeddings"], vectors, atol=1e-3)
 
 
-def test_encode_column_of_a_file_of_pairs(tmp_path):
-    path = tmp_path / "pairs.csv"
-    path.write_text("sentence1,sentence2,condition\nA dog.,A cat.,the animal\n", "utf-8")
-    invoke("--file", path, "--column", "sentence2", "--output", tmp_path / "out.npy")
-    expected = load_scorer().encode(["A cat."], "the animal")
-    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, atol=1e-6)
-
-
-def test_encode_plain_float16_writes_sentences_alone_in_half_the_bytes(tmp_path):
-    path = tmp_path / "in.csv"
-    path.write_text("sentence\nA dog.\nA cat.\n", "utf-8")
-    invoke("--file", path, "--plain", "--float16", "--output", tmp_path / "out.npy")
-    found = np.load(tmp_path / "out.npy")
-    assert found.dtype == np.float16
-    np.testing.assert_allclose(found, load_scorer().encode(["A dog.", "A cat."]), atol=1e-3)
-
-
-def test_encode_other_suffix_refused(file, tmp_path):
-    error = invoke("--file", file, "--output", tmp_path / "out.txt").exception
-    assert isinstance(error, InputError)
-    assert "must be .npy or .npz" in str(error)
-
-
-def test_encode_missing_column_refused(file, tmp_path):
-    error = invoke(
-        "--file", file, "--column", "sentence1", "--output", tmp_path / "o.npy"
-    ).exception
-    assert isinstance(error, InputError)
-    assert "no column 'sentence1'; found 'sentence', 'condition'. Name the column" in str(error)
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("out.txt", (), "must be .npy or .npz"),
+        ("out.npy", ("--column", "sentence1"), "no column 'sentence1'; found 'sentence', "),
+        ("out.npy", ("--plain", "--overall", 0.3), "cannot go with --plain"),
+    ],
+)
+def test_encode_bad_options_refused(file, tmp_path, name, options, message):
+    assert message in fault("--file", file, "--output", tmp_path / name, *options)
 
 
 def test_encode_row_without_text_has_a_vector_of_nan_and_strict_stops(file, tmp_path):
@@ -90,9 +58,8 @@ def test_encode_row_without_text_has_a_vector_of_nan_and_strict_stops(file, tmp_
     vectors = np.load(tmp_path / "all.npy")
     assert np.isnan(vectors).all(axis=1).tolist() == [False, False, False, True, False]
     np.testing.assert_allclose(vectors[4], vectors[0], atol=1e-3)
-    error = invoke("--file", file, "--output", tmp_path / "out.npy", "--strict").exception
-    assert isinstance(error, InputError)
-    assert "row 4 (line 5), column 'sentence'" in str(error)
+    message = fault("--file", file, "--output", tmp_path / "out.npy", "--strict")
+    assert "row 4 (line 5), column 'sentence'" in message
     assert not (tmp_path / "out.npy").exists()
 
 
@@ -100,15 +67,8 @@ def test_encode_cross_encoder_refused(file, tmp_path, tiny_backbone):
     from condsim.model.builders import build_cross_encoder
 
     build_cross_encoder(str(tiny_backbone)).save_pretrained(str(tmp_path / "cross"))
-    error = invoke(
-        "--file", file, "--output", tmp_path / "out.npy", "--model", tmp_path / "cross"
-    ).exception
-    assert isinstance(error, ModelError)
-    assert "gives only scores; embeddings need" in str(error)
-
-
-def test_encode_help_shows_examples():
-    assert "condsim encode sentences.csv" in invoke("--help").stdout
+    options = ("--output", tmp_path / "out.npy", "--model", tmp_path / "cross")
+    assert "embeddings need" in fault("--file", file, *options, kind=ModelError)
 
 
 def test_encode_overall_adds_the_vector_of_the_text_alone(file, tmp_path):
@@ -116,5 +76,3 @@ def test_encode_overall_adds_the_vector_of_the_text_alone(file, tmp_path):
     assert "3 embeddings of dimension 768" in result.stderr
     expected = load_scorer().encode(*map(list, zip(*ROWS, strict=True)), overall=0.3)
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, atol=1e-6)
-    error = invoke(file, "--output", tmp_path / "out.npy", "--plain", "--overall", 0.3).exception
-    assert "cannot go with --plain" in str(error)

@@ -3,29 +3,25 @@ from __future__ import annotations
 from importlib import metadata
 
 import pytest
-from typer.testing import CliRunner
+from tests.commands import succeed
 
 import condsim
-from condsim.cli.main import app
 from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
 
-INSTALL = "pip install 'condsim[serve]'"
+SERVE = "not installed: pip install 'condsim[serve]'"
 
 
 def lines():
-    result = CliRunner().invoke(app, ["info"])
-    assert result.exit_code == 0
-    return dict(line.strip().split("  ", maxsplit=1) for line in result.stdout.splitlines())
+    cells = [line.strip().split("  ", maxsplit=1) for line in succeed("info").stdout.splitlines()]
+    return {name: value.strip() for name, value in cells}
 
 
 def test_info_shows_version_model_and_libraries():
-    shown = {name: value.strip() for name, value in lines().items()}
+    shown = lines()
     assert shown["condsim"] == condsim.__version__
     settings = ModelSettings.load(DEFAULT_FOLDER)
     assert shown["model"] == f"default ({settings.name}, {settings.kind}, {settings.order})"
-    assert shown["trained on"] == settings.facts["also_trained_on"]
-    assert shown["last labeled file"] == settings.facts["training_data"]
-    assert list(shown).index("trained on") < list(shown).index("last labeled file")
+    assert shown["training data"] == settings.facts["training_data"]
     assert shown["size"].endswith("MB")
     assert shown["parameters"] == f"{settings.facts['parameters']:,}"
     assert "onnxruntime" in shown
@@ -34,11 +30,8 @@ def test_info_shows_version_model_and_libraries():
 @pytest.mark.parametrize(
     ("absent", "expected"),
     [
-        (
-            {"fastapi", "uvicorn", "prometheus-client"},
-            "not installed: pip install 'condsim[serve]'",
-        ),
-        ({"uvicorn"}, "not installed: pip install 'condsim[serve]' brings uvicorn"),
+        ({"fastapi", "uvicorn", "prometheus-client"}, SERVE),
+        ({"uvicorn"}, f"{SERVE} brings uvicorn"),
         (set(), "installed"),
     ],
 )
@@ -49,11 +42,9 @@ def test_info_extra_is_installed_or_says_how_to_install(monkeypatch, absent, exp
         return "1.0"
 
     monkeypatch.setattr("condsim.cli.info.metadata.version", version)
-    shown = {name: value.strip() for name, value in lines().items()}
-    assert shown["extra serve"] == expected
-    assert ("uvicorn 1.0" in shown["libraries"]) == ("uvicorn" not in absent)
+    assert lines()["extra serve"] == expected
 
 
-def test_info_damaged_model_is_said_not_raised(monkeypatch, tmp_path):
+def test_info_damaged_model_is_shown(monkeypatch, tmp_path):
     monkeypatch.setattr("condsim.model.settings.DEFAULT_FOLDER", tmp_path)
     assert "damaged" in lines()["model"]

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ ANIMALS = ("dog", "cat", "horse", "bird", "cow")
 
 
 @pytest.fixture
-def parts(tmp_path) -> Path:
+def parts(tmp_path):
     """Four Parquet files of ten rows, with a column of a type that text formats do not have."""
     folder = tmp_path / "in"
     folder.mkdir()
@@ -44,21 +44,21 @@ def parts(tmp_path) -> Path:
 
 
 @pytest.fixture
-def here(monkeypatch) -> None:
+def here(monkeypatch):
     """Runs the calls of the workers in this process, one after the other."""
 
     class Pool:
         def __init__(self, **options: object) -> None: ...
 
         def map(self, worker, arguments, calls, *, max_workers, failure) -> Iterator[object]:
-            made = worker(*arguments)
-            return (made.work(call) for call in calls)
+            part_worker = worker(*arguments)
+            return (part_worker.work(call) for call in calls)
 
     monkeypatch.setattr("condsim.cli.parts.RayWorkers", Pool)
 
 
 @pytest.fixture
-def run(capsys) -> Callable[..., tuple[int, str]]:
+def run(capsys):
     """Runs a command line; gives its status and what it wrote to stderr."""
 
     def called(*words: object) -> tuple[int, str]:
@@ -87,19 +87,17 @@ def expected(run, parts: Path, output: Path) -> None:
         np.testing.assert_allclose(found["score"], wanted["score"], atol=1e-4)
 
 
-def test_parts_are_scored_with_all_columns_and_types(here, run, parts, tmp_path):
-    status, errors = run(*parts_of(parts / "part-*.parquet", tmp_path / "out"))
+@pytest.mark.parametrize("as_address", [False, True])
+def test_parts_are_scored_with_all_columns_and_types(here, run, parts, tmp_path, as_address):
+    source, output = parts, tmp_path / "out"
+    if as_address:
+        source, output = parts.as_uri(), output.as_uri()
+    status, errors = run(*parts_of(f"{source}/part-*.parquet", output))
     assert status == 0, errors
     expected(run, parts, tmp_path / "out")
     assert pq.read_schema(tmp_path / "out/part-0.parquet").field("row").type == pa.int16()
     record = json.loads((tmp_path / "out/condsim-parts.json").read_text(encoding="utf-8"))
     assert (record["scale"], sorted(record["parts"])[0]) == ("unit", "part-0.parquet")
-
-
-def test_parts_at_an_address_are_copied_there_and_back(here, run, parts, tmp_path):
-    status, errors = run(*parts_of(f"{parts.as_uri()}/part-*.parquet", (tmp_path / "out").as_uri()))
-    assert status == 0, errors
-    expected(run, parts, tmp_path / "out")
 
 
 def test_parts_that_are_done_are_left_out_and_new_ones_are_added(here, run, parts, tmp_path):
@@ -138,28 +136,18 @@ def test_a_part_that_fails_is_named_and_the_others_are_finished(here, run, parts
 def test_parts_that_cannot_be_are_one_line(here, run, parts, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/mine.txt").write_text("mine", encoding="utf-8")
-    cases: list[tuple[object, object, str]] = [
+    for source, output, message in (
         (parts / "none-*.csv", tmp_path / "out", "no such files"),
         (tmp_path / "i*/part-0.parquet", tmp_path / "out", "only the names"),
         (parts / "part-*.parquet", tmp_path / "full", "holds other files"),
-        (tmp_path / "absent/part-*.csv", tmp_path / "out", "no such files"),
         ("nope://x/part-*.csv", tmp_path / "out", "nope://x cannot be opened"),
-    ]
-    for source, output, message in cases:
+    ):
         status, errors = run(*parts_of(source, output))
         assert (status, len(errors.splitlines())) == (2, 1), errors
         assert message in errors
     assert not (tmp_path / "out").exists()
     status, errors = run("score", "--engine", "ray", "--file", parts / "part-*.parquet")
     assert (status, "needs --output" in errors) == (2, True)
-
-
-def test_parquet_is_written_from_parquet_only(run, tmp_path):
-    rows = tmp_path / "rows.csv"
-    rows.write_text("sentence1,sentence2,condition\na dog,a cat,the animal\n", encoding="utf-8")
-    status, errors = run("score", "--file", rows, "--output", tmp_path / "o.parquet")
-    assert (status, list(tmp_path.iterdir())) == (2, [rows])
-    assert "Parquet is written only from a Parquet file" in errors
 
 
 def test_parts_are_encoded(here, run, parts, tmp_path):
@@ -173,7 +161,7 @@ def test_parts_are_encoded(here, run, parts, tmp_path):
 
 
 @pytest.fixture
-def begin(tmp_path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def begin(tmp_path):
     """Starts the command on a cluster of two nodes, each with room for one worker."""
     pytest.importorskip("ray")
     from ray.cluster_utils import Cluster

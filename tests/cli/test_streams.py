@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import json
@@ -12,10 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
-
-from condsim.cli.main import _app_of
-from condsim.errors import InputError
+from tests.commands import fault, invoke, rows_in
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAIRS = "left;right;same;about\nA red car.;A red bus.;yes;the colour\nA dog.;A cat.;no;the colour\n"
@@ -24,26 +20,24 @@ TEXTS = "text,date\nA dog runs.,1\nA train is late.,2\nA dog runs.,3\n"
 TO_STDOUT = ("--output", "-")
 
 
-def invoke(*words, stdin=None):
-    """Run a command line in this process."""
-    return CliRunner().invoke(_app_of([words[0]]), [str(word) for word in words], input=stdin)
-
-
-def rows_of(text):
-    return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
-
-
 def test_cluster_reads_and_writes_standard_streams():
     words = ("cluster", "-", "--condition", "the animal", "--k", 2, *TO_STDOUT)
     result = invoke(*words, stdin=TEXTS)
-    assert [row["cluster"] for row in rows_of(result.stdout)] == ["0", "1", "0"]
+    assert [row["cluster"] for row in rows_in(result.stdout)] == ["0", "1", "0"]
     assert "Clusters by the animal" in result.stderr
     assert result.stderr.splitlines()[-1] == "standard output: 3 rows"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_dedupe_reads_json_lines_in_utf_16(encoding):
+    text = '{"text": "A dog runs."}\n{"text": "A cat sits."}\n'.encode(encoding)
+    result = invoke("dedupe", "-", "--condition", "the animal", "--to", 2, *TO_STDOUT, stdin=text)
+    assert result.stdout.split("\n") == ["text", "A dog runs.", "A cat sits.", ""]
+
+
 def test_dedupe_reads_and_writes_standard_streams():
     words = ("dedupe", "--file", "-", "--condition", "the animal", "--at-least", 0.95, *TO_STDOUT)
-    assert [row["date"] for row in rows_of(invoke(*words, stdin=TEXTS).stdout)] == ["1", "2"]
+    assert [row["date"] for row in rows_in(invoke(*words, stdin=TEXTS).stdout)] == ["1", "2"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
@@ -78,15 +72,14 @@ def test_index_build_reads_standard_input(tmp_path):
     assert "3 texts" in result.stderr, result.exception
 
 
-def test_error_names_standard_input():
-    error = invoke("cluster", "-", "--condition", "a", "--k", 2, *TO_STDOUT, stdin="a,b\n1,2\n")
-    assert str(error.exception).startswith("standard input: there is no column 'text'")
-    assert not error.stdout
-
-
-def test_standard_input_for_two_options_refused():
-    words = ("evaluate", "-", "--train", "-")
-    assert "for one option only" in str(invoke(*words, stdin=PAIRS).exception)
+def test_standard_input_is_named_and_for_one_option_only():
+    message = fault("cluster", "-", "--condition", "a", "--k", 2, *TO_STDOUT, stdin="a,b\n1,2\n")
+    assert message.startswith("standard input: there is no column 'text'")
+    message = fault(
+        "dedupe", "-", "--condition", "a", "--to", 2, *TO_STDOUT, stdin="It is late.\nb"
+    )
+    assert "the file needs a header line. Name the column" in message
+    assert "for one option only" in fault("evaluate", "-", "--train", "-", stdin=PAIRS)
 
 
 @pytest.mark.parametrize("option", ["--file", "--data"])
@@ -96,25 +89,16 @@ def test_file_of_any_command_may_be_an_option(tmp_path, option):
     result = invoke("data", "check", option, file, "--json")
     assert json.loads(result.stdout)["rows"] == 1
     assert invoke("data", "check", f"{option}={file}").exit_code == 0
+    assert len(rows_in(invoke("score", file, *TO_STDOUT).stdout)) == 1
 
 
-def test_score_file_may_be_the_first_argument(tmp_path):
-    file = tmp_path / "pairs.csv"
-    file.write_text("sentence1,sentence2,condition\nA cat.,A dog.,the animal\n")
-    assert len(rows_of(invoke("score", file, *TO_STDOUT).stdout)) == 1
-
-
-def test_quiet_prints_nothing_on_stderr(tmp_path):
+def test_quiet_prints_errors_alone_on_stderr(tmp_path):
     (tmp_path / "texts.csv").write_text(TEXTS.replace("A train is late.", "你好"))
     words = ("dedupe", tmp_path / "texts.csv", "--condition", "the animal", "--at-least", 0.9)
     command = [sys.executable, "-m", "condsim", *map(str, words), *TO_STDOUT]
     assert b"cannot read" in subprocess.run(command, check=True, capture_output=True).stderr
     assert not subprocess.run([*command, "--quiet"], check=True, capture_output=True).stderr
-
-
-def test_quiet_leaves_errors():
-    error = invoke("dedupe", "no.csv", "--condition", "a", "--at-least", 1, *TO_STDOUT, "--quiet")
-    assert isinstance(error.exception, InputError)
+    fault("dedupe", "no.csv", *words[2:], *TO_STDOUT, "--quiet")
 
 
 def test_help_without_unicode_has_status_0():

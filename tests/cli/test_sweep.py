@@ -1,16 +1,14 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-import typer
 import yaml
-from typer.testing import CliRunner
+from tests import commands
 
-from condsim.cli.sweep import sweep
-from condsim.errors import InputError
-from condsim.training.sweep_result import Correlations, SeedResult, SweepResult, TrialResult
+from condsim.training.sweep import Correlations, SeedResult, SweepResult, TrialResult
 
-APP = typer.Typer(rich_markup_mode="markdown")
-APP.command()(sweep)
+invoke = partial(commands.invoke, "sweep")
 SPACE = {"learning_rate": {"grid": ["1e-5", "3e-5"]}, "objective": {"grid": [{"mse": 1}]}}
 
 
@@ -24,10 +22,6 @@ def write(tmp_path):
         return path
 
     return written
-
-
-def invoke(*words):
-    return CliRunner().invoke(APP, [str(word) for word in words])
 
 
 def test_sweep_dry_run_prints_the_grid_and_writes_nothing(tmp_path, write):
@@ -52,24 +46,6 @@ def test_sweep_dry_run_of_tpe_prints_the_space(tmp_path, write):
         "  transform: true, false",
         "then the best with the seeds 5",
     ]
-
-
-def test_sweep_bad_file_is_one_line(tmp_path, write):
-    done = invoke(write(space={"learning_rate": {"grid": []}}), "--output", tmp_path / "out")
-    assert isinstance(done.exception, InputError)
-    assert "'learning_rate' must be one of" in str(done.exception)
-    assert not (tmp_path / "out").exists()
-
-
-def test_sweep_interrupted_says_how_to_go_on(tmp_path, write, monkeypatch):
-
-    def interrupted(spec, output):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("condsim.training.sweep.run_sweep", interrupted)
-    done = invoke(write(), "--output", tmp_path / "out")
-    assert done.exit_code == 130
-    assert "The same command continues from here." in done.stderr
 
 
 def test_sweep_prints_the_result(tmp_path, write, monkeypatch):

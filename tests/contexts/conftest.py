@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ pytest.importorskip("pyarrow")
 
 from condsim.contexts.corpus import Corpus, prepare_corpus
 from condsim.contexts.recipe import CorpusSettings
+from condsim.contexts.tokens import Vocabulary, learn_vocabulary
 
 # who, what they work with, where, what they make, the tool, the weather
 TOPICS = {
@@ -84,6 +86,19 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return prepare_corpus(
         [folder / "days.txt"], folder / "corpus", settings=CorpusSettings(chunk_sentences=5)
     )
+
+
+@pytest.fixture(scope="session")
+def vocabulary_folder(small_corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small-vocabulary") / "v"
+    learn_vocabulary(small_corpus, folder, size=400)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def vocabulary(vocabulary_folder: Path) -> Vocabulary:
+    """400 tokens of the small corpus."""
+    return Vocabulary.open(vocabulary_folder)
 
 
 @pytest.fixture(scope="module")

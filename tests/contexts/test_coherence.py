@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -14,7 +16,6 @@ from condsim.contexts.coherence import (
     train_coherence,
 )
 from condsim.contexts.recipe import CoherenceSettings
-from condsim.contexts.tokens import learn_vocabulary
 from condsim.errors import InputError, ModelError
 
 TOKENS = [np.array(ids) for ids in ([5, 6, 7, 8, 9], [3], [4, 4, 2], [9, 8, 7], [2, 6], [1, 5, 3])]
@@ -40,38 +41,6 @@ def test_encode_is_the_last_states_of_a_packed_bidirectional_lstm():
     for row, ids in enumerate(TOKENS):
         _, (last, _) = both(model.embeddings(torch.from_numpy(ids))[None])
         torch.testing.assert_close(vectors[row], torch.cat([last[0, 0], last[1, 0]]))
-
-
-@pytest.mark.parametrize("head", ["linear", "mlp"])
-def test_logits_are_those_of_the_concatenation(head):
-    model = small_model(head)
-    vectors = model.encode(TOKENS)
-    neighbours = torch.tensor([[-1, 0, 2, 3], [1, 2, 4, -1]])
-    centres = torch.tensor([1, 3])
-    projections = model.projections(vectors)
-    found = model.logits(
-        model.context(projections, neighbours), projections[model.settings.left][centres]
-    )
-    for row in range(2):
-        around = [vectors[i] if i >= 0 else model.missing for i in neighbours[row]]
-        joined = torch.cat([*around[:2], vectors[centres[row]], *around[2:]])  # [h_<i, h_i, h_>i]
-        total = joined @ model.project.flatten(0, 1) + model.bias
-        wanted = total[0] if head == "linear" else model.output(torch.relu(total))[0]
-        torch.testing.assert_close(found[row], wanted)
-
-
-def test_linear_head_ranks_contexts_alike_for_every_sentence_and_mlp_does_not():
-    orders = {}
-    for head in ("linear", "mlp"):
-        model = small_model(head)
-        vectors = model.encode(TOKENS) * 4
-        projections = model.projections(vectors)
-        generator = torch.Generator().manual_seed(1)
-        contexts = model.context(projections, torch.randint(-1, 6, (200, 4), generator=generator))
-        logits = [model.logits(contexts, sentence) for sentence in projections[2][:6]]
-        orders[head] = {tuple(scores.argsort(stable=True).tolist()) for scores in logits}
-    assert len(orders["linear"]) == 1
-    assert len(orders["mlp"]) > 1
 
 
 def test_passages_long_document_is_cut_with_neighbours_kept():
@@ -102,13 +71,6 @@ def test_batch_replacements_are_half_of_the_document_and_never_the_centre():
             assert row < 0 or batch.sentences[row] == centre + offset
 
 
-def test_batch_of_one_passage_takes_replacements_from_it():
-    passages = Passages.of_documents(np.array([0, 2]), np.array([True]), most=8, left=2, right=2)
-    batch = make_batch(passages, np.array([0]), np.random.default_rng(0), left=2, right=2)
-    assert batch.same_document.all()
-    np.testing.assert_array_equal(batch.replacements, batch.centres[::-1])
-
-
 SIZES = {"embedding": 16, "hidden": 16, "head_size": 16, "batch_sentences": 60, "run_sentences": 20}
 SETTINGS = CoherenceSettings(
     **SIZES,
@@ -122,18 +84,14 @@ SETTINGS = CoherenceSettings(
 )
 
 
-class KilledError(Exception):
-    """Stands in for kill -9."""
-
-
 @pytest.fixture(scope="module")
-def vocabulary(small_corpus, tmp_path_factory):
-    return learn_vocabulary(small_corpus, tmp_path_factory.mktemp("vocabulary"), size=400)
+def train(small_corpus, vocabulary):
+    return partial(train_coherence, small_corpus, vocabulary)
 
 
-def test_train_coherence_learns_and_reports_held_out_accuracy(small_corpus, vocabulary, tmp_path):
+def test_train_coherence_learns_and_reports_held_out_accuracy(train, tmp_path):
     settings = CoherenceSettings(**{**SETTINGS.model_dump(), "max_steps": 90, "evaluations": 6})
-    report = train_coherence(small_corpus, vocabulary, tmp_path / "model", settings)
+    report = train(tmp_path / "model", settings)
     assert report.held_out_documents == 4
     assert report.examples == 2 * 60
     assert report.accuracy > 0.6
@@ -144,43 +102,13 @@ def test_train_coherence_learns_and_reports_held_out_accuracy(small_corpus, voca
         "settings.json",
         "vocabulary",
     ]
-    assert train_coherence(small_corpus, vocabulary, tmp_path / "model", settings) == report
+    assert train(tmp_path / "model", settings) == report
 
 
-@pytest.mark.usefixtures("one_thread")
-def test_train_coherence_killed_and_continued_ends_with_the_same_weights(
-    small_corpus, vocabulary, tmp_path, monkeypatch
-):
-    from safetensors.torch import load_file
-
-    whole = train_coherence(small_corpus, vocabulary, tmp_path / "whole", SETTINGS)
-
-    def kill(step, steps):
-        if step == 7:
-            raise KilledError
-
-    with pytest.raises(KilledError):
-        train_coherence(small_corpus, vocabulary, tmp_path / "killed", SETTINGS, progress=kill)
-    assert (tmp_path / "killed" / "checkpoint.safetensors").is_file()
-    steps = []
-    again = train_coherence(
-        small_corpus,
-        vocabulary,
-        tmp_path / "killed",
-        SETTINGS,
-        progress=lambda step, total: steps.append((step, total)),
-    )
-    assert steps == [(step, 12) for step in range(5, 13)]  # evaluated, and saved, at step 4
-    assert again.evaluations == whole.evaluations
-    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "killed"))
-    for name in one:
-        assert torch.equal(one[name], other[name]), name
-
-
-def test_train_coherence_too_high_learning_rate_is_an_error(small_corpus, vocabulary, tmp_path):
+def test_train_coherence_too_high_learning_rate_is_an_error(train, tmp_path):
     settings = CoherenceSettings(**{**SETTINGS.model_dump(), "learning_rate": 1e300})
     with pytest.raises(ModelError, match="lower learning_rate"):
-        train_coherence(small_corpus, vocabulary, tmp_path / "model", settings)
+        train(tmp_path / "model", settings)
 
 
 def test_held_out_documents_are_a_share_of_those_with_a_context(numbered_corpus):
@@ -191,28 +119,24 @@ def test_held_out_documents_are_a_share_of_those_with_a_context(numbered_corpus)
     assert held_out.sum() == 2
     assert not held_out[[0, 2]].any()
     np.testing.assert_array_equal(held_out, corpus.held_out_documents(share=0.5, seed=0))
-
-
-def test_held_out_documents_one_document_is_an_error(numbered_corpus):
     with pytest.raises(InputError, match="at least two documents"):
         numbered_corpus(5, chunk=5, document=5).held_out_documents(share=0.5, seed=0)
 
 
 @pytest.fixture(scope="module")
-def folders(small_corpus, tmp_path_factory):
+def folders(train, tmp_path_factory):
     folder = tmp_path_factory.mktemp("coherence")
-    vocabulary = learn_vocabulary(small_corpus, folder / "vocabulary", size=400)
     for head in ("linear", "mlp"):
         settings = CoherenceSettings(
             head=head, **SIZES, max_steps=20, learning_rate=1e-2, precision="float32"
         )
-        train_coherence(small_corpus, vocabulary, folder / head, settings)
+        train(folder / head, settings)
     return folder
 
 
 @pytest.mark.parametrize("head", ["linear", "mlp"])
 def test_log_probability_equals_the_plain_forward(folders, small_corpus, head):
-    scorer = CoherenceScorer.open(folders / head, small_corpus)
+    scorer = CoherenceScorer(folders / head, small_corpus)
     sentences = ["The baker sells warm bread.", "Coal is dug by lamp light."]
     centres = np.array([0, 1, 14, 15, 150, 298, 299])
     found = scorer.log_probability(scorer.encode(sentences), centres)
@@ -233,27 +157,9 @@ def test_log_probability_equals_the_plain_forward(folders, small_corpus, head):
 
 
 def test_open_keeps_vectors_of_the_corpus(folders, small_corpus, monkeypatch):
-    scorer = CoherenceScorer.open(folders / "mlp", small_corpus)
+    scorer = CoherenceScorer(folders / "mlp", small_corpus)
     vectors = scorer.encode(small_corpus.sentences(np.arange(5)))
     scores = scorer.log_probability(vectors, np.arange(300))
     monkeypatch.setattr(type(small_corpus), "sentences", None)  # nothing is computed again
-    again = CoherenceScorer.open(folders / "mlp", small_corpus)
+    again = CoherenceScorer(folders / "mlp", small_corpus)
     np.testing.assert_array_equal(again.log_probability(vectors, np.arange(300)), scores)
-
-
-def test_open_other_corpus_is_an_error(folders, small_corpus):
-    class Other:
-        revision = "other"
-
-    with pytest.raises(InputError, match="corpus changed"):
-        CoherenceScorer.open(folders / "mlp", Other())
-
-
-def test_open_damaged_weights_is_an_error(folders, small_corpus, tmp_path):
-    import shutil
-
-    shutil.copytree(folders / "mlp", tmp_path / "copy")
-    path = tmp_path / "copy" / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(ModelError, match="cannot be read"):
-        CoherenceScorer.open(tmp_path / "copy", small_corpus)

@@ -13,7 +13,7 @@ import pytest
 
 from condsim.contexts.corpus import Corpus, prepare_corpus
 from condsim.contexts.recipe import CorpusSettings
-from condsim.contexts.sentences import find_inputs, near_duplicate_key, read_paragraphs
+from condsim.contexts.sentences import find_inputs, read_paragraphs
 from condsim.errors import InputError
 
 pytest.importorskip("pyarrow")
@@ -43,14 +43,21 @@ def write(tmp_path: Path) -> Write:
     return write_file
 
 
+@pytest.fixture
+def prepare(write, tmp_path):
+    def run(content: str | bytes = RIVERS, *, name="text.txt", folder="corpus", **settings):
+        path = write(content, name)
+        return prepare_corpus([path], tmp_path / folder, settings=CorpusSettings(**settings))
+
+    return run
+
+
 def all_sentences(corpus: Corpus) -> list[str]:
     return corpus.sentences(np.arange(len(corpus)))
 
 
-def test_corpus_text_file_keeps_order_documents_and_chunks(write: Write, tmp_path: Path) -> None:
-    corpus = prepare_corpus(
-        [write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(chunk_sentences=2)
-    )
+def test_corpus_text_file_keeps_order_documents_and_chunks(prepare) -> None:
+    corpus = prepare(chunk_sentences=2)
     assert all_sentences(corpus) == [
         "The river begins between two rocks.",
         "It is cold and clear there.",
@@ -71,8 +78,8 @@ def test_corpus_text_file_keeps_order_documents_and_chunks(write: Write, tmp_pat
     assert (counts.documents, counts.chunks, counts.sentences, counts.words) == (2, 4, 7, 38)
 
 
-def test_corpus_neighbours_end_with_the_document(write: Write, tmp_path: Path) -> None:
-    corpus = prepare_corpus([write(RIVERS)], tmp_path / "corpus")
+def test_corpus_neighbours_end_with_the_document(prepare) -> None:
+    corpus = prepare()
     assert corpus.neighbours(np.array([0, 2, 4, 5])).tolist() == [
         [-1, -1, 1, 2],
         [0, 1, 3, 4],
@@ -94,29 +101,12 @@ def test_corpus_sentences_any_order_read_as_asked(small_corpus: Corpus) -> None:
         small_corpus.sentences(np.array([300]))
 
 
-def test_corpus_many_batches_read_as_one(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("condsim.contexts.corpus.ROWS_PER_BATCH", 2)
-    monkeypatch.setattr("condsim.contexts.sentences._SENTENCES_PER_LOOKUP", 3)
-    corpus = prepare_corpus(
-        [write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(chunk_sentences=3)
-    )
-    texts = all_sentences(corpus)
-    assert corpus.sentences(np.array([6, 1, 2])) == [texts[6], texts[1], texts[2]]
-    assert corpus.chunk_starts.tolist() == [0, 3, 5, 7]
-    assert [text.count(".") for text in corpus.chunk_texts()] == [3, 2, 2]
-    assert " ".join(corpus.chunk_texts()) == " ".join(texts)
-
-
-def test_corpus_dropped_sentences_are_counted_by_reason(write: Write, tmp_path: Path) -> None:
+def test_corpus_dropped_sentences_are_counted_by_reason(prepare) -> None:
     text = (
         "Too short. There are 12 apples on the tree. THERE are 7 apples, on the tree! "
         "This one is a little too long for it. * * * * A \x07 bell rings here."
     )
-    corpus = prepare_corpus(
-        [write(text)], tmp_path / "corpus", settings=CorpusSettings(max_words=8)
-    )
+    corpus = prepare(text, max_words=8)
     assert all_sentences(corpus) == ["There are 12 apples on the tree."]
     assert corpus.counts.dropped == {
         "too_short": 1,
@@ -126,84 +116,55 @@ def test_corpus_dropped_sentences_are_counted_by_reason(write: Write, tmp_path: 
     }
 
 
-def test_corpus_one_sentence_documents_have_no_neighbours(write: Write, tmp_path: Path) -> None:
+def test_corpus_one_sentence_documents_have_no_neighbours(prepare) -> None:
     rows = "image_id\tcaption\n1\tA dog runs home.  It barks.\n2\tTwo cats sleep all day\n"
-    corpus = prepare_corpus([write(rows, "captions.tsv.gz")], tmp_path / "corpus")
+    corpus = prepare(rows, name="captions.tsv.gz")
     assert all_sentences(corpus) == ["A dog runs home. It barks.", "Two cats sleep all day"]
     assert corpus.counts.single_sentence_documents == corpus.counts.chunks == 2
     assert (corpus.neighbours(np.arange(2)) == -1).all()
 
 
-def test_corpus_max_words_total_takes_a_part_of_the_larger_corpus(
-    write: Write, tmp_path: Path
-) -> None:
+def test_corpus_max_words_total_takes_a_part_of_the_larger_corpus(prepare) -> None:
     text = "\n\n".join(f"Here lies the stone of number{'x' * n} and its moss." for n in range(40))
     names = {}
     for words in (90, 180, 10_000):
-        corpus = prepare_corpus(
-            [write(text)], tmp_path / str(words), settings=CorpusSettings(max_words_total=words)
-        )
+        corpus = prepare(text, folder=str(words), max_words_total=words)
         names[words] = set(all_sentences(corpus))
         assert corpus.counts.documents + corpus.counts.documents_left == 40
     assert names[90] < names[180] < names[10_000]
     assert [len(names[words]) for words in (90, 180)] == [10, 20]
-    other = prepare_corpus(
-        [write(text)], tmp_path / "seed", settings=CorpusSettings(max_words_total=90, seed=1)
-    )
+    other = prepare(text, folder="seed", max_words_total=90, seed=1)
     assert set(all_sentences(other)) != names[90]
 
 
-def test_corpus_same_inputs_are_not_read_again(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = prepare_corpus([write(RIVERS)], tmp_path / "corpus")
+def test_corpus_same_inputs_are_not_read_again(prepare, monkeypatch) -> None:
+    first = prepare()
     monkeypatch.setattr("condsim.contexts.corpus.read_paragraphs", None)
-    second = prepare_corpus([write(RIVERS, "renamed.txt")], tmp_path / "corpus")
+    second = prepare(name="renamed.txt")
     assert second.revision == first.revision
 
 
-def test_corpus_other_settings_or_inputs_are_refused(write: Write, tmp_path: Path) -> None:
-    prepare_corpus([write(RIVERS)], tmp_path / "corpus")
-    with pytest.raises(InputError, match=r"a corpus of other inputs \(max_words"):
-        prepare_corpus([write(RIVERS)], tmp_path / "corpus", settings=CorpusSettings(max_words=50))
-    with pytest.raises(InputError, match=r"\(input files"):
-        prepare_corpus([write(RIVERS + "\nMore of it.")], tmp_path / "corpus")
-
-
-def test_corpus_killed_while_written_is_built_anew(write: Write, tmp_path: Path) -> None:
+def test_corpus_killed_while_written_is_built_anew(prepare, tmp_path: Path) -> None:
     (tmp_path / "corpus.partial").mkdir()
     (tmp_path / "corpus.partial" / "sentences.arrow").write_bytes(b"half")
     (tmp_path / "corpus").mkdir()  # an empty folder is no obstacle
-    assert len(prepare_corpus([write(RIVERS)], tmp_path / "corpus")) == 7
+    assert len(prepare()) == 7
     assert not (tmp_path / "corpus.partial").exists()
 
 
-def test_corpus_failure_leaves_nothing_behind(write: Write, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"bad\.txt, line 2, byte 13 of the file: not valid UTF-8"):
-        prepare_corpus([write(b"Fine so far.\n\xff\xfe", "bad.txt")], tmp_path / "corpus")
-    assert not (tmp_path / "corpus").exists()
-    assert not (tmp_path / "corpus.partial").exists()
-
-
-@pytest.mark.parametrize("content", ["", "\n\n", "= A title =\n", "Too short.\n"])
-def test_corpus_without_a_sentence_is_an_error(write: Write, tmp_path: Path, content: str) -> None:
-    with pytest.raises(InputError, match=r"corpus is empty: text\.txt has no sentence of 3 to 60"):
-        prepare_corpus([write(content)], tmp_path / "corpus")
-
-
-def test_corpus_folder_of_something_else_is_refused(write: Write, tmp_path: Path) -> None:
+def test_corpus_folder_of_something_else_is_refused(prepare, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("Dear you")
     with pytest.raises(InputError, match="is not empty and contains no corpus"):
-        prepare_corpus([write(RIVERS)], tmp_path / "full")
+        prepare(folder="full")
     with pytest.raises(InputError, match="is a file"):
-        prepare_corpus([write(RIVERS)], tmp_path / "full" / "letter.txt")
-    with pytest.raises(InputError, match="contains no corpus; make it with"):
+        prepare(folder="full/letter.txt")
+    with pytest.raises(InputError, match="contains no corpus of this version"):
         Corpus(tmp_path / "missing")
 
 
-def test_corpus_damaged_is_an_error(write: Write, tmp_path: Path) -> None:
-    prepare_corpus([write(RIVERS)], tmp_path / "corpus")
+def test_corpus_damaged_is_an_error(prepare, tmp_path: Path) -> None:
+    prepare()
     (tmp_path / "corpus" / "sentences.arrow").write_bytes(b"nothing")
     with pytest.raises(InputError, match="damaged"):
         Corpus(tmp_path / "corpus")
@@ -278,12 +239,13 @@ def test_read_paragraphs_gives_documents_and_texts(
         ("a.parquet", b"no table", "a.parquet, after row 0: not a complete Parquet file"),
     ],
 )
-def test_read_paragraphs_bad_file_is_one_line(
-    write: Write, name: str, content: bytes, message: str
+def test_corpus_of_a_bad_file_is_one_line_and_leaves_nothing_behind(
+    prepare, tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
     with pytest.raises(InputError, match=message) as error:
-        list(read_paragraphs([write(content, name)], CorpusSettings()))
+        prepare(content, name=name)
     assert "\n" not in str(error.value)
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".lock"] == [name]
 
 
 def test_find_inputs_folder_stands_for_its_files(tmp_path: Path) -> None:
@@ -305,33 +267,4 @@ def test_find_inputs_bad_input_is_an_error(tmp_path: Path) -> None:
         find_inputs([tmp_path / "a.pdf"])
     with pytest.raises(InputError, match="empty contains no file that ends in"):
         find_inputs([tmp_path / "empty"])
-    with pytest.raises(InputError, match="is given twice"):
-        find_inputs([text, text])
-
-
-def test_prepare_corpus_keeps_the_first_of_near_duplicates_in_whichever_block(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr("condsim.contexts.sentences._SENTENCES_PER_LOOKUP", 7)
-    words = [
-        f"word {chr(97 + number)} here"
-        for number in np.random.default_rng(0).integers(20, size=200)
-    ]
-    (tmp_path / "a.txt").write_text("\n\n".join(words))
-    corpus = prepare_corpus([tmp_path / "a.txt"], tmp_path / "corpus")
-    assert corpus.sentences(np.arange(len(corpus))) == list(dict.fromkeys(words))
-    assert corpus.counts.dropped["near_duplicate"] == 200 - len(set(words))
-
-
-@pytest.mark.parametrize(
-    ("one", "two", "same"),
-    [
-        ("It's 3.5 km away!", "its 12 KM away", True),
-        ("Straße am See.", "STRASSE AM SEE", True),
-        ("now here", "nowhere", True),
-        ("one two", "two one", False),
-        ("7 dogs", "seven dogs", False),
-    ],
-)
-def test_near_duplicate_key_same_words_same_key(one: str, two: str, same: bool) -> None:
-    assert (near_duplicate_key(one) == near_duplicate_key(two)) is same
+    assert find_inputs([text, text]) == [text]

@@ -1,4 +1,4 @@
-"""The generators: items, probabilities, loss and backbones."""
+"""The generators: items, probabilities, loss, backbones, and those that count."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from benchmarks.contexts_origin import token_scores
 
+from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator
 from condsim.contexts.generator import (
     Copies,
     CopyHead,
@@ -19,8 +20,9 @@ from condsim.contexts.generator import (
     new_generator,
     target_log_probabilities,
 )
+from condsim.contexts.generators import GeneratorScorer, train_generators
 from condsim.contexts.recipe import GeneratorSettings
-from condsim.contexts.tokens import ItemBuilder, learn_vocabulary, length_groups
+from condsim.contexts.tokens import CorpusTokens, ItemBuilder, length_groups
 from condsim.errors import InputError
 
 END, SEPARATOR = 2, 4
@@ -31,20 +33,6 @@ SENTENCES = {number: np.array([10 * number, 10 * number + 1]) for number in (1, 
 def builder(*, joint: bool = False) -> ItemBuilder:
     settings = GeneratorSettings(encoder="joint" if joint else "apart")
     return ItemBuilder(SENTENCES, settings, SimpleNamespace(end_id=END, separator_id=SEPARATOR))
-
-
-def test_add_apart_gives_a_unit_for_each_sentence_and_place():
-    made = builder()
-    assert made.add("centre", 3, (1, 2, 5, 6))
-    assert [tokens.tolist() for tokens in made.units.tokens] == [
-        [10, 11, END],
-        [20, 21, END],
-        [50, 51, END],
-        [60, 61, END],
-    ]
-    assert [set(places) for places in made.units.places] == [{0}, {1}, {3}, {4}]
-    assert made.items.units == [(0, 1, 2, 3)]
-    assert made.items.targets[0].tolist() == [30, 31, END]
 
 
 def test_add_tasks_of_one_context_share_units():
@@ -66,17 +54,11 @@ def test_add_joint_is_one_unit_of_all_given():
     assert made.units.places[0].tolist() == [2, 2, 2, 3, 3, 3]
 
 
-def test_add_side_without_sentences_adds_nothing():
-    made = builder()
+@pytest.mark.parametrize("joint", [False, True])
+def test_add_side_without_sentences_adds_nothing_and_nothing_given_is_an_end_token(joint):
+    made = builder(joint=joint)
     assert not made.add("left", 3, (-1, -1, 5, 6))
     assert len(made.items) == len(made.units) == 0
-    assert made.add("right", 3, (-1, -1, 5, -1))
-    assert made.items.targets[0].tolist() == [50, 51, END]
-
-
-@pytest.mark.parametrize("joint", [False, True])
-def test_add_nothing_given_has_a_unit_of_the_end_token(joint):
-    made = builder(joint=joint)
     assert made.add("centre", 3, (-1, -1, -1, -1))
     assert made.units.tokens[0].tolist() == [END]
     assert made.units.places[0].tolist() == [2]
@@ -116,18 +98,6 @@ def test_copies_worked_by_hand(even_head):
     torch.testing.assert_close(found.mixed(words).exp(), torch.tensor([[0.3, 0.175, 0.05]]))
 
 
-def test_probabilities_of_all_tokens_sum_to_one():
-    torch.manual_seed(0)
-    head = CopyHead(8)
-    given = torch.randint(0, 20, (1, 6))
-    wanted = torch.arange(20)[None]
-    hidden = torch.randn(1, 1, 8).expand(1, 20, 8)  # one state, asked for each token
-    attended = torch.ones_like(given, dtype=torch.bool)
-    found = head(hidden, torch.randn(1, 6, 64), given, attended, wanted)
-    words = torch.randn(1, 20).log_softmax(dim=-1)
-    assert found.mixed(words).exp().sum().item() == pytest.approx(1.0, abs=1e-5)
-
-
 @pytest.mark.parametrize("biased", [False, True])
 def test_target_log_probabilities_equal_log_softmax_with_gradients(biased, monkeypatch):
     monkeypatch.setattr("condsim.contexts.generator._LOGITS_PER_BLOCK", 3 * 30)
@@ -153,18 +123,13 @@ def test_target_log_probabilities_equal_log_softmax_with_gradients(biased, monke
 
 
 @pytest.fixture(scope="module")
-def vocabulary(small_corpus, tmp_path_factory):
-    return learn_vocabulary(small_corpus, tmp_path_factory.mktemp("vocabulary"), size=300)
-
-
-@pytest.fixture(scope="module")
 def t5_folder(small_corpus, vocabulary, tmp_path_factory):
     """A random T5 checkpoint, which scales its decoder states."""
     from transformers import AutoTokenizer, T5Config, T5ForConditionalGeneration
 
     folder = tmp_path_factory.mktemp("tiny-t5")
     config = T5Config(
-        vocab_size=300,
+        vocab_size=400,
         d_model=16,
         d_kv=8,
         d_ff=32,
@@ -225,16 +190,13 @@ def test_log_probabilities_equal_the_backbones_own_forward(
         found = model.log_probabilities(model.encode(builder.units), builder.items)
         wanted = one_by_one(model, builder)
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4)
-    count = sum(len(target) for target in builder.items.targets)
-    loss = model.loss(builder.units, builder.items).item()
-    assert loss == pytest.approx(-sum(wanted) / count, rel=1e-4)
 
 
 @pytest.mark.parametrize("copy", [False, True])
-def test_loss_gives_every_weight_a_gradient(vocabulary, copy):
+def test_log_probabilities_give_every_weight_a_gradient(vocabulary, copy):
     model = new_generator(GeneratorSettings(max_tokens=16, copy=copy), vocabulary).train()
     builder = some_items(vocabulary)
-    model.loss(builder.units, builder.items).backward()
+    model.log_probabilities(model.encode(builder.units), builder.items).sum().backward()
     for name, parameter in model.named_parameters():
         # A key's bias shifts all attention scores alike, so its gradient is nothing but rounding.
         if not name.endswith(("k_proj.bias", "copy.key.bias")):
@@ -251,21 +213,97 @@ def test_new_generator_pretrained_starts_as_the_checkpoint(t5_folder):
     assert not model.tasks.any()
 
 
-def test_new_generator_backbone_that_scales_its_embeddings_is_an_error(vocabulary, tmp_path):
-    from transformers import PegasusConfig, PegasusForConditionalGeneration
-
-    sizes = {"encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8}
-    heads = {"encoder_attention_heads": 1, "decoder_attention_heads": 1}
-    config = PegasusConfig(
-        vocab_size=len(vocabulary), d_model=8, scale_embedding=True, **sizes, **heads
-    )
-    PegasusForConditionalGeneration(config).save_pretrained(tmp_path / "pegasus")
-    with pytest.raises(InputError, match="does more to its tokens"):
-        new_generator(GeneratorSettings(backbone=str(tmp_path / "pegasus")), vocabulary)
-
-
 def test_new_generator_backbone_that_is_none_is_an_error(vocabulary, tiny_backbone, tmp_path):
     with pytest.raises(InputError, match="Cannot use the backbone"):
         new_generator(GeneratorSettings(backbone=str(tiny_backbone)), vocabulary)
     with pytest.raises(InputError, match="Cannot use the backbone"):
         backbone_vocabulary(str(tmp_path / "none"))
+
+
+COUNTS = GeneratorSettings(kind="counts", held_out_examples=20)
+
+
+@pytest.fixture(scope="module")
+def counted(small_corpus, vocabulary, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("counts")
+    return folder, train_generators(small_corpus, vocabulary, folder, COUNTS)
+
+
+def test_log_probabilities_of_a_small_vocabulary_are_those_by_hand(vocabulary):
+    model = CountsGenerator(GeneratorSettings(kind="counts", share=0.25), vocabulary)
+    one, two, end = 300, 301, vocabulary.end_id
+    tokens = CorpusTokens(np.uint16([one, one, two, 302]), np.array([0, 3, 4]))
+    model.prepare(tokens, np.array([True, False]))
+    builder = ItemBuilder(
+        {0: np.array([two, two]), 1: np.array([one]), 2: np.array([one, two])},
+        GeneratorSettings(left=1, right=1),
+        vocabulary,
+    )
+    builder.add("centre", 2, [0, 1])
+    found = model.log_probabilities(model.encode(builder.units), builder.items)
+    total = len(vocabulary) + 3 + 2  # add-one, three tokens, an end and a separator
+    given = {one: 1 / 5, two: 2 / 5, end: 2 / 5}  # two two END one END
+    corpus = {one: 3 / total, two: 2 / total, end: 2 / total}
+    wanted = sum(np.log(0.75 * corpus[token] + 0.25 * given[token]) for token in given)
+    assert found.tolist() == pytest.approx([wanted])
+
+
+def test_scores_repeat_words_of_the_context_and_have_no_side_at_an_edge(counted, small_corpus):
+    folder, report = counted
+    scorer = GeneratorScorer.open(folder, small_corpus, kind="counts")
+    (near,) = small_corpus.sentences(np.array([8]))
+    found = scorer.scores(("centre", "left"), [near, near], [np.array([7, 150]), np.array([0])])
+    assert found["centre"][0][0] > found["centre"][0][1]
+    assert np.isnan(found["left"][1][0])
+    (one,) = report.models.values()
+    assert one.steps == 0
+    assert np.isfinite([one.tasks["centre"].loss, one.tasks["left"].other_context_loss]).all()
+
+
+TRANSLATION = GeneratorSettings(
+    kind="translation", held_out_examples=20, max_steps=4, evaluations=2, batch_tokens=512
+)
+
+
+@pytest.fixture(scope="module")
+def fitted(small_corpus, vocabulary, tiny_backbone, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("translation")
+    settings = TRANSLATION.replaced(backbone=str(tiny_backbone))
+    return folder, settings, train_generators(small_corpus, vocabulary, folder, settings)
+
+
+def test_translation_log_probabilities_of_a_small_vocabulary_are_those_by_hand(fitted, vocabulary):
+    _, settings, _ = fitted
+    model = TranslationGenerator(settings, vocabulary, np.array([[0.0, 1.0]], np.float16)).eval()
+    one, two, three = 300, 301, 302
+    entries = len(vocabulary)
+    with torch.no_grad():
+        model.counts[:] = 1.0
+        model.counts[one] = 1.0 + entries  # p(one) = (1 + v) / 2 v, of all others 1 / 2 v
+        model.vectors[one], model.vectors[two] = torch.eye(2)
+        model.vectors[three] = torch.tensor([0.6, 0.8])
+        model.numbers["sharpness"][:] = torch.tensor([2.0, 3.0]).log()
+        model.numbers["prior"][:] = torch.tensor([1.0, 0.0])
+        model.numbers["rarity"][:] = 0.0
+        model.numbers["shares"][:] = torch.tensor([0.1, 0.2, 0.3, 0.4]).log()
+    builder = ItemBuilder({0: np.array([one])}, GeneratorSettings(left=1, right=1), vocabulary)
+    builder.add("centre", 0, [0, -1])
+    builder.items.targets = [np.array([three])]
+    found = model.log_probabilities(model.encode(builder.units), builder.items)
+
+    p_one, p = (1 + entries) / (2 * entries), 1 / (2 * entries)
+    # Given are `one` and an end token, whose vector is 0; half of the weight each.
+    of_one = p * np.exp(2 * 0.6) / (p_one * np.exp(2) + p * np.exp(2 * 0.6) + (entries - 2) * p)
+    of_end = p / (p_one + (entries - 1) * p)
+    whole = np.exp(3 * 0.8) / (np.exp(3) + np.exp(3 * 0.8) + entries - 2)
+    wanted = 0.1 * p + 0.3 * (of_one + of_end) / 2 + 0.4 * whole
+    assert found.tolist() == pytest.approx([np.log(wanted)])
+
+
+def test_training_lowers_the_loss_and_keeps_what_was_read(fitted, small_corpus):
+    folder, _, report = fitted
+    (one,) = report.models.values()
+    assert one.steps == 4
+    first, last = one.evaluations[0][1], one.evaluations[-1][1]
+    assert last > first
+    assert np.load(folder / "all" / "sentences.npy").shape[0] == len(small_corpus)

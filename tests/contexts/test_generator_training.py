@@ -1,17 +1,24 @@
-"""Training the generators, and going on after a kill."""
+"""Training the generators, going on after a kill, and scoring."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from benchmarks.contexts_origin import OneByOne
 from safetensors.torch import load_file
 
-from condsim.contexts.generator_scorer import GeneratorScorer
-from condsim.contexts.generator_training import GeneratorData, GeneratorWork, train_generators
-from condsim.contexts.recipe import SHAPES, GeneratorSettings, Shape
-from condsim.contexts.tokens import CorpusTokens, learn_vocabulary
-from condsim.errors import InputError, ModelError
+from condsim.contexts.count_generators import CountsGenerator
+from condsim.contexts.generators import (
+    GeneratorData,
+    GeneratorScorer,
+    GeneratorWork,
+    train_generators,
+)
+from condsim.contexts.recipe import GENERATOR_TASKS, SHAPES, GeneratorSettings, Shape
+from condsim.errors import ModelError
 
 SETTINGS = {
     "max_steps": 4,
@@ -36,74 +43,55 @@ def smaller():
 
 
 @pytest.fixture(scope="module")
-def vocabulary(small_corpus, tmp_path_factory):
-    return learn_vocabulary(small_corpus, tmp_path_factory.mktemp("vocabulary"), size=400)
+def train(small_corpus, vocabulary):
+    return partial(train_generators, small_corpus, vocabulary)
 
 
 def data_of(corpus, vocabulary, **settings) -> GeneratorData:
-    tokens = CorpusTokens.build(corpus, vocabulary)
-    return GeneratorData(corpus, tokens, vocabulary, GeneratorSettings(**SETTINGS | settings))
+    return GeneratorData(corpus, vocabulary, GeneratorSettings(**SETTINGS | settings))
 
 
 @pytest.mark.parametrize("models", ["three", "one"])
-def test_train_generators_reports_every_task(small_corpus, vocabulary, tmp_path, models):
+def test_train_generators_reports_every_task(train, tmp_path, models):
     settings = GeneratorSettings(**SETTINGS, models=models)
     steps = []
-    report = train_generators(
-        small_corpus,
-        vocabulary,
-        tmp_path / "model",
-        settings,
-        progress=lambda step, total: steps.append((step, total)),
-    )
+    report = train(tmp_path / "model", settings, progress=lambda *step: steps.append(step))
     assert list(report.tasks) == ["centre", "left", "right"]
     assert list(report.models) == (["all"] if models == "one" else ["centre", "left", "right"])
     total = 4 if models == "one" else 12
     assert steps == [(step, total) for step in range(1, total + 1)]
     assert all(0 < task.loss < 7 and 0 < task.unigram_loss < 7 for task in report.tasks.values())
     assert "words alone" in report.summary()
-    assert train_generators(small_corpus, vocabulary, tmp_path / "model", settings) == report
+    assert train(tmp_path / "model", settings) == report
 
 
-def test_train_generators_of_some_tasks_can_get_the_others_later(
-    small_corpus, vocabulary, tmp_path
-):
+def test_train_generators_of_some_tasks_can_get_the_others_later(train, small_corpus, tmp_path):
     folder, settings = tmp_path / "model", GeneratorSettings(**SETTINGS, models="three")
-    report = train_generators(small_corpus, vocabulary, folder, settings, tasks=["centre"])
+    report = train(folder, settings, tasks=["centre"])
     assert list(report.models) == ["centre"]
     GeneratorScorer.open(folder, small_corpus, tasks=["coherence", "centre"])
-    with pytest.raises(
-        ModelError, match=r"were trained without 'left', which the recipe's weights"
-    ):
+    with pytest.raises(ModelError, match="were trained without 'left'"):
         GeneratorScorer.open(folder, small_corpus)
     steps = []
-    more = train_generators(
-        small_corpus,
-        vocabulary,
-        folder,
-        settings,
-        tasks=["left", "centre"],
-        progress=lambda step, total: steps.append((step, total)),
-    )
+    tasks = ["left", "centre"]
+    more = train(folder, settings, tasks=tasks, progress=lambda *step: steps.append(step))
     assert list(more.models) == ["centre", "left"]
     assert more.models["centre"] == report.models["centre"]
     assert steps == [(step, 8) for step in range(5, 9)]
 
 
-def test_train_generators_longer_is_better_than_words_alone(small_corpus, vocabulary, tmp_path):
+def test_train_generators_longer_is_better_than_words_alone(train, tmp_path):
     settings = GeneratorSettings(**SETTINGS | {"max_steps": 40, "models": "one", "epochs": 100})
-    report = train_generators(small_corpus, vocabulary, tmp_path / "model", settings)
+    report = train(tmp_path / "model", settings)
     for task in report.tasks.values():
         assert task.loss < task.unigram_loss
         assert np.isfinite(task.other_context_loss)
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_train_generators_killed_and_continued_ends_with_the_same_weights(
-    small_corpus, vocabulary, tmp_path
-):
+def test_train_generators_killed_and_continued_ends_with_the_same_weights(train, tmp_path):
     settings = GeneratorSettings(**SETTINGS)
-    train_generators(small_corpus, vocabulary, tmp_path / "whole", settings)
+    train(tmp_path / "whole", settings)
     for after in (3, 6):  # in the first model, and in the second
 
         def kill(step, steps, after=after):
@@ -111,23 +99,14 @@ def test_train_generators_killed_and_continued_ends_with_the_same_weights(
                 raise KilledError
 
         with pytest.raises(KilledError):
-            train_generators(small_corpus, vocabulary, tmp_path / "killed", settings, progress=kill)
-    train_generators(small_corpus, vocabulary, tmp_path / "killed", settings)
+            train(tmp_path / "killed", settings, progress=kill)
+    train(tmp_path / "killed", settings)
     for task in ("centre", "left", "right"):
         files = [
             load_file(tmp_path / name / task / "model.safetensors") for name in ("whole", "killed")
         ]
         for name in files[0]:
             assert torch.equal(files[0][name], files[1][name]), name
-
-
-def test_train_generators_other_settings_in_the_folder_is_an_error(
-    small_corpus, vocabulary, tmp_path
-):
-    first = GeneratorSettings(**SETTINGS | {"max_steps": 1, "models": "one"})
-    train_generators(small_corpus, vocabulary, tmp_path, first)
-    with pytest.raises(InputError, match="max_steps, models changed"):
-        train_generators(small_corpus, vocabulary, tmp_path, GeneratorSettings(**SETTINGS))
 
 
 def test_batches_hold_every_training_example_once(small_corpus, vocabulary):
@@ -143,6 +122,17 @@ def test_batches_hold_every_training_example_once(small_corpus, vocabulary):
         assert [batch.tolist() for batch in work.batches(1)] != [b.tolist() for b in batches]
 
 
+def test_loss_is_the_mean_cost_of_a_target_token(small_corpus, vocabulary):
+    data = data_of(small_corpus, vocabulary)
+    model = CountsGenerator(data.settings, vocabulary)
+    work, batch = GeneratorWork(model, data, ("centre",)), data.train[:5]
+    units, items = data.items(("centre",), batch)
+    costs = -model.log_probabilities(units, items) / sum(map(len, items.targets))
+    loss = work.loss(batch, np.random.default_rng(0))
+    assert loss.item() == pytest.approx(costs.sum().item())
+    assert work.tokens_seen == sum(map(len, [*units.tokens, *items.targets]))
+
+
 def test_unigram_loss_is_the_cross_entropy_of_counted_words(small_corpus, vocabulary):
     data = data_of(small_corpus, vocabulary)
     work = GeneratorWork(None, data, ("centre",))
@@ -154,3 +144,101 @@ def test_unigram_loss_is_the_cross_entropy_of_counted_words(small_corpus, vocabu
     costs = -np.log(counts / counts.sum())
     wanted = np.concatenate([costs[target] for target in judged.targets]).mean()
     assert work.unigram_loss("centre") == pytest.approx(wanted)
+
+
+SENTENCES = ["The baker sells warm bread.", "Coal.", "The baker sells warm bread.", ""]
+CENTRES = [np.array(ids) for ids in ([0, 7, 14, 150], [7, 299, 7], [7, 60], [100])]
+
+
+def scores(scorer, task, sentences, centres):
+    return scorer.scores((task,), sentences, centres)[task]
+
+
+KINDS = [("three", "apart"), ("three", "joint"), ("one", "apart")]
+
+
+@pytest.fixture(scope="module")
+def folders(train, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("generators")
+    for models, encoder in KINDS:
+        settings = GeneratorSettings(
+            **SETTINGS | {"max_steps": 3, "evaluations": 1, "held_out_examples": 5},
+            models=models,
+            encoder=encoder,
+        )
+        train(folder / f"{models}-{encoder}", settings)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def in_float32(monkeypatch):
+    monkeypatch.setattr("condsim.contexts.generators.uses_bfloat16", lambda _: False)
+
+
+@pytest.mark.parametrize(("models", "encoder"), KINDS)
+def test_scores_equal_those_one_by_one(folders, small_corpus, models, encoder, monkeypatch):
+    monkeypatch.setattr("condsim.contexts.generators._VALUES_PER_SLAB", 32 * 4)
+    scorer = GeneratorScorer.open(folders / f"{models}-{encoder}", small_corpus)
+    parts = scorer._models, scorer._vocabulary, small_corpus, scorer._settings
+    wanted = OneByOne(*parts).terms(SENTENCES, CENTRES, GENERATOR_TASKS)
+    together = scorer.scores(GENERATOR_TASKS, SENTENCES, CENTRES)
+    for task in GENERATOR_TASKS:
+        found = scores(scorer, task, SENTENCES, CENTRES)
+        assert [len(values) for values in found] == [4, 3, 2, 1]
+        for mine, its, joined in zip(found, wanted, together[task], strict=True):
+            np.testing.assert_allclose(mine, its[task], rtol=0, atol=1e-4)
+            np.testing.assert_allclose(joined, its[task], rtol=0, atol=1e-4)
+
+
+def test_scores_encode_each_sentence_and_place_once(folders, small_corpus, monkeypatch):
+    scorer = GeneratorScorer.open(folders / "one-apart", small_corpus)
+    encoded = _encoded(scorer, monkeypatch)
+    ask = ("centre", "left", "right"), ["One.", "Two.", "One."], [[7, 8]] * 3
+    scorer.scores(*ask)
+    # 5, 6, 8, 9 around 7 and 6, 7, 9, 10 around 8, no place twice; and two sentences.
+    assert encoded == [4 + 4 + 2]
+    scorer.scores(*ask)
+    assert encoded[1:] == [2]  # the sentences scored are not of the corpus
+    scores(scorer, "centre", ["Three."], [np.array([8, 9])])
+    assert encoded[2:] == [4]  # those around 9
+
+
+def _encoded(scorer, monkeypatch):
+    """Counts the units that a scorer encodes, call by call."""
+    encoded = []
+    model = type(scorer._models["centre"])
+    encode = model._encode
+
+    def counted(self, units, chosen):
+        encoded.append(len(chosen))
+        return encode(self, units, chosen)
+
+    monkeypatch.setattr(model, "_encode", counted)
+    return encoded
+
+
+@pytest.mark.parametrize("encoder", ["apart", "joint"])
+def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, encoder, monkeypatch):
+    monkeypatch.setattr("condsim.contexts.generators._VALUES_PER_SLAB", 32 * 4)
+    found = []
+    for memory_gb in (0, 32 * 4 * 50 / 1e9, 1):  # none, 50 tokens, all
+        scorer = GeneratorScorer.open(
+            folders / f"three-{encoder}", small_corpus, memory_gb=memory_gb
+        )
+        found += [scores(scorer, "centre", SENTENCES, CENTRES) for _ in range(2)]
+        for store in scorer._stores.values():
+            tokens = sum(map(len, store.states.values()))
+            assert tokens <= {0: 0, 1: 10**6}.get(memory_gb, 50 / 3)
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(one, two, rtol=0, atol=1e-5)
+
+
+def test_scores_bfloat16_is_near_float32(folders, small_corpus, monkeypatch):
+    one = GeneratorScorer.open(folders / "three-apart", small_corpus)
+    monkeypatch.setattr("condsim.contexts.generators.uses_bfloat16", lambda _: True)
+    other = GeneratorScorer.open(folders / "three-apart", small_corpus)
+    for task in ("centre", "left", "right"):
+        full, low = (scores(scorer, task, SENTENCES, CENTRES) for scorer in (one, other))
+        for its, mine in zip(full, low, strict=True):
+            np.testing.assert_allclose(mine, its, rtol=0, atol=0.05)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from condsim.contexts.equations import similarity
-from condsim.contexts.origin import Cost, OriginScorer, ScoreCache, cost_of, expected_distinct
+from condsim.contexts.origin import OriginScorer, ScoreCache
 from condsim.contexts.recipe import ScoringSettings, Selection, Weights
 from condsim.errors import InputError
 from condsim.types import Scorer
@@ -71,7 +71,7 @@ def test_pair_terms_leave_out_contexts_near_a_sentence(origin, monkeypatch):
     def texts(ids: Any) -> list[str]:
         return ["b in the corpus" if row == 12 else f"reference {row}" for row in ids]
 
-    monkeypatch.setattr("condsim.contexts.selection.SENTENCES_APART", 2)
+    monkeypatch.setattr("condsim.contexts.equations.SENTENCES_APART", 2)
     scorer = origin(texts=texts, size=10)
     (pair,) = scorer.pair_terms(["b in the corpus"], ["bb of another place"])
     # Of the contexts 10 to 19 the first sentence chose from 15 to 19; in those that the second one
@@ -137,23 +137,6 @@ def test_origin_scorer_computes_nothing_twice(origin):
     assert terms.scored == 2 * 10 + 2 * 10 + 2 * 6
 
 
-def test_origin_scorer_logs_the_cost_first_and_then_how_far_it_is(origin, caplog, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.origin._SECONDS_PER_REPORT", -1.0)
-    with caplog.at_level("INFO", logger="condsim.contexts"):
-        origin(name="small origin", center="none", batch_size=1).score(["a", "b"], ["c", "d"])
-    # 4 sentences in 24 candidates each, and 2 x 2 sentences in the other's 6 contexts; four terms,
-    # of which generators compute three.
-    assert [record.getMessage() for record in caplog.records] == [
-        "small origin: 2 pairs x 12 contexts x 3 generators: about 360 sequences of 9,000 tokens "
-        "in all",
-        "small origin: 1 of 2 pairs",
-        "small origin: 2 of 2 pairs",
-    ]
-    caplog.clear()
-    origin(name="small origin", center="none").cosines(["a", "b"], ["c", "d"])
-    assert not caplog.records
-
-
 def test_origin_scorer_goes_on_where_it_was_stopped(origin, tmp_path, caplog):
     class Failing(Terms):
         def terms(self, sentences: Any, centres: Any, names: Any) -> list[dict[str, Any]]:
@@ -184,65 +167,33 @@ def test_origin_scorer_condition_raises(origin):
         origin().score(["a"], ["b"], ["c"])
 
 
-def cost(**options: object) -> Cost:
-    given = {
-        "sentences": 10,
-        "pairs": 6,
-        "corpus": 1_000,
-        "selection": Selection(size=20, candidates=3),
-    }
-    scoring = {"center": "context", "references": 4}
-    for key, value in options.items():
-        (given if key in given else scoring)[key] = value
-    return cost_of(**given, scoring=ScoringSettings(**scoring))
-
-
-def test_cost_counts_choice_crosswise_and_means():
-    found = cost()
-    # 10 sentences x 60 candidates, 6 pairs x 2 x 20 crosswise, 10 x 20 contexts x 4 references.
-    assert found.sequences == 3 * (600 + 240 + 800)
-    assert str(found).endswith("about 4,920 sequences of 123,000 tokens in all")
-    assert (found.pairs, found.contexts, found.models) == (6, 40, 3)
-
-
-def test_cost_of_random_contexts_has_no_candidates():
-    found = cost(selection=Selection(size=20, strategy="random"), center="none")
-    assert found.sequences == 3 * (200 + 240)
-
-
-def test_cost_of_pmi_takes_the_centre_term_off_sentences():
-    # 10 sentences x 4 references for the centre, 10 x 20 contexts x 4 for each side.
-    assert cost(center="pmi").sequences == 3 * (600 + 240) + 40 + 2 * 800
-    alone = cost(center="pmi", weights=Weights(left=0, right=0))
-    assert alone.sequences == 600 + 240 + 40
-
-
-def test_cost_is_bounded_by_the_corpus():
-    found = cost(corpus=15)
-    assert found.contexts == 30
-    assert found.sequences == 3 * (10 * 15 + 2 * 6 * 15 + 15 * 4)
-
-
-def test_expected_distinct_is_the_mean_of_draws():
-    random = np.random.default_rng(0)
-    drawn = [len(np.unique(random.integers(300, size=400))) for _ in range(200)]
-    assert expected_distinct(400, of=300) == pytest.approx(np.mean(drawn), abs=1)
-    assert expected_distinct(5, of=1) == 1
-    assert expected_distinct(0, of=10) == 0
-
-
-FIRST = ("a", "b", "")
-SECOND = ("b", "a", "né\n")
-
-
-def test_score_cache_finds_scores_bit_for_bit(tmp_path):
-    path = tmp_path / "scored" / "c0.txt"
-    cache = ScoreCache(path)
-    assert np.isnan(cache.find(FIRST, SECOND)).all()
-    cache.add(FIRST, SECOND, [1 / 3, -1e-7, 0.1])
-    assert ScoreCache(path).find(FIRST, SECOND).tolist() == np.float32([1 / 3, -1e-7, 0.1]).tolist()
-    # The order of a pair is part of it, and where one text ends.
-    assert np.isnan(cache.find(["ab", "né\n"], ["", ""])).all()
+@pytest.mark.parametrize(
+    ("selection", "scoring", "corpus", "sequences"),
+    [
+        # 10 sentences x 60 candidates, 6 pairs x 2 x 20 crosswise, 10 x 20 contexts x 4 references
+        ({}, {}, 1_000, 3 * (600 + 240 + 800)),
+        # No candidates
+        ({"strategy": "random"}, {"center": "none"}, 1_000, 3 * (200 + 240)),
+        # 10 sentences x 4 references for the centre, 10 x 20 contexts x 4 for each side
+        ({}, {"center": "pmi"}, 1_000, 3 * (600 + 240) + 40 + 2 * 800),
+        ({}, {"center": "pmi", "weights": Weights(left=0, right=0)}, 1_000, 600 + 240 + 40),
+        # The corpus is smaller than a set of contexts.
+        ({}, {}, 15, 3 * (10 * 15 + 2 * 6 * 15 + 15 * 4)),
+    ],
+)
+def test_cost_counts_choice_crosswise_and_means(
+    numbered_corpus, selection, scoring, corpus, sequences
+):
+    scorer = OriginScorer(
+        numbered_corpus(corpus, chunk=1, document=corpus),
+        Index(),
+        Terms(),
+        selection=Selection(**{"size": 20, "candidates": 3, **selection}),
+        scoring=ScoringSettings(**{"center": "context", "references": 4, **scoring}),
+    )
+    found = scorer.cost(sentences=10, pairs=6)
+    assert found.sequences == sequences
+    assert found.contexts == 2 * min(20, corpus)
 
 
 def test_score_cache_line_that_was_cut_off_does_not_count(tmp_path):

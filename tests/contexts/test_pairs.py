@@ -14,8 +14,6 @@ from condsim.contexts.corpus import Corpus, prepare_corpus
 from condsim.contexts.harvest import (
     PairDrawer,
     build_single_index,
-    open_single_index,
-    single_sentence_rows,
     splits_of,
 )
 from condsim.contexts.index import TfidfIndex
@@ -175,18 +173,3 @@ def test_draw_documents_of_one_sentence_have_partners_among_themselves(captions,
     ]
     assert words[0] == words[1]
     assert not captions.has_context[one.second[alike]].any()
-
-
-def test_single_index_is_built_once_and_is_needed_where_there_are_such_documents(
-    captions, tmp_path
-):
-    with pytest.raises(InputError, match=r"lone contains no TF-IDF index; make it with"):
-        open_single_index(captions, tmp_path / "index")
-    made = build_single_index(captions, tmp_path / "index", min_df=2)
-    ((found, _),) = open_single_index(captions, tmp_path / "index").search(["A giraffe."], top_n=9)
-    texts = captions.sentences(single_sentence_rows(captions)[found])
-    assert len(texts) == 9
-    assert all("giraffe" in text for text in texts)
-    before = (made.folder / "manifest.json").stat().st_mtime_ns
-    build_single_index(captions, tmp_path / "index", min_df=2)
-    assert (made.folder / "manifest.json").stat().st_mtime_ns == before

@@ -6,8 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from condsim.contexts.corpus import Corpus
 from condsim.contexts.harvest import Harvest
+from condsim.contexts.origin import open_pipeline
 from condsim.contexts.pipeline import Pipeline
 from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
-from condsim.contexts.run import open_pipeline
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 from condsim.training.folder import finished_run
@@ -100,7 +97,6 @@ def test_pipeline_from_text_to_surrogate(copy):
     assert "surrogate; Spearman" in lines[-1]
     assert told[-1] == ("harvest", 400, 400)
     finished = finished_run(folder / "surrogate")
-    assert finished is not None
     assert finished.report.valid_rows >= 3
     assert finished.recipe.pooling == "mean"
     assert load_scorer(folder / "surrogate", device="cpu").name == "small surrogate"
@@ -117,23 +113,6 @@ def test_pipeline_from_text_to_surrogate(copy):
     with pytest.raises(InputError, match=r"surrogate was trained on another harvest than the one"):
         make(folder, other, "surrogate")
     assert (folder / "pairs" / "train.parquet").read_bytes() != before
-
-
-def test_pipeline_tells_how_far_each_stage_is(small_text, tmp_path):
-    (tmp_path / "days.txt").write_text(small_text)
-    told = make(tmp_path / "run", recipe_of(tmp_path / "days.txt"), "origin")
-    ends = {stage: (done, total) for stage, done, total in told}
-    assert ends == {
-        "corpus": (300, 0),
-        "index": (60, 60),
-        "vocabulary": (300, 300),
-        "coherence": (3, 3),
-        "generators": (2, 2),
-        "sentence vectors": (300, 300),
-    }
-    starts = ("corpus: 20 documents", "index: 60 chunks", "coherence (", "generators,", "origin: ")
-    for line, start in zip(lines, starts, strict=True):
-        assert line.startswith(start)
 
 
 def test_opened_run_is_an_origin_model_that_needs_no_input(copy, tmp_path):
@@ -221,47 +200,6 @@ def test_pipeline_harvest_cost_is_that_of_what_is_missing(copy):
         assert made.harvest_cost() is None
 
 
-def test_pipeline_documents_of_one_sentence_are_harvested_with_each_other(small_text, tmp_path):
-    towns = ["".join(letters) for letters in permutations("abcde")]
-    captions = [f"A red lorry seen from {town}." for town in towns]
-    (tmp_path / "days.txt").write_text(small_text)
-    (tmp_path / "captions.txt").write_text("\n\n".join(captions))
-    sections = {
-        "inputs": f"[{tmp_path / 'days.txt'}, {tmp_path / 'captions.txt'}]",
-        "harvest.pairs": 100,
-        "harvest.mix": "{tfidf: 1, document: 0, random: 0}",
-    }
-    made = new(tmp_path / "run", recipe_of(tmp_path / "days.txt", **sections), "harvest")
-    with made.locked():
-        harvested = made.harvest()
-    assert len(open_pipeline(tmp_path / "run").single_index) == len(captions)
-    kinds = Counter()
-    for number in range(harvested.settings.shards):
-        for row in pq.read_table(harvested.shard(number)).to_pylist():
-            lorries = [row[key].startswith("A red lorry") for key in ("sentence1", "sentence2")]
-            kinds[row["kind"], *lorries] += 1
-    assert kinds["tfidf", True, True] > 10
-    assert kinds["tfidf", True, False] == 0
-    assert kinds["tfidf", False, True] == 0
-
-
-@pytest.mark.slow
-def test_pipeline_harvest_on_ray_has_the_same_pairs_and_scores(copy, cluster, one_thread):
-    from condsim.contexts.harvest import ray_engine
-    from condsim.integrations.ray import RayWorkers
-
-    folder, recipe = copy
-    recipe = recipe.replaced(harvest=recipe.harvest.replaced(pairs=50))
-    with new(folder, recipe, "harvest").locked() as made:
-        by_ray = made.harvest(ray_engine(RayWorkers(workers=1)))
-    spread = pq.read_table(by_ray.shard(0)).to_pydict()
-    shutil.rmtree(folder / "harvest")
-    with new(folder, recipe, "harvest").locked() as made:
-        here = pq.read_table(made.harvest().shard(0)).to_pydict()
-    assert spread.pop("score") == pytest.approx(here.pop("score"), abs=1e-4)
-    assert spread == here
-
-
 @pytest.mark.parametrize(
     ("section", "change"),
     [
@@ -289,41 +227,13 @@ def test_pipeline_origin_settings_may_change_until_there_is_a_harvest(copy):
     new(folder, recipe, "origin")  # beside the harvest the origin may be tried with any
 
 
-def test_pipeline_recipe_may_change_as_long_as_nothing_was_made_by_it(tmp_path):
-    text = tmp_path / "a.txt"
-    text.write_text("Too short. No.\n")
-    with pytest.raises(InputError, match=r"The corpus is empty"):
-        make(tmp_path / "run", recipe_of(text), "corpus")
-    make(tmp_path / "run", recipe_of(text, **{"corpus.min_words": 1}), "corpus")
-    assert len(Corpus(tmp_path / "run" / "corpus")) == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "The corpus is empty: a.txt has no sentence"),
-        ("\0\1binary\0", "NUL byte. The file must be text in UTF-8"),
-        ("One sentence is all there is.", "A harvest needs 20 sentences or more"),
-        (" ".join(f"The {'very ' * n}old man." for n in range(40)), "two documents"),
-        ("\n\n".join(f"The {'very ' * n}old man." for n in range(40)), "two documents"),
-    ],
-)
-def test_pipeline_text_that_is_no_corpus_is_told_in_one_line(tmp_path, text: str, message: str):
-    (tmp_path / "a.txt").write_text(text)
-    with pytest.raises(InputError, match=message) as caught:
-        make(tmp_path / "run", recipe_of(tmp_path / "a.txt"))
-    assert "\n" not in str(caught.value)
-    assert not (tmp_path / "run" / "generators").exists()
-
-
 @pytest.mark.parametrize(
     ("sections", "message"),
     [
-        ({"inputs": "[none.txt]"}, "none.txt does not exist"),
-        ({"surrogate.train": "{epoch: 1}"}, "'epoch'"),
         ({"harvest.pairs": 299}, "'harvest.pairs' must be at least 300 to train a surrogate"),
         ({"surrogate.backbone": "/no/such"}, "The backbone folder '/no/such' does not exist"),
         ({"generators.backbone": "./none"}, r"The backbone folder '\./none' does not exist"),
+        ({"inputs": "[none.txt]"}, r"none\.txt does not exist\."),
     ],
 )
 def test_pipeline_mistakes_are_told_before_anything_is_made(
@@ -333,15 +243,6 @@ def test_pipeline_mistakes_are_told_before_anything_is_made(
     with pytest.raises((InputError, ModelError), match=message):
         new(tmp_path / "run", recipe_of(tmp_path / "a.txt", **sections))
     assert not (tmp_path / "run").exists()
-
-
-def test_pipeline_folder_of_something_else_is_refused(tmp_path):
-    (tmp_path / "a.txt").write_text("A text.")
-    recipe = recipe_of(tmp_path / "a.txt")
-    with pytest.raises(InputError, match=r"is not empty and .* no run of contexts"):
-        new(tmp_path, recipe)
-    with pytest.raises(InputError, match=r"a\.txt is a file; a run of contexts is a folder"):
-        new(tmp_path / "a.txt", recipe)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from condsim.contexts.surrogate import (
     token_vectors,
     write_training_pairs,
 )
-from condsim.contexts.tokens import CorpusTokens, Vocabulary, learn_vocabulary
+from condsim.contexts.tokens import CorpusTokens
 from condsim.data.load import load_task
 from condsim.errors import InputError
 from condsim.training.recipe import Recipe
@@ -58,15 +58,8 @@ def harvest_of(folder: Path, *, train: int = 101, dev: int = 4, spread: float = 
 
 
 @pytest.fixture(scope="module")
-def vocabulary(small_corpus, tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("words") / "v"
-    learn_vocabulary(small_corpus, folder, size=400)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def tokens(small_corpus, vocabulary) -> CorpusTokens:
-    return CorpusTokens.build(small_corpus, Vocabulary.open(vocabulary))
+    return CorpusTokens.build(small_corpus, vocabulary)
 
 
 def recipe_of(files: dict[str, Path], backbone: Path, **surrogate: Any) -> Recipe:
@@ -76,10 +69,11 @@ def recipe_of(files: dict[str, Path], backbone: Path, **surrogate: Any) -> Recip
 
 
 @pytest.fixture(scope="module")
-def backbone(vocabulary, tokens, tmp_path_factory) -> Path:
+def backbone(vocabulary_folder, tokens, tmp_path_factory) -> Path:
     pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("models") / "backbone"
-    return new_backbone(vocabulary, lambda: tokens, folder, SurrogateSettings(width=32, layers=1))
+    settings = SurrogateSettings(width=32, layers=1)
+    return new_backbone(vocabulary_folder, lambda: tokens, folder, settings)
 
 
 def test_training_pairs_are_stretched_from_the_train_quantiles(tmp_path):
@@ -134,11 +128,11 @@ def test_new_backbone_loads_in_transformers_and_sentence_transformers(backbone, 
 
 
 def test_new_backbone_starts_with_vectors_of_the_corpus_or_with_random_ones(
-    backbone, vocabulary, tokens, tmp_path
+    backbone, vocabulary_folder, tokens, tmp_path
 ):
     load_file = pytest.importorskip("safetensors.numpy").load_file
     settings = SurrogateSettings(width=32, layers=1, embeddings="random")
-    random = new_backbone(vocabulary, lambda: tokens, tmp_path / "random", settings)
+    random = new_backbone(vocabulary_folder, lambda: tokens, tmp_path / "random", settings)
     made, other = (load_file(folder / "model.safetensors") for folder in (backbone, random))
     name = "embeddings.word_embeddings.weight"
     vectors = token_vectors(tokens, entries=len(made[name]), size=32)
@@ -151,13 +145,13 @@ def test_new_backbone_starts_with_vectors_of_the_corpus_or_with_random_ones(
     assert all((made[key] == other[key]).all() for key in other)
 
 
-def test_new_backbone_is_made_once_and_alike(backbone, vocabulary, tokens, tmp_path):
+def test_new_backbone_is_made_once_and_alike(backbone, vocabulary_folder, tokens, tmp_path):
     settings = SurrogateSettings(width=32, layers=1)
     kept = (backbone / "model.safetensors").stat().st_mtime_ns
-    new_backbone(vocabulary, lambda: tokens, backbone, settings)
+    new_backbone(vocabulary_folder, lambda: tokens, backbone, settings)
     assert (backbone / "model.safetensors").stat().st_mtime_ns == kept
     (tmp_path / "b.partial").mkdir()  # what a killed process left
-    again = new_backbone(vocabulary, lambda: tokens, tmp_path / "b", settings)
+    again = new_backbone(vocabulary_folder, lambda: tokens, tmp_path / "b", settings)
     files = [folder / "model.safetensors" for folder in (again, backbone)]
     assert files[0].read_bytes() == files[1].read_bytes()
     assert not (tmp_path / "b.partial").exists()
@@ -188,59 +182,16 @@ def test_surrogate_recipe_wrong_key_raises(train: dict[str, Any], message: str):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoder", ["bi-encoder", "cross-encoder"])
 @pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
-def test_surrogate_trains_and_scores(encoder: Any, backbone, tmp_path):
+def test_surrogate_cross_encoder_trains_and_scores(backbone, tmp_path):
     from condsim.loading import load_scorer
 
     files = write_training_pairs(harvest_of(tmp_path), tmp_path / "pairs")
-    recipe = recipe_of(files, backbone, encoder=encoder, train={"max_seq_length": 16})
+    recipe = recipe_of(files, backbone, encoder="cross-encoder", train={"max_seq_length": 16})
     result = fit(recipe, tmp_path / "surrogate")
     assert result.report.valid_rows == 4
     scorer = load_scorer(tmp_path / "surrogate", device="cpu")
     assert 0 <= scorer.score("The baker sells bread.", "The smith sells iron.") <= 1
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
-def test_surrogate_is_searched_exported_and_trained_on_like_any_model(
-    backbone, small_corpus, tmp_path
-):
-    from sentence_transformers import SentenceTransformer, util
-
-    from condsim.loading import load_scorer
-    from condsim.training.export import export_onnx
-    from condsim.training.recipe import load_recipe
-
-    files = write_training_pairs(harvest_of(tmp_path), tmp_path / "pairs")
-    folder = tmp_path / "surrogate"
-    fit(recipe_of(files, backbone), folder)
-    sentences = small_corpus.sentences(np.arange(30))
-    encoder = SentenceTransformer(str(folder), device="cpu")
-    vectors = encoder.encode(sentences)
-    hits = util.semantic_search(vectors[:3], vectors, top_k=2)
-    assert [found[0]["corpus_id"] for found in hits] == [0, 1, 2]
-    # Exported, it scores the same pairs the same, without torch.
-    export_onnx(folder, tmp_path / "onnx", quantize=None)
-    columns = sentences[:15], sentences[15:]
-    both = [
-        load_scorer(one, device="cpu").score(*columns, scale="raw")
-        for one in (folder, tmp_path / "onnx")
-    ]
-    np.testing.assert_allclose(both[0], both[1], atol=1e-5)
-    # And it is what a C-STS recipe may start from.
-    rows = ["sentence1,sentence2,condition,label"]
-    for first, second in zip(*(map(str.strip, column) for column in columns), strict=True):
-        rows += [f'"{first}","{second}",the person,1', f'"{first}","{second}",the place,4']
-    (tmp_path / "rows.csv").write_text("\n".join(rows) + "\n")
-    data = tmp_path / "rows.csv"
-    changes = [f"backbone={folder}", f"train={data}", f"dev={data}", "epochs=1"]
-    recipe = load_recipe(PROJECT / "recipes" / "minilm" / "bi.yaml", overrides=changes)
-    assert fit(recipe, tmp_path / "csts").report.valid_rows == 30
-
-
-# Tokens 0 and 1 stand between 2 and 3, tokens 4 and 5 between 6 and 7; 8 stands alone.
-SENTENCES = [[2, 0, 3], [2, 1, 3], [6, 4, 7], [6, 5, 7], [3, 0, 2], [3, 1, 2], [8]] * 3
 
 
 def tokens_of(sentences: list[list[int]]) -> CorpusTokens:
@@ -267,10 +218,6 @@ def naive(sentences: list[list[int]], entries: int, size: int) -> np.ndarray:
     return vectors / lengths[lengths > 1e-6].mean()
 
 
-def cosine(one: np.ndarray, other: np.ndarray) -> float:
-    return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
-
-
 @pytest.mark.parametrize("block", [50_000, 2])
 def test_token_vectors_equal_those_of_a_naive_loop(block: int, monkeypatch):
     monkeypatch.setattr("condsim.contexts.surrogate._SENTENCES_PER_BLOCK", block)
@@ -280,22 +227,3 @@ def test_token_vectors_equal_those_of_a_naive_loop(block: int, monkeypatch):
     # Signs of columns are free, products of rows are not.
     wanted = naive(sentences, 30, 30)
     np.testing.assert_allclose(vectors @ vectors.T, wanted @ wanted.T, atol=1e-4)
-
-
-def test_token_vectors_of_a_large_corpus_are_counted_on_blocks_spread_over_it(monkeypatch):
-    monkeypatch.setattr("condsim.contexts.surrogate._SENTENCES_PER_BLOCK", 2)
-    monkeypatch.setattr("condsim.contexts.surrogate._MAX_SENTENCES", 4)
-    read = []
-    tokens = tokens_of([[0, 1], [1, 0], [2, 3], [3, 2], [4, 5], [5, 4], [6, 7], [7, 6]])
-    stretch = tokens.stretch
-    monkeypatch.setattr(tokens, "stretch", lambda *rows: read.append(rows) or stretch(*rows))
-    vectors = token_vectors(tokens, entries=8, size=8)
-    assert read == [(0, 2), (6, 8)]
-    assert vectors.any(axis=1).tolist() == [True, True, False, False, False, False, True, True]
-
-
-def test_token_vectors_of_a_small_vocabulary_are_filled_up_with_zeros():
-    vectors = token_vectors(tokens_of([[0, 1], [1, 2]]), entries=3, size=8)
-    assert vectors.shape == (3, 8)
-    assert not vectors[:, 3:].any()
-    assert not token_vectors(tokens_of([[0], [1]]), entries=3, size=8).any()

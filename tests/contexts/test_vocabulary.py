@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from condsim.contexts.recipe import SPECIAL_TOKENS
-from condsim.contexts.tokens import CorpusTokens, Vocabulary, learn_vocabulary
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("vocabulary")
-
-
-@pytest.fixture(scope="module")
-def vocabulary(small_corpus, folder) -> Vocabulary:
-    return learn_vocabulary(small_corpus, folder, size=500)
+from condsim.contexts.tokens import CorpusTokens, learn_vocabulary
 
 
 def test_encode_capitals_and_first_word_are_the_word(vocabulary):
+    assert [vocabulary.pad_id, vocabulary.start_id, vocabulary.end_id] == [0, 1, 2]
     first, second = vocabulary.encode(["The BAKER", "and the baker"])
     np.testing.assert_array_equal(first, second[-len(first) :])
 
@@ -31,15 +20,9 @@ def test_encode_text_of_a_special_token_is_plain_text(vocabulary):
     assert not set(ids.tolist()) & set(range(len(SPECIAL_TOKENS)))
 
 
-def test_open_learned_vocabulary_is_the_same(vocabulary, folder):
-    again = Vocabulary.open(folder)
-    assert (again.revision, again.end_id) == (vocabulary.revision, vocabulary.end_id)
-    assert [again.pad_id, again.start_id, again.end_id, again.separator_id] == [0, 1, 2, 4]
-
-
-def test_learned_folder_is_a_transformers_tokenizer(vocabulary, folder):
+def test_learned_folder_is_a_transformers_tokenizer(vocabulary, vocabulary_folder):
     transformers = pytest.importorskip("transformers")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(vocabulary_folder)
     assert tokenizer.pad_token == "<pad>"
     assert tokenizer.mask_token == "<mask>"
     ids = tokenizer("The baker").input_ids

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 HEADER = "sentence1,sentence2,condition,label\n"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 @pytest.fixture
@@ -24,8 +25,12 @@ def write_csts(write: Callable[[str, str | bytes], Path]) -> Callable[[str], Pat
 
 
 @pytest.fixture
-def released() -> Path:
-    folder = Path(__file__).resolve().parents[2] / "../shared/data/csts-reannotated"
-    if not (folder / "train.csv").is_file():
-        pytest.skip("the re-annotated C-STS files are not here")
-    return folder
+def released() -> Callable[[str], Path]:
+    """Finds a file or a folder of the released data, or skips the test."""
+
+    def find(name: str) -> Path:
+        if not (SHARED / name).exists():
+            pytest.skip(f"{name} is not here")
+        return SHARED / name
+
+    return find

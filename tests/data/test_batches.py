@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from condsim.data.files import open_writer, read_batches, write_records
+from condsim.data.files import BlankRows, open_writer, read_batches, write_records
 from condsim.errors import InputError
 
 CSV = "id,text,score\n1,a dog,x\n2,a cat,y\n3,a cow,z\n"
@@ -109,16 +109,21 @@ def test_open_writer_parquet_keeps_types(tmp_path):
         copy_with_scores(tmp_path / "x.parquet", tmp_path / "y.csv")
 
 
-def test_open_writer_parquet_to_csv_writes_dates_as_text(tmp_path):
+def test_open_writer_parquet_to_csv_writes_dates_as_text(write, tmp_path):
     table = pa.table({"text": ["a"], "day": [datetime.date(2026, 1, 1)]})
     pq.write_table(table, tmp_path / "x.parquet")
     copy_with_scores(tmp_path / "x.parquet", tmp_path / "y.csv")
     assert (tmp_path / "y.csv").read_text() == "text,day,score\na,2026-01-01,0.1\n"
-
-
-def test_open_writer_parquet_from_text_refused(write, tmp_path):
     with pytest.raises(InputError, match="Parquet is written only from a Parquet file"):
         copy_with_scores(write("x.csv", CSV), tmp_path / "y.parquet")
+
+
+def test_open_writer_parquet_to_jsonl_keeps_lists_and_writes_null_for_nan(tmp_path):
+    columns = {"text": ["a"], "day": [datetime.date(2026, 1, 1)], "tags": [["x"]]}
+    pq.write_table(pa.table(columns | {"price": [float("nan")]}), tmp_path / "x.parquet")
+    copy_with_scores(tmp_path / "x.parquet", tmp_path / "y.jsonl")
+    record = {"text": "a", "day": "2026-01-01", "tags": ["x"], "price": None, "score": 0.1}
+    assert json.loads((tmp_path / "y.jsonl").read_text()) == record
 
 
 @pytest.mark.parametrize(
@@ -149,3 +154,37 @@ def test_batch_take_gives_rows_by_index(write, tmp_path, name):
     chosen = batch.take(np.array([2, 0]))
     assert chosen.texts("text") == ["a cow", "a dog"]
     assert [str(record["id"]) for record in chosen.records()] == ["3", "1"]
+
+
+FILES = {
+    "x.csv": "a,b,n\none,the use,1\n , the use,2\ntwo,,3\nthree,the colour,4\n",
+    "x.jsonl": '{"a": "one", "b": "the use"}\n{"b": "the use"}\n{"a": "two", "b": null}\n'
+    '{"a": "three", "b": "the colour"}\n',
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_blank_rows_texts_skips_and_counts(write, name):
+    (batch,) = read_batches(write(name, FILES[name]), columns=("a", "b"))
+    blank = BlankRows()
+    assert blank.note("no score") == ""
+    rows, (texts, conditions) = blank.texts(batch, ("a", "b"), condition="b")
+    assert rows.tolist() == [0, 3]
+    assert (texts, conditions) == (["one", "three"], ["the use", "the colour"])
+    assert blank.note("no score").startswith("2 rows have no text and thus no score (row 2, 3)")
+
+
+def test_blank_rows_strict_names_three_rows(write):
+    rows = ["one", "", "two", "", "", "", "three"]
+    path = write("x.csv", "a,b\n" + "".join(f"{text},{n}\n" for n, text in enumerate(rows)))
+    (batch,) = read_batches(path, columns=("a",))
+    message = r"row 2 .*column 'a': must not be empty\. Also without text: row 4, 5, \.\.\.\."
+    with pytest.raises(InputError, match=message):
+        BlankRows(strict=True).texts(batch, ("a",))
+
+
+def test_blank_rows_texts_condition_of_marks_refused(write):
+    (batch,) = read_batches(write("x.csv", "a,b\none,?!\n"), columns=("a", "b"))
+    with pytest.raises(InputError, match="column 'b': must have a letter"):
+        BlankRows().texts(batch, ("a", "b"), condition="b")
+    assert BlankRows().texts(batch, ("a", "b"))[1][1] == ["?!"]

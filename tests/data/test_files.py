@@ -3,7 +3,6 @@ from __future__ import annotations
 import datetime
 import gzip
 import io
-import json
 import logging
 import tracemalloc
 from pathlib import Path
@@ -73,10 +72,6 @@ def test_iter_rows_parquet_types_kept(tmp_path):
     assert rows_of(path, AB, ("d",)) == expected
 
 
-def test_iter_rows_text_path_accepted(write):
-    assert rows_of(str(write("x.csv", "a,b\n1,2\n")))[0][0] == 1
-
-
 @pytest.mark.parametrize(
     ("name", "row"), [("x.csv", "some text,more text\n"), ("x.jsonl", '{"a": "some", "b": 1}\n')]
 )
@@ -114,33 +109,6 @@ def test_iter_rows_wrong_path_refused_at_call(write, tmp_path, name, message):
         iter_rows(tmp_path / name, columns=AB)
 
 
-def test_iter_rows_unreadable_file_refused(write, monkeypatch):
-    path = write("x.csv", "a,b\n1,2\n")
-
-    def deny(self, mode):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", deny)
-    with pytest.raises(InputError, match="cannot be opened: Permission denied"):
-        rows_of(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("x.csv", "a,b\n"),
-        ("x.csv", "a,b"),
-        ("x.csv", "\n\n"),
-        ("x.csv", "\ufeff"),
-        ("x.tsv", "a\tb\n"),
-        ("x.jsonl", "\n \n"),
-    ],
-)
-def test_iter_rows_no_rows_refused(write, name, content):
-    with pytest.raises(InputError, match=r"has no rows, only a header or blank lines"):
-        rows_of(write(name, content))
-
-
 # Header
 
 
@@ -157,18 +125,13 @@ def test_iter_rows_no_rows_refused(write, name, content):
         ("left,right", TEXTS, r"found 'left', 'right'\.$"),
         ("Sentence1,sentence2", TEXTS, r"Rename 'Sentence1' to 'sentence1'\."),
         (",".join(f"c{number}" for number in range(15)), ("a",), r"'c11' and 3 more\.$"),
+        ("A cat sleeps.,A dog sleeps.", TEXTS, r"looks like a row; the file needs a header line"),
         ("a,b, a", AB, r"header: each column name must occur once, got 'a'"),
     ],
 )
 def test_iter_rows_wrong_header_names_what_to_rename(write, header, columns, message):
     with pytest.raises(InputError, match=message):
         rows_of(write("x.csv", header + "\n"), columns)
-
-
-def test_iter_rows_unequal_fields_under_any_separator_named(write):
-    path = write("x.csv", "a;b\n1\n2\n3;4\n")
-    with pytest.raises(InputError, match=r"separated by a comma in \.csv"):
-        rows_of(path)
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet"])
@@ -188,42 +151,7 @@ def test_iter_rows_json_key_missing_from_a_row_is_none(write):
     assert rows_of(path) == [(1, {"a": 1, "b": None}), (2, {"a": 1, "b": 2})]
 
 
-def test_iter_rows_json_key_missing_from_all_rows_refused(write):
-    path = write("x.jsonl", '{"a": 1, "B": 2}\n{"a": 1}\n')
-    with pytest.raises(InputError, match=r"first rows: column 'b' .*Rename 'B' to 'b'"):
-        rows_of(path)
-
-
 # Bytes
-
-
-@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.jsonl"])
-def test_iter_rows_broken_utf8_names_line_and_byte(write, name):
-    first = {"x.csv": b"a,b\n", "x.tsv": b"a\tb\n", "x.jsonl": b'{"a": 1, "b": 2}\n'}[name]
-    place = rf"line 2, byte {len(first) + 3} of the file: not valid UTF-8 \(0xff, "
-    with pytest.raises(InputError, match=place):
-        rows_of(write(name, first + "é".encode() + b"x\xff,y\n"))
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a,b\né,é".encode()[:-1], r"line 2, byte 7 of the file: not valid UTF-8"),
-        (b"a,b\n1,\x81\n", r"not valid UTF-8 .*'iconv -f cp1252 -t utf-8'"),
-        (b"a,b\n\xe9,1\n\x81,2\n", r"line 3, byte 8 of the file: not valid cp1252"),
-        (b"a,b\n\xe9,1\n\xc3\xa9,2\n", r"line 3: is UTF-8, and lines before it are cp1252"),
-        ("a,b\n1,2\n".encode("utf-16-le"), r"line 1, byte 1 of the file: NUL byte"),
-        ("a,b\n1,2\n".encode("utf-16")[:-1], r"line 2: not valid UTF-16 \(truncated data\)"),
-        ("a,b\né,1\x002\n", r"line 2, byte 8 of the file: NUL byte"),
-        (
-            gzip.compress(b"a,b\n1,2\n", mtime=0),
-            r"x\.csv: is packed by gzip",
-        ),
-    ],
-)
-def test_iter_rows_no_text_in_utf8_refused(write, content, message):
-    with pytest.raises(InputError, match=message):
-        rows_of(write("x.csv", content))
 
 
 def test_iter_rows_read_error_names_the_line(write, monkeypatch):
@@ -239,22 +167,31 @@ def test_iter_rows_read_error_names_the_line(write, monkeypatch):
         rows_of(path)
 
 
-def test_iter_rows_endless_line_refused(write, monkeypatch):
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a\tb\n" + b"x" * (1 << 20) + b"x",
+        ("a\tb\n" + "\u0a0a" * (1 << 19) + "x\n").encode("utf-16"),
+    ],
+    ids=["UTF-8", "UTF-16"],
+)
+def test_iter_rows_endless_line_refused(write, monkeypatch, content):
     monkeypatch.setattr("condsim.data.text.MAX_LINE_BYTES", 1 << 20)
     with pytest.raises(InputError, match=r"line 2: is longer than 1 MiB"):
-        rows_of(write("x.tsv", b"a\tb\n" + b"x" * (1 << 20) + b"x"))
-
-
-def test_iter_rows_utf_16_endless_line_refused(write, monkeypatch):
-    monkeypatch.setattr("condsim.data.text.MAX_LINE_BYTES", 1 << 20)
-    path = write("x.tsv", ("a\tb\n" + "\u0a0a" * (1 << 19) + "x\n").encode("utf-16"))
-    with pytest.raises(InputError, match=r"line 2: is longer than 1 MiB"):
-        rows_of(path)
+        rows_of(write("x.tsv", content))
 
 
 @pytest.mark.parametrize(
     ("encoding", "form"),
-    [("utf-8", None), ("utf-8-sig", None), ("utf-16", "utf-16"), ("cp1252", "cp1252")],
+    [
+        ("utf-8", None),
+        ("utf-8-sig", None),
+        ("utf-16", "utf-16"),
+        # Without a byte-order mark.
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "utf-16-be"),
+        ("cp1252", "cp1252"),
+    ],
 )
 @pytest.mark.parametrize("name", ["x.csv", "x.tsv"])
 def test_iter_rows_encoding_of_table_detected(write, caplog, name, encoding, form):
@@ -276,8 +213,9 @@ def test_iter_rows_cp1252_after_many_ascii_lines_read_and_logged(write, caplog):
     assert caplog.messages == [f"{path}: read with text in cp1252, since line 1002 is not UTF-8"]
 
 
-def test_iter_rows_utf_16_json_lines_read(write):
-    path = write("x.jsonl", '{"a": "ਊ", "b": 1}\n{"a": "y", "b": 2}'.encode("utf-16"))
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_iter_rows_utf_16_json_lines_read(write, encoding):
+    path = write("x.jsonl", '{"a": "ਊ", "b": 1}\n{"a": "y", "b": 2}'.encode(encoding))
     assert rows_of(path) == [(1, {"a": "ਊ", "b": 1}), (2, {"a": "y", "b": 2})]
 
 
@@ -328,20 +266,9 @@ def test_iter_rows_undecided_dialect_is_that_of_the_suffix(write, caplog, name, 
     assert not caplog.messages
 
 
-def test_iter_rows_separator_line_keeps_line_numbers(write):
-    with pytest.raises(InputError, match=r"row 2 \(line 4\): must have 2 fields"):
-        rows_of(write("x.csv", "sep=;\na;b\n1;2\n3\n"))
-
-
 def test_iter_rows_head_that_ends_in_a_cell_detected(write):
     rows = "".join(f'"x\ny {number}";2\n' for number in range(100))
     assert len(rows_of(write("x.csv", f"a;b\n{rows}"))) == 100
-
-
-def test_iter_rows_tsv_endless_cell_refused(write):
-    path = write("x.tsv", "a\tb\n" + "word " * 30_000 + "\t1\n")
-    with pytest.raises(InputError, match=r"line 2: a cell has 150,000 characters; at most 131,072"):
-        rows_of(path)
 
 
 @pytest.mark.parametrize(
@@ -432,57 +359,65 @@ def test_read_batches_excel_on_standard_input_refused(tmp_path):
         read_batches(stream, columns=AB)
 
 
-# Records
+# Faults
 
-
-@pytest.mark.parametrize("name", ["x.csv", "x.tsv"])
-@pytest.mark.parametrize(("line", "fields"), [("1", 1), ("1,2,3", 3)])
-def test_iter_rows_wrong_number_of_fields_named(write, name, line, fields):
-    text = f"a,b\n\n1,2\n{line}\n".replace(",", "," if name == "x.csv" else "\t")
-    rule = rf"row 2 \(line 4\): must have 2 fields as the header has, got {fields}\."
-    with pytest.raises(InputError, match=rule):
-        rows_of(write(name, text))
+_JSON = '{"a": 1, "b": 2}\n'
+_CELL = r"x\.jsonl, row 1 \(line 1\), column 'b': "
+_LINE_2 = r"row 2 \(line 2\): "
+FAULTS = [
+    ("x.csv", "a,b", "has no rows, only a header or blank lines"),
+    ("x.csv", "\n\n", "has no rows, only a header or blank lines"),
+    ("x.csv", "\ufeff", "has no rows, only a header or blank lines"),
+    ("x.tsv", "a\tb\n", "has no rows, only a header or blank lines"),
+    ("x.jsonl", "\n \n", "has no rows, only a header or blank lines"),
+    # Bytes
+    (
+        "x.csv",
+        "a,b\né".encode() + b"\xff,y\n",
+        r"line 2, byte 6 of the file: not valid UTF-8 \(0xff",
+    ),
+    ("x.tsv", "a\tb\né".encode() + b"\xff\ty\n", "line 2, byte 6 of the file: not valid UTF-8"),
+    ("x.jsonl", _JSON.encode() + b"\xff\n", "line 2, byte 17 of the file: not valid UTF-8"),
+    ("x.csv", "a,b\né,é".encode()[:-1], "line 2, byte 7 of the file: not valid UTF-8"),
+    ("x.csv", b"a,b\n1,\x81\n", "not valid UTF-8 .*'iconv -f cp1252 -t utf-8'"),
+    ("x.csv", b"a,b\n\xe9,1\n\x81,2\n", "line 3, byte 8 of the file: not valid cp1252"),
+    ("x.csv", b"a,b\n\xe9,1\n\xc3\xa9,2\n", "line 3: is UTF-8, and lines before it are cp1252"),
+    ("x.csv", "α,b\n1,2\n".encode("utf-16-le"), "line 1, byte 3 of the file: NUL byte"),
+    ("x.csv", "a,b\n1,2\n".encode("utf-16")[:-1], r"line 2: not valid UTF-16 \(truncated data\)"),
+    ("x.csv", "a,b\né,1\x002\n", "line 2, byte 8 of the file: NUL byte"),
+    ("x.csv", gzip.compress(b"a,b\n1,2\n", mtime=0), r"x\.csv: is packed by gzip"),
+    # Tables
+    ("x.csv", "a;b\n1\n2\n3;4\n", r"separated by a comma in \.csv"),
+    ("x.csv", "sep=;\na;b\n1;2\n3\n", r"row 2 \(line 4\): must have 2 fields"),
+    ("x.csv", "a,b\n\n1,2\n1\n", r"row 2 \(line 4\): must have 2 fields .*, got 1\."),
+    ("x.tsv", "a\tb\n\n1\t2\n1\t2\t3\n", r"row 2 \(line 4\): must have 2 fields .*, got 3\."),
+    ("x.csv", 'a,b\n"1\n\n2",2\nx\n', r"row 2 \(line 5\)"),
+    ("x.csv", 'a,b\n1,2\n"3,4\n5,6\n', r"row 2 \(line 3\): not valid CSV \(unexpected end"),
+    ("x.csv", '"a,b\n1,2\n', r"header \(line 1\): not valid CSV \(unexpected end"),
+    ("x.csv", 'a,b\n"1,2\n' + "some text\n" * 20_000, r"row 1 \(line 2\).*has at most 128 KiB"),
+    ("x.csv", f'a,b\n1,"{"x" * (1 << 18)}"\n', r"row 1 \(line 2\).*has at most 128 KiB"),
+    ("x.csv", 'a,b\n"1" x,2\n', r"row 1 \(line 2\): not valid CSV .*expected after"),
+    ("x.csv", "a,b\r1,2\r", r"header \(line 1\): .*end lines with LF or CRLF"),
+    ("x.tsv", "a\tb\n" + "word " * 30_000 + "\t1\n", "line 2: a cell has 150,000 characters"),
+    # JSON lines
+    ("x.jsonl", _JSON + '{"a": 1, "b"\n', _LINE_2 + r"not valid JSON \(.*':' .* character 14"),
+    ("x.jsonl", _JSON + "[" * 100_000, _LINE_2 + r"not valid JSON \(.*recursion"),
+    ("x.jsonl", _JSON + '{"a": 1, "b": ' + "9" * 5000 + "}", _LINE_2 + r"not valid .*digits"),
+    ("x.jsonl", _JSON + "[1, 2]", _LINE_2 + r"must be a JSON object, got \["),
+    ("x.jsonl", '{"a": 1, "B": 2}\n{"a": 1}\n', "first rows: column 'b' .*Rename 'B' to 'b'"),
+    ("x.jsonl", '{"a": 1, "b": [1]}\n', _CELL + "must be text or a number, got "),
+    ("x.jsonl", '{"a": 1, "b": {"c": 1}}\n', _CELL + "must be text or a number, got "),
+    ("x.jsonl", r'{"a": 1, "b": "x\ud800"}', _CELL + "contains a NUL or half of a surrogate pair"),
+    ("x.jsonl", r'{"a": 1, "b": "x\u0000"}', _CELL + "contains a NUL or half of a surrogate pair"),
+]
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('a,b\n"1\n\n2",2\nx\n', r"row 2 \(line 5\)"),
-        ('a,b\n1,2\n"3,4\n5,6\n', r"row 2 \(line 3\): not valid CSV \(unexpected end"),
-        ('"a,b\n1,2\n', r"header \(line 1\): not valid CSV \(unexpected end"),
-        (
-            'a,b\n"1,2\n' + "some text,more text\n" * 10_000,
-            r"row 1 \(line 2\).*has at most 128 KiB",
-        ),
-        (f'a,b\n1,"{"x" * (1 << 18)}"\n', r"row 1 \(line 2\).*has at most 128 KiB"),
-        ('a,b\n"1" x,2\n', r"row 1 \(line 2\): not valid CSV .*expected after"),
-        ("a,b\r1,2\r", r"header \(line 1\): .*end lines with LF or CRLF"),
-    ],
-    ids=["after long cell", "open", "open header", "open early", "long", "text after", "CR"],
+    ("name", "content", "message"), FAULTS, ids=[message for _, _, message in FAULTS]
 )
-def test_iter_rows_broken_csv_names_the_row(write, content, message):
+def test_iter_rows_broken_file_refused_with_the_place(write, name, content, message):
     with pytest.raises(InputError, match=message):
-        rows_of(write("x.csv", content))
-
-
-@pytest.mark.parametrize(
-    ("line", "fault"),
-    [
-        ('{"a": 1, "b"', "Expecting ':' delimiter at character 14"),
-        ("[" * 100_000, "recursion"),
-        ('{"a": 1, "b": ' + "9" * 5000 + "}", "digits"),
-    ],
-)
-def test_iter_rows_invalid_json_names_row(write, line, fault):
-    rule = rf"row 2 \(line 2\): not valid JSON \(.*{fault}.*Each line must be one object"
-    with pytest.raises(InputError, match=rule):
-        rows_of(write("x.jsonl", f'{{"a": 1, "b": 2}}\n{line}\n'))
-
-
-def test_iter_rows_json_list_refused(write):
-    path = write("x.jsonl", json.dumps([{"a": 1, "b": 2}]))
-    with pytest.raises(InputError, match=r"row 1 \(line 1\): must be a JSON object, got \[\{"):
-        rows_of(path)
+        rows_of(write(name, content))
 
 
 def test_iter_rows_json_boolean_read_as_in_csv_and_kept_in_record(write):
@@ -490,19 +425,6 @@ def test_iter_rows_json_boolean_read_as_in_csv_and_kept_in_record(write):
     assert rows_of(path) == [(1, {"a": "true", "b": "false"})]
     (row,) = iter_rows(path, columns=("a",), whole_record=True)
     assert row.record == {"a": True, "b": False}
-
-
-@pytest.mark.parametrize("value", ["[1]", '{"c": 1}'])
-def test_iter_rows_json_nested_value_refused(write, value):
-    rule = r"row 1 \(line 1\), column 'b': must be text or a number, got "
-    with pytest.raises(InputError, match=rule):
-        rows_of(write("x.jsonl", f'{{"a": 1, "b": {value}}}\n'))
-
-
-@pytest.mark.parametrize("value", [r"x\ud800", r"x\u0000"])
-def test_iter_rows_json_impossible_text_refused(write, value):
-    with pytest.raises(InputError, match=r"column 'b': contains a NUL or half of a surrogate pair"):
-        rows_of(write("x.jsonl", f'{{"a": 1, "b": "{value}"}}\n'))
 
 
 # Parquet
@@ -524,21 +446,15 @@ def test_iter_rows_parquet_wrong_content_refused(tmp_path, columns, message):
         rows_of(path)
 
 
-def test_iter_rows_parquet_damaged_refused(tmp_path, write):
+def test_iter_rows_parquet_damaged_or_not_utf8_refused(tmp_path, write):
     path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"a": ["x"], "b": [1]}), path)
-    with pytest.raises(InputError, match="not a complete Parquet file"):
-        rows_of(write("y.parquet", path.read_bytes()[:-20]))
-
-
-def test_iter_rows_parquet_broken_utf8_refused(tmp_path):
-    path = tmp_path / "x.parquet"
-    data = pa.Array.from_buffers(
-        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")]
-    )
-    pq.write_table(pa.table({"a": data, "b": [1]}), path)
+    buffers = [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")]
+    text = pa.Array.from_buffers(pa.string(), 1, buffers)
+    pq.write_table(pa.table({"a": text, "b": [1]}), path)
     with pytest.raises(InputError, match="not valid UTF-8"):
         rows_of(path)
+    with pytest.raises(InputError, match="not a complete Parquet file"):
+        rows_of(write("y.parquet", path.read_bytes()[:-20]))
 
 
 @pytest.mark.parametrize(("name", "extra"), [("x.parquet", "parquet"), ("x.xlsx", "excel")])

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from condsim.data.load import load_task
-from condsim.data.written import WrittenPair, WrittenTask, iter_written, load_written, write_written
-from condsim.errors import InputError
+from condsim.data.written import WrittenPair, WrittenTask, iter_written, load_written
 
 LINES = "sport ||| We won. ||| We lost. ||| the result = 1 ; who = 5\n\nnews|||A|||B|||c=2.5\n"
 
@@ -33,32 +31,8 @@ def test_load_task_written_form_detected(write):
     assert (part.sentences2, part.domains) == (("B", "We lost."), ("news", "sport"))
 
 
-def test_write_written_read_back_same(write, tmp_path):
+def test_iter_written_pairs_have_their_location(write):
     pairs = list(iter_written(write("a.txt", LINES)))
-    write_written(pairs, tmp_path / "b.txt")
-    assert list(iter_written(tmp_path / "b.txt")) == pairs
     assert pairs[1] == WrittenPair("news", "A", "B", {"c": 2.5})
     assert pairs[1].location.endswith("a.txt, line 3")
     assert pairs[1].line == 3
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("d ||| A ||| B", "line 1: must be .*condition = label"),
-        ("d ||| A ||| ||| c = 1", "no part empty"),
-        ("d ||| A ||| B ||| c = 1 ;", "no part empty"),
-        ("d ||| A ||| B ||| c = d = 1", "each condition once"),
-        ("d ||| A ||| B ||| c = 6", "condition 'c': the label: must be a number from 1 to 5"),
-        ("d ||| A ||| B ||| c = 1 ; c = 2", "each condition once"),
-        ("d ||| A ||| B ||| c = 1\nd ||| A ||| B ||| e = 1", "line 2: .* also at .*line 1"),
-    ],
-)
-def test_load_written_broken_rule_place_and_rule(write, line, message):
-    with pytest.raises(InputError, match=message):
-        load_written(write("a.txt", line + "\n"))
-
-
-def test_load_written_nothing_there_error(write):
-    with pytest.raises(InputError, match="has no rows"):
-        load_written(write("a.txt", "\n\n"))

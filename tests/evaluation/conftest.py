@@ -1,37 +1,53 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 import pytest
 
-from condsim.types import FloatArray, Task
+from condsim.evaluation.report import Report
+from condsim.types import Task
 
 
 class TableScorer:
     """Looks its scores up by condition: the tests decide what each row gets."""
 
-    def __init__(self, name: str, scores: dict[str, float], *, revision: str | None = None) -> None:
+    def __init__(self, name, scores, *, revision=None):
         self.name = name
         self.revision = revision
         self.rows_seen = 0
         self._scores = scores
 
-    def score(
-        self,
-        sentences1: Sequence[str],
-        sentences2: Sequence[str],
-        conditions: Sequence[str] | None,
-    ) -> FloatArray:
+    def score(self, sentences1, sentences2, conditions):
         assert conditions is not None
         self.rows_seen += len(sentences1)
         return np.asarray([self._scores[text] for text in conditions], dtype=np.float32)
 
 
+def report_of(model, **changes):
+    """A report of some rows that nobody scored."""
+    report = Report(
+        task="dev",
+        task_revision="0123456789ab",
+        rows=12,
+        valid_rows=10,
+        invalid_rows=2,
+        pairs=5,
+        contrasting_pairs=4,
+        model=model,
+        baselines=(),
+        against=None,
+        comparison={},
+        seed=0,
+        resamples=1000,
+        versions={"python": "3.11.7", "numpy": "2.4.6"},
+        created="2030-01-02T03:04:05+00:00",
+    )
+    return report.replaced(**changes)
+
+
 @pytest.fixture
-def make_task() -> Callable[..., Task]:
+def make_task():
     # Two rows per sentence pair; the condition of row i is "aspect i".
-    def make(labels: Sequence[float]) -> Task:
+    def make(labels):
         n = len(labels)
         return Task(
             name="tiny",
@@ -46,8 +62,8 @@ def make_task() -> Callable[..., Task]:
 
 
 @pytest.fixture
-def make_scorer() -> Callable[..., TableScorer]:
-    def make(name: str, scores: Sequence[float], *, revision: str | None = None) -> TableScorer:
+def make_scorer():
+    def make(name, scores, *, revision=None):
         table = {f"aspect {row}": float(score) for row, score in enumerate(scores)}
         return TableScorer(name, table, revision=revision)
 
@@ -55,7 +71,7 @@ def make_scorer() -> Callable[..., TableScorer]:
 
 
 @pytest.fixture
-def tied_samples() -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def tied_samples():
     # Random samples of many sizes, most of them with many ties.
     generator = np.random.default_rng(7)
     samples = []

@@ -31,20 +31,6 @@ class RawScorer:
         return rescaled(self._raw, self.calibration, scale)
 
 
-def naive(scores, labels, pairs, margin):
-    sixteen = seventeen = either = 0
-    for one, two in pairs:
-        if labels[one] == labels[two]:
-            continue
-        high, low = (one, two) if labels[one] > labels[two] else (two, one)
-        above = scores[high] - (labels[high] - 1) / 4
-        below = (labels[low] - 1) / 4 - scores[low]
-        first, second = above > margin and below > 0, below > margin and above > 0
-        sixteen, seventeen = sixteen + first, seventeen + second
-        either += first or second
-    return sixteen, seventeen, either
-
-
 def test_over_estimation_by_hand(make_task):
     # labels 4 3 | 2 4 | 3 2 | 5 1 | 3 3 | 4 2, gold .75 .5 | .25 .75 | .5 .25 | 1 0 | tie | .75 .25
     labels = [4, 3, 2, 4, 3, 2, 5, 1, 3, 3, 4, 2]
@@ -85,19 +71,6 @@ def test_over_estimation_by_hand(make_task):
 def test_over_estimation_boundary_does_not_count(make_task, high, low, expected):
     found = over_estimation(np.array([high, low], np.float32), make_task([3, 2]))
     assert (found.equation_16, found.equation_17, found.either) == expected
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_over_estimation_random_equals_naive(make_task, seed):
-    generator = np.random.default_rng(seed)
-    labels = generator.integers(1, 6, size=200).astype(float)
-    scores = generator.integers(-8, 9, size=200) / 8  # many on the boundary
-    pairs = [(row, row + 1) for row in range(0, 200, 2)]
-    found = over_estimation(scores, make_task(labels))
-    counts = (found.equation_16, found.equation_17, found.either)
-    assert counts == naive(scores, labels, pairs, 0.25)
-    assert found.pairs == sum(labels[one] != labels[two] for one, two in pairs)
-    assert found.either <= found.equation_16 + found.equation_17
 
 
 def test_over_estimation_three_rows_of_one_pair_are_three_pairs(make_task):
@@ -143,28 +116,6 @@ def test_evaluate_over_estimation_counts_raw_scores_in_one_pass(make_task):
     assert plain.model.metrics == report.model.metrics
 
 
-def test_evaluate_over_estimation_is_counted_for_every_scorer(make_task, make_scorer):
-    task = make_task([4, 3, 5, 1])
-    report = evaluate(
-        make_scorer("model", [1.125, 0.375, 0.5, 0.5]),  # a plain scorer: its scores are raw
-        task,
-        against=make_scorer("old", [1.125, 0.375, 1.5, -0.5]),
-        baselines=["word-overlap"],
-        resamples=5,
-        over_estimation=True,
-    )
-    assert report.model.over_estimation.either == 1
-    assert report.against.over_estimation.either == 2
-    assert [one.over_estimation.pairs for one in report.baselines] == [2, 2]
-
-
-def test_evaluate_over_estimation_without_pairs_fails_before_the_model_runs(make_task, make_scorer):
-    scorer = make_scorer("model", [0.1, 0.2, 0.3, 0.4])
-    with pytest.raises(InputError, match="tiny: over-estimation is counted on pairs"):
-        evaluate(scorer, make_task([3, 3, 2, 2]), over_estimation=True)
-    assert scorer.rows_seen == 0
-
-
 def test_report_with_over_estimation_round_trip_and_tables(make_task, tmp_path):
     report = evaluate(
         RawScorer([1.125, 0.375, 0.5, 0.5]), make_task([4, 3, 5, 1]), over_estimation=True
@@ -174,12 +125,3 @@ def test_report_with_over_estimation_round_trip_and_tables(make_task, tmp_path):
     # one of two pairs; high (.375 - .5) / 2 = -.0625, low (-.125 + .5) / 2 = .1875
     assert "| **raw** | 1 | 0 | 1 | 50.0 | -0.062 | +0.188 |" in to_markdown(report).splitlines()
     assert over_estimation_table(report).row_count == 2
-
-
-def test_report_without_over_estimation_has_no_trace_of_it(make_task, make_scorer, tmp_path):
-    report = evaluate(make_scorer("model", [0.1, 0.9, 0.5]), make_task([4, 3, 5]), resamples=5)
-    report.to_json(tmp_path / "report.json")
-    assert "over_estimation" not in (tmp_path / "report.json").read_text()
-    assert Report.from_json(tmp_path / "report.json").model.over_estimation is None
-    assert over_estimation_table(report) is None
-    assert "Over-estimation" not in to_markdown(report)

@@ -1,22 +1,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting.backend import Answer
+from condsim.prompting.backend import Answer, PromptSettings
 from condsim.prompting.scorer import PromptReport, PromptScorer, evaluate_prompt
-from condsim.prompting.settings import PromptSettings
 from condsim.types import Task
 
 
-def task_of(rows: int = 40) -> Task:
+def task_of(rows=40):
     labels = np.array([1 + row % 5 for row in range(rows)], np.float32)
     return Task(
         "toy",
@@ -28,7 +24,7 @@ def task_of(rows: int = 40) -> Task:
     )
 
 
-def honest(prompt: str) -> Answer:
+def honest(prompt):
     """The label, but nothing under condition 0 and one too much for left 1."""
     words = prompt.split()
     label = float(words[-2])
@@ -37,19 +33,19 @@ def honest(prompt: str) -> Answer:
     return Answer(str(label + 9 if "left 1\n" in prompt else label), prompt_tokens=5, new_tokens=3)
 
 
-def scorer_of(
-    fake_backend: Any, folder: Path, reply: Callable[[str], Answer] = honest
-) -> PromptScorer:
-    settings = PromptSettings(model="fake", answers=str(folder / "answers.sqlite"))
-    return PromptScorer(settings, fake_backend(reply))
+@pytest.fixture
+def scorer_of(fake_backend, tmp_path):
+    def make(reply=honest):
+        settings = PromptSettings(model="fake", answers=str(tmp_path / "answers.sqlite"))
+        return PromptScorer(settings, fake_backend(reply))
+
+    return make
 
 
-def test_evaluate_prompt_counts_invalid_and_out_of_range(tmp_path: Path, fake_backend: Any):
+def test_evaluate_prompt_counts_invalid_and_out_of_range(scorer_of):
     task = task_of()
     unlabelled = replace(task, labels=np.where(np.arange(40) == 39, np.nan, task.labels))
-    report = evaluate_prompt(
-        scorer_of(fake_backend, tmp_path), unlabelled, settings={"model": "fake"}, resamples=20
-    )
+    report = evaluate_prompt(scorer_of(), unlabelled, settings={"model": "fake"}, resamples=20)
     # Of 39 rows every third has condition 0; rows 2 and 3 are left 1, and 3 is such a third.
     assert report.invalid == pytest.approx(100 * 13 / 39)
     assert report.out_of_range == pytest.approx(100 * 1 / 39)
@@ -67,10 +63,8 @@ def test_evaluate_prompt_counts_invalid_and_out_of_range(tmp_path: Path, fake_ba
     assert report.report.baselines[0].name == "condition-only"
 
 
-def test_prompt_report_json_reads_back_equal(tmp_path: Path, fake_backend: Any):
-    report = evaluate_prompt(
-        scorer_of(fake_backend, tmp_path), task_of(), settings={"model": "fake"}, resamples=20
-    )
+def test_prompt_report_json_reads_back_equal(tmp_path, scorer_of):
+    report = evaluate_prompt(scorer_of(), task_of(), settings={"model": "fake"}, resamples=20)
     report.to_json(tmp_path / "report.json")
     read = PromptReport.from_json(tmp_path / "report.json")
     read.to_json(tmp_path / "again.json")  # NaN is not equal to itself; the files are
@@ -82,17 +76,8 @@ def test_prompt_report_json_reads_back_equal(tmp_path: Path, fake_backend: Any):
     )
 
 
-@pytest.mark.parametrize("content", ['{"format": 1}', "[]", '{"prompt_format": 1, "x": 2}'])
-def test_prompt_report_of_another_file_raises(tmp_path: Path, content: str):
-    (tmp_path / "report.json").write_text(content)
-    with pytest.raises(InputError, match=r"report\.json"):
-        PromptReport.from_json(tmp_path / "report.json")
-
-
-def test_evaluate_prompt_all_invalid_has_no_figures_of_valid_rows(
-    tmp_path: Path, fake_backend: Any
-):
-    scorer = scorer_of(fake_backend, tmp_path, lambda prompt: Answer(""))
+def test_evaluate_prompt_all_invalid_has_no_figures_of_valid_rows(tmp_path, scorer_of):
+    scorer = scorer_of(lambda prompt: Answer(""))
     report = evaluate_prompt(scorer, task_of(), settings={}, resamples=20)
     assert report.invalid == 100
     assert report.valid_only is None
@@ -100,10 +85,8 @@ def test_evaluate_prompt_all_invalid_has_no_figures_of_valid_rows(
     assert json.loads((tmp_path / "report.json").read_text())["valid_only"] is None
 
 
-def test_evaluate_prompt_labels_on_another_scale_raise_before_asking(
-    tmp_path: Path, fake_backend: Any
-):
-    scorer = scorer_of(fake_backend, tmp_path)
+def test_evaluate_prompt_labels_on_another_scale_raise_before_asking(tmp_path, scorer_of):
+    scorer = scorer_of()
     with pytest.raises(InputError, match=r"labels are from 1 to 5 and the instruction asks for 0"):
         evaluate_prompt(scorer, replace(task_of(), conditions=None), settings={})
     assert not list(tmp_path.iterdir())

@@ -1,35 +1,30 @@
 from __future__ import annotations
 
+import io
 import json
 import math
 
+import numpy as np
 import pytest
+from rich.console import Console
+from tests.evaluation.conftest import report_of
 
 from condsim.errors import InputError
+from condsim.evaluation.evaluate import evaluate
 from condsim.evaluation.metrics import METRICS
-from condsim.evaluation.report import ModelResult, Report
+from condsim.evaluation.plots import predicted_against_gold, score_histogram
+from condsim.evaluation.report import ModelResult, Report, to_markdown, to_table
 from condsim.evaluation.statistics import Difference, Metric
 
 
 @pytest.fixture
 def report():
     metrics = {name: Metric(0.1 + 0.2, -1 / 3, 97.5) for name in METRICS}
-    return Report(
-        task="dev",
-        task_revision="0123456789ab",
-        rows=12,
-        valid_rows=10,
-        invalid_rows=2,
-        pairs=5,
-        contrasting_pairs=4,
-        model=ModelResult("mödel", metrics, revision="r1"),
+    return report_of(
+        ModelResult("mödel", metrics, revision="r1"),
         baselines=(ModelResult("condition-only", metrics, fitted_on="train 01"),),
         against=ModelResult("old", metrics),
         comparison={name: Difference(1.0, -0.5, 2.5, 0.25) for name in METRICS},
-        seed=0,
-        resamples=1000,
-        versions={"python": "3.11.7", "numpy": "2.4.6"},
-        created="2030-01-02T03:04:05+00:00",
     )
 
 
@@ -57,14 +52,7 @@ def test_report_nan_is_written_as_null_and_read_as_nan(report, path):
     assert path.read_bytes() == first
 
 
-def test_report_to_json_missing_folder_is_an_error(report, tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        report.to_json(tmp_path / "none" / "report.json")
-
-
-@pytest.mark.parametrize(
-    "changes", [{"format": 2}, {"format": "1"}, {"model": 3}, {"task": None}, {"surprise": 1}]
-)
+@pytest.mark.parametrize("changes", [{"format": 2}, {"model": 3}, {"surprise": 1}])
 def test_report_from_json_wrong_value_is_named(report, path, changes):
     report.to_json(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
@@ -72,13 +60,75 @@ def test_report_from_json_wrong_value_is_named(report, path, changes):
         Report.from_json(path)
 
 
-@pytest.mark.parametrize("content", [b"{", b"[1]", b"{}", b'{"format": "\xff"}'])
-def test_report_from_json_other_file_is_an_error(path, content):
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=r"report\.json"):
-        Report.from_json(path)
+@pytest.fixture
+def evaluated(make_task, make_scorer):
+    generator = np.random.default_rng(0)
+    labels = generator.integers(1, 6, size=60)
+    model = make_scorer("a|b [bold]", labels + generator.normal(size=60))
+    return evaluate(
+        model,
+        make_task(labels),
+        baselines=["word-overlap"],
+        against=make_scorer("second", generator.random(60)),
+        resamples=20,
+    )
 
 
-def test_report_from_json_missing_file_is_an_error(path):
-    with pytest.raises(InputError, match="cannot be read"):
-        Report.from_json(path)
+def printed(table, *, width=80):
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(table)
+    return stream.getvalue()
+
+
+def test_to_table_shows_every_result_whole_in_80_columns(evaluated):
+    text = printed(to_table(evaluated))
+    for name in ("a|b [bold]", "second", "condition-only", "word-overlap", "difference"):
+        assert name in text
+    spearman = evaluated.model.metrics["spearman"]
+    assert f"{spearman.value:.1f}" in text
+    assert f"{spearman.low:.1f}…{spearman.high:.1f}" in text
+    assert f"p = {evaluated.comparison['spearman'].p_value:.3f}" in text
+    assert "out of fold" in text
+    undefined = next(line for line in text.splitlines() if "condition-only" in line)
+    assert undefined.split()[-1] == "-"
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_to_markdown_is_a_pipe_table(evaluated):
+    lines = to_markdown(evaluated).splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert table[0] == "| | Spearman | Pearson | MSE | Pair acc. | Partial |"
+    assert table[2].startswith("| **a\\|b [bold]** | ")
+    cells = {len(line.replace("\\|", "").split("|")) for line in table}
+    assert cells == {8}
+    pearson = evaluated.model.metrics["pearson"]
+    assert f"{pearson.value:.1f} [{pearson.low:.1f}, {pearson.high:.1f}]" in table[2]
+    assert table[-1].startswith("| difference from second | +")
+    assert f"p = {evaluated.comparison['mse'].p_value:.3f}" in table[-1]
+    assert to_markdown(evaluated).endswith("seed 0\n")
+
+
+def test_score_histogram_two_models_writes_png(tmp_path):
+    pytest.importorskip("matplotlib")
+    spread = np.linspace(0, 1, 50, dtype=np.float32)
+    score_histogram({"a": spread, "b": spread**2}, tmp_path / "h.png")
+    assert (tmp_path / "h.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_predicted_against_gold_two_models_writes_png(tmp_path, make_task):
+    pytest.importorskip("matplotlib")
+    task = make_task([5, 1, 4, 2, 3, 2, math.nan, 1])
+    scores = {
+        "runs/before $a$ $": np.linspace(-1, 1, 8, dtype=np.float32),
+        "long/" * 40: np.zeros(8, np.float32),
+    }
+    for shown in (scores, {"one": np.ones(8, np.float32)}):
+        predicted_against_gold(shown, task, tmp_path / "p.png")
+        assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_predicted_against_gold_no_pairs_raises(tmp_path, make_task):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(InputError, match="over-estimation is counted on pairs"):
+        predicted_against_gold({"a": np.zeros(2)}, make_task([3, 3]), tmp_path / "p.png")
+    assert not list(tmp_path.iterdir())

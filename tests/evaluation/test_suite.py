@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import numpy as np
 import pytest
@@ -11,9 +12,8 @@ from condsim.errors import InputError
 from condsim.evaluation.metrics import pair_accuracy
 from condsim.evaluation.statistics import spearman
 from condsim.evaluation.suite import SuiteReport, evaluate_suite
-from condsim.evaluation.suite_data import load_files, load_suite, mark_trained
+from condsim.evaluation.suite_data import WithoutCondition, load_files, load_suite, mark_trained
 from condsim.evaluation.suite_tables import suite_markdown, suite_tables
-from condsim.model.embedding import EmbeddingScorer
 
 pytest.importorskip("sklearn")
 
@@ -40,24 +40,6 @@ def rows(tmp_path):
     folder.mkdir(parents=True)
     (folder / "dev_rows.csv").write_text(HEADER + "".join(lines))
     return folder
-
-
-class LetterScorer(EmbeddingScorer):
-    """Embeds a text as the counts of its letters."""
-
-    def __init__(self, *, name="letters"):
-        super().__init__(name=name, order="condition-first", dimension=26, calibration=None)
-
-    def _embed(self, texts):
-        joined = [text if isinstance(text, str) else " | ".join(text) for text in texts]
-        counts = [[1 + text.lower().count(chr(97 + k)) for k in range(26)] for text in joined]
-        counts = np.array(counts, np.float32)
-        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
-
-
-@pytest.fixture
-def letters():
-    return LetterScorer
 
 
 def groups_of(tasks):
@@ -189,7 +171,7 @@ def test_load_suite_bad_data_is_one_line(tmp_path, suite, content, message):
     assert "\n" not in str(error.value)
 
 
-def test_load_files_a_data_set_for_each_file(rows, tmp_path):
+def test_load_files_a_data_set_for_each_file(letters, tmp_path):
     columns = "sentence1,sentence2,condition,label\n"
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
@@ -197,7 +179,7 @@ def test_load_files_a_data_set_for_each_file(rows, tmp_path):
         (tmp_path / folder / "dev.csv").write_text(columns + "".join(lines))
     sets = load_files([tmp_path / "a" / "dev.csv", tmp_path / "b" / "dev.csv"])
     assert [suite_set.key for suite_set in sets] == ["dev", str(tmp_path / "b" / "dev.csv")]
-    report = evaluate_suite([LetterScorer(), LetterScorer(name="second")], sets, resamples=20)
+    report = evaluate_suite([letters(), letters(name="second")], sets, resamples=20)
     assert report.against == "letters"
     assert report.rows[1].comparison["dev"].value == 0
     markdown = suite_markdown(report)
@@ -207,3 +189,113 @@ def test_load_files_a_data_set_for_each_file(rows, tmp_path):
     lines = (tmp_path / "report.csv").read_text().splitlines()
     assert lines[0] == "model,task,figure,value,low,high,difference,p_value"
     assert len(lines) == 1 + 2 * 3 * 2
+
+
+PAIRS = "text1,text2,condition,label,unit\n"
+
+
+class Lengths:
+    """Scores a pair by the length of its second text, and by that of the condition if given."""
+
+    def __init__(self, name="lengths"):
+        self.name = name
+
+    def score(self, sentences1, sentences2, conditions, /):
+        scores = [len(text) for text in sentences2]
+        if conditions is not None:
+            scores = [score - 10 * len(c) for score, c in zip(scores, conditions, strict=True)]
+        return np.array(scores, np.float32)
+
+
+class Unloaded:
+    """Loads nothing."""
+
+    name = "lengths"
+
+    def open(self):
+        return Lengths()
+
+    def revision(self):
+        return None
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_suite(content, **spec):
+        entry = {"family": "graded", "title": "a test", "file": "test.csv", **spec}
+        (tmp_path / "suite.json").write_text(json.dumps([entry]))
+        (tmp_path / "test.csv").write_text(content)
+        return load_suite(tmp_path, "natural")
+
+    return write_suite
+
+
+def figure(sets, scorer=None):
+    report = evaluate_suite([scorer or Lengths()], sets, resamples=20)
+    return report.rows[0].figures["graded: a test"]["points"]
+
+
+def natural_rows(*cells):
+    return PAIRS + "".join(f"a,{'x' * length},c,{label},{unit}\n" for length, label, unit in cells)
+
+
+@pytest.mark.parametrize(
+    ("measure", "cells", "expected"),
+    [
+        # The same order.
+        ("spearman", [(1, 0.5, 1), (2, 2, 2), (3, 4, 3)], 1),
+        # Scores 3, 1 of positive rows, 1, 0 of negative ones: 2 + 1.5 of 4 comparisons.
+        ("auroc", [(4, 1, 1), (2, 1, 2), (2, 0, 3), (1, 0, 4)], 3.5 / 4),
+        # Positives at ranks 1 and 3.
+        ("average_precision", [(4, 1, 1), (3, 0, 2), (2, 1, 3), (1, 0, 4)], (1 + 2 / 3) / 2),
+        # In unit 1 the higher label is longer, in unit 2 it is not.
+        ("order", [(2, 1, 1), (1, 0, 1), (8, 0, 2), (9, 0, 2), (5, 1, 2)], 1 / 3),
+    ],
+)
+def test_natural_measure_of_pairs_by_hand(write, measure, cells, expected):
+    assert figure(write(natural_rows(*cells), measure=measure)).value == pytest.approx(
+        100 * expected
+    )
+
+
+def test_nearest_counts_neighbours_of_the_same_value(write):
+    class Values(Lengths):
+        def score(self, sentences1, sentences2, conditions, /):
+            pairs = zip(sentences1, sentences2, strict=True)
+            return np.array([a[0] == b[0] for a, b in pairs], np.float32)
+
+    texts = [f"{value}{number},{value}" for value in "ab" for number in range(12)]
+    sets = write("text,value\n" + "\n".join(texts), measure="nearest", condition="the letter")
+    assert figure(sets, Values()).value == pytest.approx(100)
+
+
+def test_first_hit_looks_on_the_other_side_only(write):
+    content = "text,value,side\nq1,v1,1\nq2,v2,1\nlonger,v1,2\nx,v2,2\n"
+    sets = write(content, measure="first_hit", condition="the product")
+    assert len(sets[0].task) == 4
+    assert figure(sets).value == pytest.approx(50)
+
+
+def test_without_condition_scores_plainly(write):
+    content = PAIRS + "a,xx,long condition,1,1\na,x,c,0,2\n"
+    report = evaluate_suite(
+        [Unloaded(), WithoutCondition(Unloaded())], write(content, measure="auroc"), resamples=0
+    )
+    points = [row.figures["graded: a test"]["points"].value for row in report.rows]
+    assert points == [0, 100]
+    assert "lengths, no condition" in suite_markdown(report)
+
+
+@pytest.mark.parametrize(
+    ("content", "spec", "message"),
+    [
+        (natural_rows((1, 1, 1), (2, 1, 2)), {"measure": "spearman"}, "do not differ"),
+        (natural_rows((1, 1, 1), (2, 3, 2)), {"measure": "auroc"}, "labels 0 and 1"),
+        ("text,value\na,1\nb,2\n", {"measure": "nearest", "condition": "c"}, "enough other"),
+        ("text,value\na,1\nb,1\n", {"measure": "nearest"}, "its 'condition'"),
+        ("", {"measure": "precision"}, "measure"),
+    ],
+)
+def test_load_natural_sets_bad_input_is_one_line(write, content, spec, message):
+    with pytest.raises(InputError, match=message):
+        write(content, **spec)

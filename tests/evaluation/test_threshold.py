@@ -67,7 +67,6 @@ def test_find_threshold_useless_scores_say_so():
     [
         ([0.5], [True], 1.0, "above 0 and below 1"),
         ([0.5, 0.6], [True], 0.9, r"shapes \(2,\) and \(1,\)"),
-        ([0.5], [1], 0.9, "a bool for each row"),
         ([np.nan], [True], 0.9, "finite"),
         ([0.5], [False], 0.9, "at least one positive"),
     ],

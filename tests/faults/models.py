@@ -87,7 +87,7 @@ def _nan_graph(folder: Path) -> None:
     onnx.save(model, str(folder / "model.onnx"))
 
 
-# The rules of condsim.json one by one are in tests/model/test_settings.py.
+# The rules of condsim.json one by one are in tests/model/test_loading.py.
 _DEFAULT_DAMAGES: dict[str, tuple[_Change, str]] = {
     "settings empty": (_written("condsim.json", ""), "condsim.json"),
     "settings nested deep": (_written("condsim.json", _DEEP), "condsim.json"),

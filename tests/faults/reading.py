@@ -59,7 +59,7 @@ _HOSTILE: dict[str, list[_Fault]] = {
     ],
     "encodings": [
         ("not UTF-8", "p.csv", f"{HEAD}caf\xe9".encode() + b"\xff,b,c,1,n\n", "UTF-8"),
-        ("UTF-16 without a mark", "p.csv", PAIRS.encode("utf-16-le"), "UTF-16"),
+        ("UTF-16 cut short", "p.jsonl", JSONL.encode("utf-16-le")[:-1], "UTF-16"),
         ("gzip named csv", "p.csv", gzip.compress(PAIRS.encode()), "gzip"),
         ("gz cut short", "p.csv.gz", gzip.compress(PAIRS.encode() * 50)[:80], r"p\.csv\.gz"),
         ("NUL bytes", "p.csv", PAIRS.replace("ball", "b\0ll"), r"NUL|p\.csv"),

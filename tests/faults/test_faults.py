@@ -18,14 +18,12 @@ CASES = [*reading.CASES, *outputs.CASES, *models.CASES, *recipes.CASES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_case_ends_as_promised(case: Case, tmp_path: Path, zygote: Zygote) -> None:
+def test_case_ends_as_promised(case, tmp_path, zygote):
     _check(case, tmp_path, zygote)
 
 
 @pytest.mark.parametrize("case", models.TRAINED, ids=lambda case: case.name)
-def test_case_with_torch_ends_as_promised(
-    case: Case, tmp_path: Path, trained_base: Path, torch_zygote: Zygote
-) -> None:
+def test_case_with_torch_ends_as_promised(case, tmp_path, trained_base, torch_zygote):
     (tmp_path / "base").symlink_to(trained_base)
     _check(case, tmp_path, torch_zygote)
 

@@ -7,10 +7,9 @@ import subprocess
 import sys
 import time
 from itertools import product
-from pathlib import Path
 
 import pytest
-from tests.faults.harness import Case, Zygote, faults_of, paired, run_case, snapshot
+from tests.faults.harness import Case, faults_of, paired, run_case, snapshot
 from tests.faults.reading import HEAD
 
 pytest.importorskip("pyarrow")
@@ -31,7 +30,7 @@ _TURNS = ("score", "encode", "predict", "score")
 
 
 @pytest.fixture(scope="module")
-def complete(tmp_path_factory: pytest.TempPathFactory, zygote: Zygote) -> dict[str, dict[str, str]]:
+def complete(tmp_path_factory, zygote):
     """The files after each command that nobody ended."""
     files = {}
     for name, command in COMMANDS.items():
@@ -49,13 +48,13 @@ def complete(tmp_path_factory: pytest.TempPathFactory, zygote: Zygote) -> dict[s
     [(*end, name) for end, name in paired(ENDS, _TURNS, commands_per_fault=1)],
 )
 def test_ended_command_leaves_nothing_and_ends_the_same_when_run_again(
-    sent: str,
-    moment: float | None,
-    name: str,
-    tmp_path: Path,
-    zygote: Zygote,
-    complete: dict[str, dict[str, str]],
-) -> None:
+    sent,
+    moment,
+    name,
+    tmp_path,
+    zygote,
+    complete,
+):
     folder = tmp_path / "case"
     folder.mkdir()
     (folder / "p.csv").write_text(ROWS)

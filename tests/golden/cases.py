@@ -171,6 +171,8 @@ EVALUATE = [
         "applicability fit --data a.csv --output h.json --strength 1 --extra e.csv --sample 20",
         "applicability evaluate --data a.csv --resamples 20 --json r.json",
         files={"a.csv": inputs.DEV_ABSENT, "e.csv": inputs.EXTRA},
+        # The weights of a fit on 64 rows multiply differences of rounding.
+        skip=r"\.lock$|^h\.json$",
     ),
     case(
         "data/check",
@@ -217,7 +219,8 @@ BUILD = [
         "--seed 1",
         "build filter p.parquet --max-iou 0.3 --no-text-cosine --output f.csv",
         files={"c.csv": inputs.CAPTIONS},
-        skip=r"^\.|cache|\.lock$",
+        # The manifest of the pairs has a digest of cosines to the last digit.
+        skip=r"^\.|cache|\.lock$|^f\.manifest",
     ),
     case(
         "build/mturk and qualify",

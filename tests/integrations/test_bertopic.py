@@ -13,7 +13,6 @@ from bertopic.representation import KeyBERTInspired
 from sklearn.cluster import KMeans
 
 from condsim.integrations.bertopic import BertopicBackend
-from condsim.loading import load_scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of BERTopic and the libraries it loads
 
@@ -55,14 +54,6 @@ def test_bertopic_topics_follow_the_condition():
         model, topics = topics_of(condition)
         assert agreement(topics, same) > agreement(topics, other)
         assert len(model.get_topic_info()) == 4
-
-
-def test_backend_gives_the_vectors_of_the_model():
-    backend = BertopicBackend("the animal")
-    expected = load_scorer().encode(TEXTS[:3], "the animal")
-    np.testing.assert_allclose(backend.embed_documents(TEXTS[:3]), expected, atol=1e-6)
-    plain = BertopicBackend(None, model=load_scorer())
-    np.testing.assert_allclose(plain.embed(TEXTS[:1]), load_scorer().encode(TEXTS[:1]), atol=1e-6)
 
 
 def test_backend_of_empty_words_gives_zeros():

@@ -13,8 +13,7 @@ import pytest
 
 import condsim
 from condsim.errors import InputError
-from condsim.model.base import PairScorer, check_rows, check_scale, rescaled
-from condsim.model.inputs import deduplicate_inputs, token_batches
+from condsim.model.base import PairScorer, check_rows
 
 
 def test_check_rows_single_texts_are_one_row():
@@ -88,12 +87,6 @@ def test_check_rows_half_a_surrogate_pair_refused():
         check_rows("c", sentences=["é", "a \ud800"])
 
 
-def test_check_rows_huge_value_is_shortened():
-    with pytest.raises(InputError) as caught:
-        check_rows("c", sentences=[list(range(9999))])
-    assert len(str(caught.value)) < 300
-
-
 def columns_of(texts):
     """Column of texts in the types of each library."""
     return {
@@ -125,34 +118,6 @@ def test_check_rows_columns_of_libraries_become_lists_of_str(kind):
     if kind != "numpy str":
         with pytest.raises(InputError, match=r"must be a str; got \S+ at index 1"):
             check_rows("c", sentences=columns_of(["a", None, "b"])[kind])
-
-
-def test_deduplicate_inputs_shares_equal_conditional_sentences():
-    sentences, conditions, index = deduplicate_inputs(
-        (["a", "b", "a"], ["b", "a", "a"]), ["x", "x", "y"]
-    )
-    assert list(zip(sentences, conditions, strict=True)) == [("a", "x"), ("b", "x"), ("a", "y")]
-    np.testing.assert_array_equal(index, [[0, 1, 2], [1, 0, 2]])
-    assert deduplicate_inputs((["a", "a"],), None)[:2] == (["a"], None)
-
-
-def test_check_scale_unknown_lists_near_names():
-    with pytest.raises(InputError, match=r"Unknown scale 'likerd'. Did you mean 'likert'"):
-        check_scale("likerd")
-
-
-def test_rescaled_without_calibration_unit_is_raw():
-    raw = np.array([0.5], np.float32)
-    assert rescaled(raw, None, "unit") is raw
-    assert rescaled(raw, None, "likert")[0] == 3
-
-
-def test_token_batches_cover_every_text_within_the_limit():
-    lengths = np.array([7, 3, 50, 12, 12, 3, 9, 20])
-    batches = [batch.tolist() for batch in token_batches(lengths, tokens=40)]
-    # By length: 3 3 7 9 (4 x 9 = 36), 12 12 (3 x 20 would be 60), 20, 50 above the limit alone.
-    assert batches == [[1, 5, 0, 6], [3, 4], [7], [2]]
-    assert list(token_batches(np.array([], np.int64), tokens=40)) == []
 
 
 class WordScorer(PairScorer):

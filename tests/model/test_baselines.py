@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 
@@ -60,20 +59,6 @@ def test_sentences_only_never_sees_condition_nor_order():
     np.testing.assert_allclose(scores, scorer.score(SECOND, FIRST, None), atol=1e-7)
 
 
-def test_sentences_only_learns_from_shared_words():
-    # the gold value is whether the two sentences share their colour
-    generator = np.random.default_rng(0)
-    colours = generator.choice("red green blue amber".split(), size=(300, 2))
-    first = [f"a {colour} lamp" for colour in colours[:, 0]]
-    second = [f"the {colour} lamp" for colour in colours[:, 1]]
-    same = (colours[:, 0] == colours[:, 1]).astype(float)
-    labels = same[:200].astype(np.float32)
-    task = Task("x", "0", tuple(first[:200]), tuple(second[:200]), None, labels, (0, 1))
-    scorer = SentencesOnlyScorer(alpha=0.1).fit_task(task)
-    scores = scorer.score(first[200:], second[200:], None)
-    assert stats.spearmanr(scores, same[200:]).statistic > 0.7
-
-
 def test_word_overlap_hand_worked_values():
     # lower-cased: {the, red, lamp} and {lamp, red}: 2 of 3; nothing shared; one-letter words out
     scores = WordOverlapScorer().score(
@@ -108,11 +93,6 @@ def test_baseline_every_name_makes_a_scorer_of_that_name():
         assert scorer.score([], [], []).shape == (0,)
 
 
-def test_baseline_unknown_name_is_an_error():
-    with pytest.raises(InputError, match=r"Unknown baseline 'conditon-only'\. Did you mean"):
-        baseline("conditon-only")
-
-
 @pytest.mark.parametrize("name", ["condition-only", "sentences-only"])
 def test_baseline_not_fitted_or_fitted_on_no_label_is_an_error(name):
     with pytest.raises(InputError, match="not fitted"):
@@ -123,16 +103,6 @@ def test_baseline_not_fitted_or_fitted_on_no_label_is_an_error(name):
 
 LEFT = ["The red lamp is on.", "A wide oak table", "the red lamp", "Größe!"]
 RIGHT = ["The blue lamp is off.", "A lamp", "lamp: red, the", "größe"]
-
-
-def test_tfidf_cosine_equals_scikit_learn():
-    vectorizer = TfidfVectorizer().fit(LEFT + RIGHT)
-    products = vectorizer.transform(LEFT).multiply(vectorizer.transform(RIGHT))
-    expected = np.asarray(products.sum(axis=1)).ravel()
-    scores = baseline("tfidf-cosine").score(LEFT, RIGHT, None)
-    np.testing.assert_allclose(scores, expected, atol=1e-6)
-    assert scores.dtype == np.float32
-    np.testing.assert_allclose(scores[2:], 1, rtol=1e-6)
 
 
 def test_tfidf_cosine_hand_worked_value():
@@ -194,10 +164,6 @@ def test_tfidf_ridge_cap_keeps_the_most_frequent_terms():
     model.fit(map(str.split, texts), np.array([0.0, 1.0, 0.5]))
     prediction = model.predict([["table"], ["red"], [], ["green"]])
     assert prediction[0] == prediction[1] == prediction[2] != prediction[3]
-
-
-def test_tfidf_ridge_documents_without_terms_predict_the_mean():
-    model = TfIdfRidge()
     model.fit([[], []], np.array([0.2, 0.4]))
     np.testing.assert_allclose(model.predict([[], ["lamp"]]), [0.3, 0.3])
 
@@ -271,12 +237,4 @@ def test_out_of_fold_unlabelled_rows_are_predicted_and_not_learnt_from():
     labels[:10] = np.nan
     assert np.isfinite(out_of_fold(replace(task, labels=labels))).all()
     assert out_of_fold(replace(task, labels=np.full(60, np.nan, np.float32))).tolist() == [0.5] * 60
-
-
-def test_out_of_fold_one_pair_is_the_middle_of_the_scale():
     assert out_of_fold(lamp_task([5, 1], ["colour", "size"])).tolist() == [0.5, 0.5]
-
-
-def test_out_of_fold_one_fold_is_an_error():
-    with pytest.raises(InputError, match=r"folds must be at least 2; got 1"):
-        out_of_fold(random_task(), folds=1)

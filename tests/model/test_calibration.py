@@ -48,17 +48,6 @@ def test_calibration_lowest_raw_is_the_first_that_reaches_the_score():
     assert calibration.lowest_raw(0.95) == np.inf
 
 
-def test_calibration_dict_round_trip_is_equal():
-    calibration = Calibration(raw=(-1.0, 0.1234567890123, 1.0), score=(0.0, 1 / 3, 1.0))
-    assert Calibration.from_dict(calibration.to_dict()) == calibration
-
-
-@pytest.mark.parametrize("content", [{}, {"raw": [0, 1]}, {"raw": 1, "score": 2}, [1], None])
-def test_calibration_from_dict_of_other_form_refused(content):
-    with pytest.raises(ModelError, match="lists of numbers under 'raw' and 'score'"):
-        Calibration.from_dict(content)
-
-
 def test_uncalibrated_keeps_positive_cosines_and_all_ranks():
     raw = np.linspace(-1, 1, 101)
     scores = UNCALIBRATED.apply(raw)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.model.chunking import collect_truncations, record_truncation
+from condsim.model.inputs import collect_truncations, record_truncation
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import DEFAULT_FOLDER
 from condsim.model.torch import CrossEncoderScorer, EncoderScorer
@@ -26,7 +26,7 @@ def tiny(exported):
 
 @pytest.fixture(scope="module")
 def tiny_torch(trained):
-    from condsim.model.trained import load_trained
+    from condsim.model.torch import load_trained
 
     return load_trained(trained, device="cpu")
 
@@ -42,12 +42,8 @@ def token_count(scorer, text):
     return len(scorer._chunker._tokenizer.encode(text, add_special_tokens=False))
 
 
-def test_chunks_short_text_is_whole(tiny):
-    assert tiny.chunks(SENTENCES[0], CONDITION) == [SENTENCES[0]]
-    assert tiny.chunks(SENTENCES[0]) == [SENTENCES[0]]
-
-
 def test_chunks_long_text_splits_at_the_ends_of_sentences(tiny):
+    assert tiny.chunks(SENTENCES[0], CONDITION) == [SENTENCES[0]]
     chunks = tiny.chunks(LONG, CONDITION)
     # 32 tokens are read, less 3 special ones and 2 or more of the condition.
     assert " ".join(chunks) == LONG
@@ -95,16 +91,6 @@ def test_score_long_texts_swapped_are_the_same(tiny):
     columns = [LONG, "a dog", LONG], ["a cat", LONG, SENTENCES[0] * 9]
     scores = tiny.score(*columns, CONDITION)
     assert scores.tolist() == tiny.score(*columns[::-1], CONDITION).tolist()
-
-
-def test_chunks_limit_changed_later_is_used(tiny_backbone):
-    from condsim.model.builders import build_bi_encoder
-
-    encoder = build_bi_encoder(str(tiny_backbone), max_seq_length=40)
-    scorer = EncoderScorer(encoder, name="some")
-    assert len(scorer.chunks("a dog runs. " * 9)) == 1
-    encoder.max_seq_length = 20
-    assert len(scorer.chunks("a dog runs. " * 9)) > 1
 
 
 def test_encode_tri_encoder_reads_a_long_text_in_chunks(tri, caplog):

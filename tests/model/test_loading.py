@@ -16,24 +16,19 @@ import pytest
 import sentence_transformers
 import transformers
 
+import condsim
 from condsim.errors import InputError, MissingExtraError, ModelError
 from condsim.loading import load_encoder, load_scorer, named_scorer, open_scorer
 from condsim.model.baselines import WordOverlapScorer
 from condsim.model.builders import build_bi_encoder, build_cross_encoder
 from condsim.model.calibration import UNCALIBRATED, Calibration
 from condsim.model.onnx import OnnxScorer
-from condsim.model.settings import DEFAULT_FOLDER, ModelSettings, revision_of
-from condsim.model.torch import CrossEncoderScorer, EncoderScorer
-from condsim.model.trained import load_hub_model, load_trained
+from condsim.model.settings import DEFAULT_FOLDER, FILE_NAME, ModelSettings, revision_of
+from condsim.model.torch import CrossEncoderScorer, EncoderScorer, load_hub_model, load_trained
 from condsim.model.tri_encoder import build_tri_encoder
 
 CALIBRATION = Calibration((-1.0, 0.5, 1.0), (0.0, 0.2, 1.0))
 ROW = ("a man kicks a ball", "a girl throws a ball", "the sport")
-
-
-def test_load_no_name_gives_the_default_model():
-    assert isinstance(load_scorer(), OnnxScorer)
-    assert isinstance(load_scorer("default"), OnnxScorer)
 
 
 def test_load_large_without_its_package_gives_the_install_command():
@@ -111,26 +106,6 @@ def test_load_cross_encoder(tiny_backbone, tmp_path, with_settings):
     assert scorer.score(*ROW) == pytest.approx(expected, abs=1e-6)
     with pytest.raises(ModelError, match="gives only scores"):
         load_encoder(scorer)
-
-
-@pytest.mark.parametrize("model", ["runs/none/there", "./none", "a b", "model.zip"])
-def test_load_missing_folder_refused(model, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("model.zip").touch()
-    with pytest.raises(ModelError, match="There is no model folder"):
-        load_scorer(model)
-
-
-@pytest.mark.parametrize("model", [3, b"model", "x" * 9999, "~nobody-of-that-name/model"])
-def test_load_not_a_name_refused_in_one_line(model):
-    with pytest.raises((ModelError, InputError)) as caught:
-        load_scorer(model)
-    assert len(str(caught.value)) < 300
-
-
-def test_load_missing_prompt_settings_refused():
-    with pytest.raises(ModelError, match="do not exist"):
-        load_scorer("none.yaml")
 
 
 def test_load_folder_without_a_model_refused(tmp_path):
@@ -218,6 +193,7 @@ def test_named_scorer_in_the_home_folder_lists_its_training_sets(tmp_path, monke
 
 
 def test_open_scorer_of_every_kind(tiny_backbone, trained):
+    assert isinstance(load_scorer(), OnnxScorer)
     assert isinstance(open_scorer(None), OnnxScorer)
     assert isinstance(open_scorer("word-overlap"), WordOverlapScorer)
     assert open_scorer(str(trained)).name == "tiny"
@@ -237,7 +213,7 @@ def test_open_scorer_cross_encoder_of_one_output(tiny_backbone, tmp_path):
     assert scorer.score(["a dog", "a cat"], ["a dog", "a man"]).shape == (2,)
     with pytest.raises(ModelError, match=r"must have one output, .* has 3"):
         open_scorer(f"cross-encoder:{tmp_path / 'cross-3'}")
-    with pytest.raises(ModelError, match="cannot be loaded"):
+    with pytest.raises(ModelError, match="is neither a folder nor a model of the Hub"):
         open_scorer(f"cross-encoder:{tmp_path / 'none'}")
     with pytest.raises(ModelError, match=r"is a cross-encoder; name it cross-encoder:"):
         load_hub_model(str(tmp_path / "cross-1"))
@@ -292,13 +268,6 @@ class Evil:
         return os.mkdir, (str(self.path),)
 
 
-def change_tensors(folder, change):
-    from safetensors.torch import load_file, save_file
-
-    file = folder / "model.safetensors"
-    save_file(change(load_file(file)), file, metadata={"format": "pt"})
-
-
 def change_json(path, change):
     content = json.loads(path.read_text())
     change(content)
@@ -322,43 +291,63 @@ def test_load_trained_module_in_the_folder_is_not_run(folder, tmp_path):
     assert not (tmp_path / "evil").exists()
 
 
-def test_load_trained_missing_layer_refused(folder):
-    change_tensors(folder, lambda t: {name: t[name] for name in t if "layer.1" not in name})
-    with pytest.raises(ModelError, match=r"model\.safetensors lacks '.*layer\.1"):
-        load_trained(folder)
+CONTENT = {
+    "format": 1,
+    "kind": "bi-encoder",
+    "name": "some",
+    "order": "condition-first",
+    "calibration": None,
+    "dimension": 384,
+    "condsim": "0.0.1",
+}
 
 
-@pytest.mark.parametrize("content", [None, b"hello"])
-def test_load_trained_damaged_weights_refused(folder, content):
-    (folder / "model.safetensors").unlink()
-    if content is not None:
-        (folder / "model.safetensors").write_bytes(content)
-    with pytest.raises(ModelError, match=r"bi-encoder .* cannot be loaded"):
-        load_trained(folder)
+def write(folder, **changes):
+    (folder / FILE_NAME).write_text(json.dumps(CONTENT | changes))
+
+
+def test_settings_round_trip_is_equal(tmp_path):
+    settings = ModelSettings(
+        kind="tri-encoder",
+        name="naïve",
+        order="sentence-first",
+        calibration=Calibration((-1.0, 1.0), (0.0, 1.0)),
+        dimension=32,
+        max_seq_length=64,
+        layout="released",
+        inputs="sentences",
+        facts={"parameters": 5, "training_data": "x"},
+    )
+    settings.save(tmp_path)
+    assert ModelSettings.load(tmp_path) == settings
+    assert settings.condsim == condsim.__version__
+
+
+def test_settings_of_the_contract_load(tmp_path):
+    write(tmp_path)
+    settings = ModelSettings.load(tmp_path)
+    assert (settings.kind, settings.order) == ("bi-encoder", "condition-first")
+    assert (settings.dimension, settings.max_seq_length) == (384, None)
+    assert settings.facts == {}
+    assert (settings.layout, settings.inputs) == ("pair", "both")  # of before they were noted
 
 
 @pytest.mark.parametrize(
-    ("modules", "configuration"), [("[{", "{}"), ("[]", "[]"), ('[{"type": 5}]', "{}")]
+    ("changes", "message"),
+    [
+        ({"format": 2}, "'format' must be 1 .*; got 2"),
+        ({"kind": "other"}, "'kind' must be one of bi-encoder"),
+        ({"order": None}, "'order' must be one of condition-first"),
+        ({"inputs": ["both"]}, "'inputs' must be one of both"),
+        ({"max_seq_length": 10**30}, "'max_seq_length' must be a whole number from 1 to 1,000,000"),
+        ({"dimension": True}, "'dimension' must be a whole number"),
+        ({"calibration": {"raw": ["0", "1"], "score": [0, 1]}}, "lists of numbers under 'raw'"),
+        ({"calibration": {"raw": [0, 10**400], "score": [0, 1]}}, "lists of numbers under 'raw'"),
+        ({"calibration": {"raw": [1, 0], "score": [0, 1]}}, "condsim.json: A calibration"),
+        ({"facts": [1]}, "'facts' must be"),
+    ],
 )
-def test_load_trained_damaged_module_list_refused(folder, modules, configuration):
-    (folder / "condsim.json").unlink()
-    (folder / "modules.json").write_text(modules)
-    (folder / "config_sentence_transformers.json").write_text(configuration)
-    with pytest.raises(ModelError, match=r"modules.json is damaged|cannot be loaded"):
-        load_trained(folder)
-
-
-def test_load_trained_weights_of_nan_refused_when_scoring(folder):
-    change_tensors(folder, lambda t: {name: t[name] * float("nan") for name in t})
-    with pytest.raises(ModelError, match="not finite"):
-        load_trained(folder).score(["a man"], ["a dog"], ["the sport"])
-
-
-def test_load_trained_tokenizer_of_another_model_refused(folder):
-    def renumber(content):
-        words = content["model"]["vocab"]
-        content["model"]["vocab"] = {word: 10 * number for word, number in words.items()}
-
-    change_json(folder / "tokenizer.json", renumber)
-    with pytest.raises(ModelError):
-        load_trained(folder)
+def test_settings_broken_rule_refused(tmp_path, changes, message):
+    write(tmp_path, **changes)
+    with pytest.raises(ModelError, match=message):
+        ModelSettings.load(tmp_path)

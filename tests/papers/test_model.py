@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,21 +14,16 @@ transformers = pytest.importorskip("transformers")
 
 from papers.model import natural, parts, rules  # noqa: E402
 from papers.model.encoder import Encoder, EncoderConfig, load_weights, weights_of  # noqa: E402
-from papers.model.groups import Group, read_groups, write_groups  # noqa: E402
-from papers.model.pack import bare, pack, save_packed  # noqa: E402
-from papers.model.plain import PlainVectors, embed_ids  # noqa: E402
+from papers.model.groups import Group  # noqa: E402
+from papers.model.pack import pack, save_packed  # noqa: E402
+from papers.model.plain import PlainVectors  # noqa: E402
 from papers.model.rows import SOURCES  # noqa: E402
+from papers.model.teach import projection  # noqa: E402
 from papers.model.train import Run, Settings  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
-from tokenizers import (  # noqa: E402
-    Tokenizer,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-)
+from tests.papers.conftest import whole_word_tokenizer  # noqa: E402
+from tokenizers import Tokenizer  # noqa: E402
 
-from condsim.data.held_out import HeldOutTexts, text_digest  # noqa: E402
 from condsim.evaluation.suite_data import TestSpec, load_natural_sets  # noqa: E402
 
 SETTINGS = Path(natural.__file__).parent / "settings"
@@ -44,7 +38,7 @@ SIZES = {
 }
 
 
-def checkpoint(folder: Path, kind: str = "mpnet") -> Path:
+def checkpoint(folder, kind="mpnet"):
     """Writes a tiny random model and a tokenizer of whole words."""
     torch.manual_seed(0)
     config, network = {
@@ -56,23 +50,12 @@ def checkpoint(folder: Path, kind: str = "mpnet") -> Path:
     state = {name: value.contiguous() for name, value in model.state_dict().items()}
     save_file(state, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config.to_dict() | {"model_type": kind}))
-    vocabulary = {"<s>": 0, "<pad>": 1, "</s>": 2, "[UNK]": 3} | {
-        word: place for place, word in enumerate(WORDS, 4)
-    }
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>",
-        pair="<s> $A </s> </s> $B </s>",
-        special_tokens=[("<s>", 0), ("</s>", 2)],
-    )
-    tokenizer.save(str(folder / "tokenizer.json"))
+    whole_word_tokenizer(WORDS).save(str(folder / "tokenizer.json"))
     return folder
 
 
 @pytest.mark.parametrize("kind", ["bert", "mpnet"])
-def test_encoder_equals_transformers(kind: str, tmp_path: Path) -> None:
+def test_encoder_equals_transformers(kind, tmp_path):
     folder = checkpoint(tmp_path, kind)
     config = EncoderConfig.from_transformers(json.loads((folder / "config.json").read_text()))
     encoder = Encoder(config).eval()
@@ -96,18 +79,7 @@ def test_encoder_equals_transformers(kind: str, tmp_path: Path) -> None:
     assert all(torch.equal(saved[name], state[name]) for name in saved)
 
 
-def test_embed_ids_keeps_order_of_rows(tmp_path: Path) -> None:
-    folder = checkpoint(tmp_path)
-    config = EncoderConfig.from_transformers(json.loads((folder / "config.json").read_text()))
-    encoder = Encoder(config).eval()
-    rows = [([5, 6, 7], [0, 0, 0]), ([5], [0]), ([9, 8], [0, 1])]
-    together = embed_ids(encoder, rows)
-    apart = np.concatenate([embed_ids(encoder, [row]) for row in rows])
-    # bfloat16 sums in another order where there is padding.
-    assert np.abs(together - apart).max() < 0.02
-
-
-def test_parts_rebuild_within_half_a_step(tmp_path: Path) -> None:
+def test_parts_rebuild_within_half_a_step(tmp_path):
     folder = checkpoint(tmp_path / "model")
     parts.quantise(folder, tmp_path / "weights.npz")
     parts.restore(tmp_path / "weights.npz", tmp_path / "again")
@@ -122,22 +94,14 @@ def test_parts_rebuild_within_half_a_step(tmp_path: Path) -> None:
         assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
 
 
-def groups() -> list[Group]:
+def groups():
     texts = ["the food was good", "the food was bad", "the food was good the room dirty"]
     rows = [(0, 1, 0.0, 1.0), (0, 2, 1.0, 1.0), (1, 2, 0.0, 1.0)]
     labelled = Group([("the opinion about the food", text) for text in texts], rows)
     return [labelled, *(Group([(None, text)], plain=True) for text in texts)]
 
 
-def test_write_groups_leaves_out_held_out_texts(tmp_path: Path) -> None:
-    exclude = HeldOutTexts(frozenset({text_digest("The food was bad.")}))
-    number = write_groups(groups(), tmp_path / "rows.jsonl.gz", exclude=exclude)
-    kept = list(read_groups(tmp_path / "rows.jsonl.gz"))
-    assert number == len(kept) == 2
-    assert kept[0] == groups()[1]
-
-
-def packed_folder(tmp_path: Path, model: Path) -> Path:
+def packed_folder(tmp_path, model):
     folder = tmp_path / "packed"
     folder.mkdir()
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
@@ -148,7 +112,7 @@ def packed_folder(tmp_path: Path, model: Path) -> Path:
     return folder
 
 
-def test_run_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
+def test_run_goes_on_as_if_never_stopped(tmp_path):
     model = checkpoint(tmp_path / "model")
     packed = packed_folder(tmp_path, model)
     settings = {"shares": {"labelled": 2, "plain": 1}, "inputs_per_step": 5, "learning_rate": 1e-3}
@@ -163,44 +127,22 @@ def test_run_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
     assert (tmp_path / "parts" / "model.safetensors").is_file()
 
 
-def test_run_freezes_embeddings_and_lower_layers(tmp_path: Path) -> None:
-    model = checkpoint(tmp_path / "model")
-    packed = packed_folder(tmp_path, model)
-    settings = Settings(shares={"labelled": 1}, steps=2, frozen_layers=1, inputs_per_step=3)
-    list(Run(settings, packed, model, tmp_path / "run").train())
-    before, after = (
-        load_file(folder / "model.safetensors") for folder in (model, tmp_path / "run")
-    )
-    moved = {name for name in after if not torch.equal(after[name], before[name].half())}
-    assert moved
-    assert all("layer.1." in name for name in moved)
+def test_projection_keeps_the_plane_of_the_teacher_and_turns_it_to_the_student():
+    plane = np.array([[3, 0], [0, 2], [1, 1]], np.float32)
+    teacher = np.column_stack([plane, [0.1, 0, 0]]).astype(np.float32)
+    # The student has the same two axes, turned by a quarter.
+    student = np.column_stack([-plane[:, 1], plane[:, 0]])
+    projected = teacher @ projection(teacher, student)
+    np.testing.assert_allclose(projected, student, atol=0.05)
+    np.testing.assert_allclose(projected @ projected.T, plane @ plane.T, atol=0.03)
 
 
-def test_bare_condition_loses_marks_at_its_end() -> None:
-    assert bare("the place?") == "the place"
-    assert bare("?") == "?"
-    assert bare(None) is None
-
-
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [
-        (7, "seven"),
-        (42, "forty-two"),
-        (105, "one hundred and five"),
-        (1500, "one thousand five hundred"),
-    ],
-)
-def test_in_words(number: int, words: str) -> None:
-    assert rules.in_words(number) == words
-
-
-def test_amount_label_falls_with_ratio() -> None:
+def test_amount_label_falls_with_ratio():
     assert rules.amount_label(360, 360) == 1.0
     assert 0.5 > rules.amount_label(360, 300) > rules.amount_label(360, 6) > 0
 
 
-def test_rules_of_dev_use_no_form_of_train() -> None:
+def test_rules_of_dev_use_no_form_of_train():
     drawn = {
         part: {text for g in rules.roles(random.Random(0), part, number=60) for _, text in g.inputs}
         for part in ("train", "dev")
@@ -208,17 +150,10 @@ def test_rules_of_dev_use_no_form_of_train() -> None:
     assert not drawn["train"] & drawn["dev"]
 
 
-def test_labelled_group_of_a_silent_text_is_neither_alike_nor_different() -> None:
-    group = rules.labelled_group(
-        "the food", [("good food", True), ("bad food", False), ("ok", None)]
-    )
-    assert [row[2] for row in group.rows] == [0.0, 0.25, 0.25]
-
-
-def test_measure_of_a_written_suite_mixes_in_the_plain_vector(tmp_path: Path) -> None:
+def test_measure_of_a_written_suite_mixes_in_the_plain_vector(tmp_path):
     vectors = {"a": ([1, 0], [1, 0]), "b": ([1, 0], [0, 1]), "c": ([0, 1], [1, 0])}
 
-    def embed(inputs: Sequence[tuple[str | None, str]]) -> np.ndarray:
+    def embed(inputs):
         rows = [vectors[text][condition is not None] for condition, text in inputs]
         return np.array(rows, np.float32)
 
@@ -230,33 +165,8 @@ def test_measure_of_a_written_suite_mixes_in_the_plain_vector(tmp_path: Path) ->
     assert figures["graded: t"] == {"with": 0.0, "half": 50.0, "without": 100.0}
 
 
-def test_run_embeds_plain_texts_that_were_packed_without_vectors(tmp_path: Path) -> None:
-    model = checkpoint(tmp_path / "model")
-    packed = packed_folder(tmp_path, model)
-    settings = Settings(shares={"plain": 1}, steps=1)
-    stored = Run(settings, packed, model, tmp_path / "one").mixture.sources["plain"].arrays
-    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
-    plain = PlainVectors(model, tmp_path / "plain")
-    save_packed(pack(groups()[1:], tokenizer, plain, None), packed / "plain.npz")
-    again = Run(settings, packed, model, tmp_path / "two").mixture.sources["plain"].arrays
-    assert np.abs(stored["vectors"] - again["vectors"]).max() < 0.02
-
-
-def test_parts_of_upper_layers_join_onto_a_base(tmp_path: Path) -> None:
-    folder = checkpoint(tmp_path / "model")
-    parts.quantise(folder, tmp_path / "weights.npz", from_layer=1)
-    parts.restore(tmp_path / "weights.npz", tmp_path / "again", base=folder)
-    former, again = (
-        load_file(where / "model.safetensors") for where in (folder, tmp_path / "again")
-    )
-    lower = [name for name in again if ".layer.1." not in name]
-    assert all(torch.equal(again[name], former[name].half()) for name in lower)
-    with np.load(tmp_path / "weights.npz") as stored:
-        assert all(".layer.1." in name or name in parts.TEXT_FILES for name in stored.files)
-
-
 @pytest.mark.parametrize("path", sorted(SETTINGS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_settings_name_sources_that_exist(path: Path) -> None:
+def test_settings_name_sources_that_exist(path):
     settings = Settings.load(path)
     assert settings.steps > 0
     assert set(settings.shares) - {"taught"} <= set(SOURCES)

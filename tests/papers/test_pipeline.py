@@ -5,12 +5,9 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip("sentence_transformers")
@@ -33,14 +30,13 @@ from papers.model import (  # noqa: E402
     teach,
 )
 from papers.model.groups import read_groups  # noqa: E402
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors  # noqa: E402
+from tests.papers.conftest import whole_word_tokenizer  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
 import condsim  # noqa: E402
 from condsim.data.held_out import held_out_texts, text_digest  # noqa: E402
 from condsim.errors import InputError  # noqa: E402
 from condsim.model.builders import build_bi_encoder  # noqa: E402
-from condsim.model.calibration import Calibration  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
@@ -54,7 +50,7 @@ CRITERIA = ("the person", "the activity", "the place")
 SHARES = {"criteria": 4, "graded": 2, "written": 1, "broad": 1, "balanced-csts": 1}
 
 
-def write_table(path: Path, table: Sequence[Mapping[str, object]], *, tabs: bool = False) -> None:
+def write_table(path, table, *, tabs=False):
     path.parent.mkdir(parents=True, exist_ok=True)
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "wt", encoding="utf-8", newline="") as stream:
@@ -64,7 +60,7 @@ def write_table(path: Path, table: Sequence[Mapping[str, object]], *, tabs: bool
         writer.writerows(table)
 
 
-def write_lines(path: Path, lines: Sequence[object]) -> None:
+def write_lines(path, lines):
     path.parent.mkdir(parents=True, exist_ok=True)
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "wt", encoding="utf-8") as stream:
@@ -72,7 +68,7 @@ def write_lines(path: Path, lines: Sequence[object]) -> None:
             stream.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
 
 
-def labelled(suffix: str) -> list[dict[str, object]]:
+def labelled(suffix):
     """Texts with two or three attributes."""
     lines = []
     for number, (text, parts) in enumerate(zip(TEXTS, PARTS, strict=True)):
@@ -81,11 +77,11 @@ def labelled(suffix: str) -> list[dict[str, object]]:
     return lines
 
 
-def pairs(first: int, step: int, number: int) -> list[tuple[str, str]]:
+def pairs(first, step, number):
     return [(TEXTS[row % 80], TEXTS[(step * row + 3) % 80]) for row in range(first, first + number)]
 
 
-def rated(first: int, number: int, **cells: object) -> list[dict[str, object]]:
+def rated(first, number, **cells):
     """Rows of pairs under two conditions with labels from 1 to 5."""
     table = []
     for row, (one, two) in enumerate(pairs(first, 7, number)):
@@ -96,7 +92,7 @@ def rated(first: int, number: int, **cells: object) -> list[dict[str, object]]:
     return table
 
 
-def write_data(data: Path) -> None:
+def write_data(data):
     """Write each data set that the sources read, as small as they take it."""
     csts = data / "csts-reannotated"
     write_table(csts / "train.csv", rated(0, 40))
@@ -125,7 +121,7 @@ def write_data(data: Path) -> None:
     write_lines(data / "sick-r" / "sick_train.tsv", ["id\ta\tb\tscore", *sick])
 
 
-def write_criteria(folder: Path) -> None:
+def write_criteria(folder):
     uses = dict.fromkeys(("a", "mams", "walmart_amazon"), "train") | {"b": "evaluation only"}
     write_lines(folder / "meta.json", [{name: {"use": use} for name, use in uses.items()}])
     products = [
@@ -138,7 +134,7 @@ def write_criteria(folder: Path) -> None:
     write_table(folder / "dev_rows.csv", rated(30, 20, set="a", use="train"))
 
 
-def write_graded(folder: Path) -> None:
+def write_graded(folder):
     patents = [row | {"label": 1 + number % 5} for number, row in enumerate(rated(0, 80))]
     write_table(folder / "patent_phrases" / "rows.csv.gz", patents)
     columns = (*natural.ACTIVITY_CONDITIONS,)
@@ -171,7 +167,7 @@ def write_graded(folder: Path) -> None:
     write_table(folder / "condaqa_contrast" / "rows.csv.gz", answers)
 
 
-def write_own(root: Path) -> None:
+def write_own(root):
     """Write what condsim publishes in its folder ``data``."""
     data = root / "data"
     for name in ("notes", "mails", "posts", "orders"):
@@ -189,20 +185,10 @@ def write_own(root: Path) -> None:
     write_lines(data / "details" / "off-topic.txt", ["the weather", "the tax", "the goal", "jazz"])
 
 
-def checkpoint(folder: Path, *, hidden: int) -> Path:
+def checkpoint(folder, *, hidden):
     """Write a tiny random MPNet with a tokenizer of whole words, as sentence-transformers does."""
     words = sorted({w for text in TEXTS for w in text.lower().split()} | {"the", "place", "person"})
-    special = ("<s>", "<pad>", "</s>", "[UNK]")
-    tokenizer = Tokenizer(
-        models.WordLevel({w: i for i, w in enumerate((*special, *words))}, unk_token="[UNK]")
-    )
-    tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>",
-        pair="<s> $A </s> </s> $B </s>",
-        special_tokens=[("<s>", 0), ("</s>", 2)],
-    )
+    tokenizer = whole_word_tokenizer(words)
     config = transformers.MPNetConfig(
         vocab_size=len(words) + 4,
         hidden_size=hidden,
@@ -225,7 +211,7 @@ def checkpoint(folder: Path, *, hidden: int) -> Path:
 
 
 @pytest.fixture
-def data(tmp_path, monkeypatch) -> Path:
+def data(tmp_path, monkeypatch):
     write_data(tmp_path / "data")
     write_own(tmp_path / "own")
     for module in (applicability, balanced, draws, natural, rows, shipping, sources):
@@ -243,9 +229,14 @@ def data(tmp_path, monkeypatch) -> Path:
 @pytest.mark.slow
 def test_make_models_writes_what_ships_and_goes_on(tmp_path, data, caplog):
     settings = {"steps": 3, "inputs_per_step": 24, "warmup_steps": 1}
-    for name, shares in (("large", SHARES), ("small", {"taught": 4, "written": 1, "titles": 1})):
+    recipes = {
+        "large": {"shares": SHARES},
+        "small-vectors": {"shares": {"taught": 4}, "mse": 0.0, "correlation": 0.0, "ranking": 0.0},
+        "small": {"shares": {"taught": 4, "written": 1, "titles": 1}},
+    }
+    for name, recipe in recipes.items():
         path = tmp_path / "settings" / f"{name}.yaml"
-        write_lines(path, [yaml.safe_dump({"shares": shares} | settings)])
+        write_lines(path, [yaml.safe_dump(recipe | settings)])
     large = checkpoint(tmp_path / "large", hidden=64)
     small = checkpoint(tmp_path / "small", hidden=16)
     starts = pipeline.Checkpoints(large, small, small)
@@ -275,7 +266,7 @@ def test_make_models_writes_what_ships_and_goes_on(tmp_path, data, caplog):
     assert all((folder / "applicability.json").is_file() for folder in shipped.values())
 
 
-def test_calibration_error_two_bins_by_hand() -> None:
+def test_calibration_error_two_bins_by_hand():
     # Bins {0.0, 0.2} and {0.8, 1.0}: mean scores 0.1 and 0.9, mean labels 0 and 0.8, in any order.
     scores, gold = [1.0, 0.0, 0.8, 0.2], [0.6, 0.0, 1.0, 0.0]
     assert shipping.calibration_error(scores, gold, bins=2) == pytest.approx(0.1)
@@ -283,32 +274,7 @@ def test_calibration_error_two_bins_by_hand() -> None:
     assert shipping.calibration_error(scores, gold, bins=9) == pytest.approx(0.2)
 
 
-def test_calibrate_serves_both_priors() -> None:
-    class Fixed:
-        def score(self, texts: list[float], *_: object, scale: str) -> np.ndarray:
-            return np.array(texts, np.float32)
-
-    class Rows:
-        def __init__(self, raw: np.ndarray, gold: np.ndarray) -> None:
-            self.sentences1 = self.sentences2 = self.conditions = raw
-            self.gold = gold
-
-        def __len__(self) -> int:
-            return len(self.gold)
-
-        def take(self, rows: np.ndarray) -> Rows:
-            return Rows(self.sentences1[rows], self.gold[rows])
-
-    raw = np.linspace(0, 1, 100)
-    tasks = {"balanced": [Rows(raw, raw)], "natural": [Rows(raw, raw**2)]}
-    calibration, errors = shipping.calibrate(Fixed(), tasks)
-    assert isinstance(calibration, Calibration)
-    # Halfway between both priors.
-    assert calibration.apply(0.5) == pytest.approx((0.5 + 0.25) / 2, abs=0.03)
-    assert errors["calibration_error_balanced"] == pytest.approx(1 / 12, abs=0.02)
-
-
-def test_split_weights_scores_stay(tmp_path, exported_small) -> None:
+def test_split_weights_scores_stay(tmp_path, exported_small):
     before = condsim.load(str(exported_small)).score(TEXTS[0], TEXTS[9], "the place")
     shipping.split_weights(exported_small, most=9_000_000)
     sizes = [path.stat().st_size for path in exported_small.iterdir()]
@@ -319,7 +285,7 @@ def test_split_weights_scores_stay(tmp_path, exported_small) -> None:
 
 
 @pytest.fixture
-def exported_small(tmp_path) -> Path:
+def exported_small(tmp_path):
     folder = tmp_path / "default"
     folder.mkdir()
     for path in condsim.model.DEFAULT_FOLDER.iterdir():
@@ -327,7 +293,7 @@ def exported_small(tmp_path) -> Path:
     return folder
 
 
-def test_csts_rows_mix_the_labels_of_both_origins(tmp_path) -> None:
+def test_csts_rows_mix_the_labels_of_both_origins(tmp_path):
     write_table(tmp_path / "train.csv", rated(0, 3))
     first = rated(0, 1)[0]
     key = balanced.row_key(first["sentence2"], first["sentence1"], first["condition"])
@@ -336,29 +302,6 @@ def test_csts_rows_mix_the_labels_of_both_origins(tmp_path) -> None:
         tmp_path / "train.csv", exclude=held_out_texts([]), labels=tmp_path / "labels.csv"
     )
     assert [row.label for row in made] == pytest.approx([0.4 * 1 + 0.6 * 5, 3, 2, 4, 3, 5])
-
-
-def test_caption_rows_join_what_there_is_and_leave_out_what_is_held_out(tmp_path) -> None:
-    captions, labels, held = (tmp_path / name for name in ("c.tsv", "l.csv", "held.sha256"))
-    texts = ["A dog runs.", "Two cats sleep.", "A bus."]
-    write_table(captions, [{"image_id": 1, "caption": text} for text in texts], tabs=True)
-    dog, cats, bus = map(balanced.caption_key, texts)
-    lines = [f"{dog},{cats},type of animal,2", f"{dog},{bus},motion,4", f"{dog},0123,place,1"]
-    write_lines(labels, ["first,second,condition,label", *lines])
-    made = list(balanced.caption_rows([captions], exclude=held_out_texts([]), labels=labels))
-    assert [(row.sentence2, row.condition, row.label) for row in made] == [
-        ("Two cats sleep.", "type of animal", 2.0),
-        ("A bus.", "motion", 4.0),
-    ]
-    write_lines(held, [text_digest("a bus").hex()])
-    without = balanced.caption_rows([captions], exclude=held_out_texts([held]), labels=labels)
-    assert [row.sentence2 for row in without] == ["Two cats sleep."]
-
-
-def test_published_labels_are_half_steps_from_1_to_5() -> None:
-    labels = balanced.read_labels()
-    assert len(labels) == 10_789
-    assert all(4 * label == int(4 * label) for label in labels.values())
 
 
 @pytest.mark.parametrize(
@@ -371,7 +314,7 @@ def test_published_labels_are_half_steps_from_1_to_5() -> None:
         (["--dry-run"], "--dry-run does not apply to default-model"),
     ],
 )
-def test_default_model_says_what_is_missing(options: list[str], message: str) -> None:
+def test_default_model_says_what_is_missing(options, message):
     result = CliRunner().invoke(app, ["default-model", *options])
     assert isinstance(result.exception, InputError)
     assert message in str(result.exception)

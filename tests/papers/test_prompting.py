@@ -1,22 +1,19 @@
 from __future__ import annotations
 
-import csv
 import dataclasses
 
 import pytest
 from papers.columns import resolve_models
 from papers.prompts import plan_prompts
 
-from condsim.errors import InputError
 from condsim.prompting import scorer as open_prompt
 from condsim.prompting.backend import Answer
 from papers import PromptOptions, load_experiment, reproduce
 
-TABLES = ("csts-table4", "csts-table11", "csts-table12")
 ROWS = 20  # labelled rows of the C-STS dev file
 
 
-def reply(prompt: str) -> Answer:
+def reply(prompt):
     """What the model says: no number once in four, else what the condition suggests."""
     length = len(prompt)
     text = "?" if length % 4 == 0 else f"{1 + length % 5}"
@@ -60,7 +57,7 @@ def prompt_runs(lines):
     return tuple(line.run for line in lines if line.run is not None)
 
 
-def sections(page: str) -> dict[str, list[list[str]]]:
+def sections(page):
     """Cells of the rows of each table, by its heading."""
     found = {}
     for part in page.split("\n## ")[1:]:
@@ -68,69 +65,6 @@ def sections(page: str) -> dict[str, list[list[str]]]:
         cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
         found[part.splitlines()[0]] = cells
     return found
-
-
-@pytest.mark.parametrize(
-    ("name", "models", "metrics"),
-    [("csts-table4", 7, 1), ("csts-table11", 10, 3), ("csts-table12", 10, 3)],
-)
-def test_published_every_cell_of_the_paper_is_there(name, models, metrics):
-    experiment = load_experiment(name)
-    assert len(experiment.rows) == 9
-    assert sum(
-        len(numbers)
-        for by_metric in experiment.published.values()
-        for numbers in by_metric.values()
-    ) == models * 9 * metrics  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "row", "model", "expected"),
-    [
-        ("csts-table4", "short-4", "gpt-4-0314", {"spearman": "43.6"}),
-        ("csts-table4", "none-0", "tk-instruct-3b", {"spearman": "-1.8"}),
-        (
-            "csts-table11",
-            "short-4",
-            "gpt-4-0314",
-            {"invalid": "0.00", "pearson": "41.52", "spearman": "42.05"},
-        ),
-        (
-            "csts-table11",
-            "none-0",
-            "flan-t5-small",
-            {"invalid": "91.74", "pearson": "3.23", "spearman": "2.20"},
-        ),
-        (
-            "csts-table12",
-            "none-2",
-            "flan-t5-base",
-            {"invalid": "3.67", "pearson": "0.25", "spearman": "41.81"},
-        ),
-        (
-            "csts-table12",
-            "long-4",
-            "gpt-4-0314",
-            {"invalid": "0.00", "pearson": "90.73", "spearman": "90.65"},
-        ),
-    ],
-)
-def test_published_numbers_are_as_printed(name, row, model, expected):
-    experiment = load_experiment(name)
-    assert {key: experiment.paper(row, key, model).text for key in expected} == expected
-
-
-def test_plan_prompts_without_a_model_shows_the_paper_and_needs_no_data(options):
-    (options.data / "csts-reannotated" / "dev.csv").unlink()
-    lines = planned(options, "csts-table4")
-    assert prompt_runs(lines) == ()
-    assert len(lines) == 7 * 9
-
-
-def test_plan_prompts_tables_4_and_11_share_their_runs(options):
-    runs = [prompt_runs(planned(options, name, "flan-t5-small", "m")) for name in TABLES]
-    assert runs[0] == runs[1]
-    assert len({run.folder for run in (*runs[0], *runs[2])}) == 2 * 2 * 9
 
 
 def test_plan_prompts_folder_depends_on_what_decides_the_scores(options):
@@ -148,15 +82,6 @@ def test_plan_prompts_folder_depends_on_what_decides_the_scores(options):
     with (options.data / "csts-reannotated" / "dev.csv").open("a", encoding="utf-8") as stream:
         stream.write("a,b,c,1\n")
     assert folder() != before
-
-
-def test_plan_prompts_where_a_model_runs(options):
-    def kinds(**prompts):
-        runs = prompt_runs(planned(options, "csts-table11", "flan-ul2", "gpt-4-0314", **prompts))
-        return [run.settings.backend for run in runs[:2]]
-
-    assert kinds() == ["local", "server"]
-    assert kinds(base_url="http://localhost:1/v1") == ["server", "server"]
 
 
 def test_reproduce_page_has_the_papers_number_beside_ours(ask, backends, options):
@@ -192,61 +117,6 @@ def test_reproduce_page_has_the_papers_number_beside_ours(ask, backends, options
     assert str(options.data) not in page
 
 
-def test_reproduce_csv_has_paper_and_ours(ask, backends):
-    written = ask("csts-table4", "google/flan-t5-xl")
-    with written.table.open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    ours = [row for row in rows if row["ours"] and row["instruction"] == "long"]
-    assert [(row["backbone"], row["metric"], row["paper"]) for row in ours[:3]] == [
-        ("Flan-T5 XL", "spearman", "26.6"),
-        ("Flan-T5 XL", "invalid", ""),
-        ("Flan-T5 XL", "valid_spearman", ""),
-    ]
-    assert ours[0]["low"]
-    assert [row["instruction"] for row in rows if not row["shots"]] == [
-        "condition-only baseline",
-    ]
-    assert len([row for row in rows if row["paper"]]) == 63
-
-
-def test_reproduce_stsb_has_no_baseline(ask, backends):
-    page = ask("csts-table12", "google/flan-t5-small").page.read_text()
-    assert "STS-B has no conditions" in page
-    assert "condition-only baseline, " not in page
-    assert "not run" not in page
-    assert all("Condition:" not in prompt for prompt in backends["google/flan-t5-small"].asked)
-
-
-def test_reproduce_finished_runs_are_not_asked_again(ask, backends):
-    ask("csts-table11", "m")
-    asked = len(backends["m"].asked)
-    assert asked == 9 * ROWS
-    backends.clear()
-    again = ask("csts-table4", "m")
-    assert not backends  # not even opened
-    assert again.finished == 9
-
-
-def test_reproduce_mistake_is_told_before_a_page_is_written(ask, backends, options, tmp_path):
-    lines = (options.data / "csts-reannotated" / "train.csv").read_text().splitlines(keepends=True)
-    (options.data / "csts-reannotated" / "train.csv").write_text("".join(lines[:5]))
-    with pytest.raises(InputError, match="4 examples need 3 sentence pairs"):
-        ask("csts-table11", "m")
-    assert not backends
-    assert not (tmp_path / "out").exists()
-
-
-def test_reproduce_expected_value_is_another_run(ask, backends):
-    ask("csts-table11", "m", scoring=("expected",))
-    page = ask("csts-table11", "m", scoring=("expected",)).page.read_text()
-    assert "The score is the expected value" in page
-    assert "--model m --scoring expected" in page
-    assert "undefined" in page  # the fake gives all rows one expected value
-    assert "one score for all rows" in page
-    ask("csts-table11", "m")
-    assert len(backends["m"].asked) == 9 * ROWS  # the answers are shared
-
-
 def test_reproduce_both_scorings_ask_once_and_have_a_column_each(ask, backends):
     written = ask("csts-table11", "flan-t5-small", scoring=("text", "expected"))
     assert (written.finished, written.planned) == (18, 18)
@@ -271,13 +141,3 @@ def test_reproduce_drawn_rows_all_lines_are_measured_on_them(ask, backends, opti
     drawn = prompt_runs(planned(options, "csts-table11", "m", rows=8))[0]
     assert drawn.report().report.valid_rows == 8
     assert drawn.folder != prompt_runs(planned(options, "csts-table11", "m"))[0].folder
-
-
-def test_reproduce_server_leaves_its_address_out(ask, backends, options):
-    written = ask("csts-table11", "m", base_url="http://secret.example/v1")
-    page = written.page.read_text()
-    assert "behind a server" in page
-    assert "--base-url URL" in page
-    reports = [path.read_text() for path in options.runs.glob("*-shot-*/report.json")]
-    assert len(reports) == 9
-    assert not any("secret" in text for text in (page, *reports))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.prompting import loopback as loopback_server
@@ -26,19 +24,19 @@ CHAT_TEMPLATE = (
 
 
 @pytest.fixture(scope="session")
-def tiny_gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_gpt2(tmp_path_factory):
     """A random GPT-2: 2 layers, hidden 32, 256 positions, byte-level BPE, no padding token."""
     return _gpt2(tmp_path_factory.mktemp("tiny") / "tiny-gpt2", chat=False)
 
 
 @pytest.fixture(scope="session")
-def tiny_chat_gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_chat_gpt2(tmp_path_factory):
     """The same with a chat template and a tokenizer that puts a start token before each text."""
     return _gpt2(tmp_path_factory.mktemp("tiny") / "tiny-chat-gpt2", chat=True)
 
 
 @pytest.fixture(scope="session")
-def tiny_t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_t5(tmp_path_factory):
     """A random T5: 2 layers on each side, hidden 32, Unigram pieces: words, letters and digits."""
     transformers = pytest.importorskip("transformers")
     torch = pytest.importorskip("torch")
@@ -105,27 +103,27 @@ def _gpt2(folder: Path, *, chat: bool) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loopback() -> Any:
+def loopback():
     """The module of the loopback server."""
     return loopback_server
 
 
 @pytest.fixture(scope="module")
-def process(loopback: Any) -> Iterator[Any]:
+def process(loopback):
     """A running server."""
     with loopback.running() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def locked(loopback: Any) -> Iterator[Any]:
+def locked(loopback):
     """A server that asks for `SERVER_KEY`."""
     with loopback.running("--key", SERVER_KEY) as server:
         yield server
 
 
 @pytest.fixture
-def server(process: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def server(process, monkeypatch):
     """The running server, with nothing in its memory or in the environment."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)

@@ -11,7 +11,6 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,9 +44,7 @@ def stored(path: Path) -> set[str]:
         connection.close()
 
 
-def test_prompt_killed_half_way_resumes_and_asks_no_stored_prompt_again(
-    loopback: Any, tmp_path: Path
-):
+def test_prompt_killed_half_way_resumes_and_asks_no_stored_prompt_again(loopback, tmp_path):
     write_rows(tmp_path / "dev.csv")
     environment = {name: text for name, text in os.environ.items() if "OPENAI" not in name}
     with loopback.running("--delay", "0.02") as server:

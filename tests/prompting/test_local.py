@@ -1,8 +1,5 @@
-import itertools
 import json
 import shutil
-import subprocess
-import sys
 from functools import cache
 
 import pytest
@@ -10,15 +7,12 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from condsim.errors import BackendError, InputError, ModelError  # noqa: E402
+from condsim.errors import ModelError  # noqa: E402
 from condsim.prompting import local  # noqa: E402
+from condsim.prompting.backend import PromptSettings  # noqa: E402
 from condsim.prompting.local import (  # noqa: E402
     LocalBackend,
-    NumberRecorder,
-    longest_prompt,
-    number_tokens,
 )
-from condsim.prompting.settings import PromptSettings  # noqa: E402
 
 KINDS = ("tiny_t5", "tiny_gpt2", "tiny_chat_gpt2")
 
@@ -96,50 +90,6 @@ def test_answers_in_batches_equal_those_of_transformers_one_by_one(folder, monke
         assert answer.text == tokenizer.decode(new, skip_special_tokens=True)
         assert answer.new_tokens == len(new)
         assert answer.probabilities is None
-
-
-def test_answers_do_not_depend_on_the_batch(folder, monkeypatch):
-    together = answers_of(opened(folder), PROMPTS, probabilities=True)
-    monkeypatch.setattr(local, "_CPU_TOKENS_PER_BATCH", 1)
-    alone = answers_of(opened(folder), PROMPTS, probabilities=True)
-    for one, other in zip(together, alone, strict=True):
-        assert one.text == other.text
-        assert one.new_tokens == other.new_tokens
-        assert one.probabilities == pytest.approx(other.probabilities, rel=1e-4, abs=1e-7)
-
-
-def test_answers_read_an_endless_source_one_window_ahead(tiny_gpt2, monkeypatch):
-    monkeypatch.setattr(local, "_PROMPTS_PER_WINDOW", 4)
-    read = []
-
-    def endless():
-        for number in itertools.count():
-            read.append(number)
-            yield f"Sentence {number}"
-
-    found = list(itertools.islice(opened(tiny_gpt2).answers(endless()), 10))
-    assert len(found) == 10
-    assert len(read) == 12
-    assert {place for place, _ in found[:8]} == set(range(8))
-
-
-def test_answers_pad_causal_prompts_left_and_seq2seq_prompts_right(folder, monkeypatch):
-    backend = opened(folder)
-    backend.check()
-    seen = []
-    generate = backend._model.generate
-
-    def spy(**inputs):
-        seen.append(inputs["attention_mask"])
-        return generate(**inputs)
-
-    monkeypatch.setattr(backend._model, "generate", spy)
-    list(backend.answers(["A man", "A man throws a ball in the park."]))
-    (mask,) = seen
-    long, short = mask.tolist()
-    assert all(long)
-    assert short == sorted(short, reverse=folder.name == "tiny-t5")
-    assert not all(short)
 
 
 def test_answers_stop_at_any_end_token_and_count_it(tiny_gpt2, tmp_path):
@@ -233,31 +183,6 @@ def test_answers_too_little_memory_halves_the_batch_and_loses_nothing(tiny_gpt2,
     assert sum(size > 5 for size in sizes) <= 4
 
 
-def test_answers_too_little_memory_for_one_prompt_says_so(tiny_gpt2, monkeypatch):
-    backend = opened(tiny_gpt2)
-
-    def scarce(rows, mass):
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(backend, "_generate", scarce)
-    with pytest.raises(BackendError, match=r"too little memory on cpu for one prompt of \d+ tok"):
-        list(backend.answers(PROMPTS))
-
-
-def test_identity_names_model_version_and_settings_and_no_path(folder):
-    identity = opened(folder).identity
-    assert {**identity, "revision": ""} == {
-        "backend": "local",
-        "model": folder.name,
-        "revision": "",
-        "max_new_tokens": "20",
-        "chat": "yes" if "chat" in folder.name else "no",
-        "dtype": "float32",
-    }
-    assert len(identity["revision"]) == 12
-    assert opened(folder).identity == identity
-
-
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer_config.json"])
 def test_identity_changes_with_the_files_of_the_model(tiny_gpt2, tmp_path, name):
     copy = tmp_path / tiny_gpt2.name
@@ -278,20 +203,6 @@ def test_check_loads_the_weights_and_count_tokens_does_not(tiny_gpt2, tmp_path):
         backend.check()
 
 
-def test_local_backend_needs_no_sentence_transformers():
-    code = (
-        "import sys; sys.modules['sentence_transformers'] = None\n"
-        "from condsim.prompting.local import LocalBackend"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.mark.parametrize("model", ["./none", "~/none", "a/b/c"])
-def test_open_missing_folder_is_refused(model):
-    with pytest.raises(ModelError, match="There is no model folder"):
-        opened(model)
-
-
 def test_open_unknown_hub_name_is_one_line(monkeypatch):
     def no_network(self, name, timeout):
         raise OSError("404 Client Error.\nSecond line")
@@ -299,20 +210,6 @@ def test_open_unknown_hub_name_is_one_line(monkeypatch):
     monkeypatch.setattr(local.HfApi, "model_info", no_network)
     with pytest.raises(ModelError, match=r"'nobody/nothing': 404 Client Error\.$"):
         opened("nobody/nothing")
-
-
-def test_open_unknown_device_is_refused(tiny_gpt2):
-    with pytest.raises(InputError, match="'abacus'"):
-        opened(tiny_gpt2, device="abacus")
-
-
-def test_check_encoder_and_pickled_weights_are_refused(tiny_backbone, tiny_gpt2, tmp_path):
-    copy = tmp_path / "pickled"
-    shutil.copytree(tiny_gpt2, copy)
-    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
-    for folder in (tiny_backbone, copy):
-        with pytest.raises(ModelError, match="of a generating model"):
-            opened(folder).check()
 
 
 def test_open_gguf_several_or_damaged_are_refused(tiny_gpt2, tmp_path):
@@ -327,28 +224,39 @@ def test_open_gguf_several_or_damaged_are_refused(tiny_gpt2, tmp_path):
     assert opened(tmp_path).name == tmp_path.name
 
 
-@pytest.mark.parametrize("kind", ["tiny_gpt2", "tiny_t5"])
-def test_open_missing_tokenizer_is_refused(kind, request, tmp_path):
-    copy = tmp_path / "mute"
-    shutil.copytree(request.getfixturevalue(kind), copy)
+def without_tokenizer(copy):
     for path in copy.glob("tokenizer*"):
         path.unlink()
-    with pytest.raises(ModelError, match="'mute' has no tokenizer"):
-        opened(copy)
 
 
-def test_check_missing_head_is_refused(tiny_gpt2, tmp_path):
-    copy = tmp_path / "headless"
-    shutil.copytree(tiny_gpt2, copy)
-    config = transformers.GPT2Config.from_pretrained(tiny_gpt2, tie_word_embeddings=False)
+def with_pickled_weights(copy):
+    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
+
+
+def without_head(copy):
+    config = transformers.GPT2Config.from_pretrained(copy, tie_word_embeddings=False)
     config.save_pretrained(copy)
-    with pytest.raises(ModelError, match=r"lacks 1 weights .* lm_head\.weight"):
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("tiny_gpt2", without_tokenizer, "has no tokenizer"),
+        ("tiny_t5", without_tokenizer, "has no tokenizer"),
+        ("tiny_gpt2", with_pickled_weights, "of a generating model"),
+        ("tiny_backbone", lambda copy: None, "of a generating model"),
+        ("tiny_gpt2", without_head, r"lacks 1 weights .* lm_head\.weight"),
+    ],
+)
+def test_open_or_check_a_damaged_model_is_refused(kind, change, message, request, tmp_path):
+    copy = shutil.copytree(request.getfixturevalue(kind), tmp_path / "copy")
+    change(copy)
+    with pytest.raises(ModelError, match=message):
         opened(copy).check()
 
 
 @pytest.mark.parametrize(
-    ("stored", "native"),
-    [(torch.float16, True), (torch.bfloat16, True), (torch.bfloat16, False)],
+    ("stored", "native"), [(torch.float16, True), (torch.bfloat16, True), (torch.bfloat16, False)]
 )
 def test_dtype_on_a_cpu_is_bfloat16_only_where_that_is_fast(
     tiny_gpt2, tmp_path, monkeypatch, stored, native
@@ -362,39 +270,3 @@ def test_dtype_on_a_cpu_is_bfloat16_only_where_that_is_fast(
     backend = opened(copy, device="cpu")
     assert backend.identity["dtype"] == ("bfloat16" if fast else "float32")
     assert backend._model.dtype == (torch.bfloat16 if fast else torch.float32)
-
-
-def word_tokenizer(*words):
-    tokenizers = pytest.importorskip("tokenizers")
-    vocabulary = {word: number for number, word in enumerate(["<end>", *words])}
-    model = tokenizers.models.WordLevel(vocabulary, unk_token="<end>")
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizers.Tokenizer(model), eos_token="<end>", pad_token="<end>"
-    )
-
-
-def test_number_tokens_are_ascii_numbers_alone():
-    words = ["4", " 4", "4.0", "10", "4.", ".5", "-1", "４", "٤", "a4", "4th", "1,000", "1e3", "2"]  # noqa: RUF001
-    # The model has no score for the last token.
-    assert number_tokens(word_tokenizer(*words), 14) == {1: 4.0, 2: 4.0, 3: 4.0, 4: 10.0}
-
-
-def test_number_recorder_adds_equal_numbers_and_changes_nothing():
-    recorder = NumberRecorder({1: 4.0, 2: 4.0, 3: 5.0}, torch.device("cpu"))
-    scores = torch.tensor([[0.1, 0.2, 0.3, 0.3, 0.1], [0.6, 0.0, 0.1, 0.1, 0.2]]).log() + 7
-    assert recorder(torch.zeros(2, 1), scores) is scores
-    torch.testing.assert_close(recorder.steps[0], torch.tensor([[0.5, 0.3], [0.1, 0.1]]))
-
-
-@pytest.mark.parametrize(
-    ("config", "tokens", "expected"),
-    [
-        (transformers.GPT2Config(n_positions=100), 1e30, 80),
-        (transformers.GPT2Config(n_positions=100), 50, 30),
-        (transformers.BartConfig(max_position_embeddings=100), 1e30, 100),
-        (transformers.T5Config(), 512, None),
-        (transformers.BloomConfig(), 1e30, None),
-    ],
-)
-def test_longest_prompt_is_the_models_positions_less_the_answer(config, tokens, expected):
-    assert longest_prompt(config, tokens, max_new_tokens=20) == expected

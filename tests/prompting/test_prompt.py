@@ -84,16 +84,11 @@ def test_render_without_condition_has_no_condition_line():
 
 
 @pytest.mark.parametrize(("label", "text"), [(4, "4.0"), (3.8, "3.8"), (2.75, "2.75"), (0, "0.0")])
-def test_render_label_is_written_short(label: float, text: str):
+def test_render_label_is_written_short(label, text):
     examples = [Example("c", "d", None, label)]
     assert f"Output: {text}\n" in render("a", "b", None, examples=examples)
     # The released code has no gap for T5.
     assert f"Output:{text}\n" in render("a", "b", None, examples=examples, gap="")
-
-
-def test_instruction_text_unknown_name_lists_the_near_one():
-    with pytest.raises(InputError, match=r"Unknown instruction 'lang'\. Did you mean 'long'"):
-        instruction_text("lang", conditional=True)  # type: ignore[arg-type]
 
 
 NOTHING = "the of and to in a is that it was for on are as with his they at be this"
@@ -103,50 +98,34 @@ NOTHING = "the of and to in a is that it was for on are as with his they at be t
     ("text", "strict", "first"),
     [
         ("The Answer is 2.0.", 2.0, 2.0),
-        ("4", 4.0, 4.0),
-        (" 3.5\n", 3.5, 3.5),
-        ("(5)", 5.0, 5.0),
         ("**4.0**", 4.0, 4.0),
         ("\uff14", 4.0, 4.0),  # a full-width digit
-        ("٣", 3.0, 3.0),
         ("-1", -1.0, -1.0),
         ("\u22121", -1.0, -1.0),
         ("Score-3", 3.0, 3.0),
         (".5", 0.5, 0.5),
-        ("it is .5", 0.5, 0.5),
         ("x.5", 5.0, 5.0),
         ("5\nInput: Sentence 1: 2 dogs run.", 5.0, 5.0),
-        ("\n 4.0\r\nSentence 2", 4.0, 4.0),
-        ("The score:\n3\n4", 3.0, 3.0),
-        ("Output:4.0", 4.0, 4.0),
         ("4 5\n3", None, 4.0),
-        ("4 5", None, 4.0),
         ("3 out of 5", None, 3.0),
-        ("4/5", None, 4.0),
         ("0..0", None, 0.0),
-        ("5 5 5", None, 5.0),
         ("1-5", None, 1.0),
         ("3,5", None, 3.0),
         ("", None, None),
         (NOTHING, None, None),
         ("²", None, None),
-        ("½", None, None),
         ("nan", None, None),
-        ("Infinity", None, None),
         ("9" * 400, None, None),
-        ("four", None, None),
     ],
 )
-def test_parse_score_odd_answers_are_a_value_or_invalid(
-    text: str, strict: float | None, first: float | None
-):
+def test_parse_score_odd_answers_are_a_value_or_invalid(text, strict, first):
     assert parse_score(text) == strict
     assert parse_score(text, parsing="first-number") == first
 
 
 @settings(max_examples=30)
 @given(st.text())
-def test_parse_score_any_text_never_fails(text: str):
+def test_parse_score_any_text_never_fails(text):
     strict = parse_score(text)
     first = parse_score(text, parsing="first-number")
     assert strict is None or (math.isfinite(strict) and strict == first)
@@ -176,7 +155,7 @@ def plain(rows: int = 5) -> Task:
 
 
 @pytest.mark.parametrize("count", [2, 4])
-def test_shots_conditional_pair_stands_together_the_higher_first(count: int):
+def test_shots_conditional_pair_stands_together_the_higher_first(count):
     examples = Shots(conditional(), count, seed=3).for_query("a", "b")
     assert len(examples) == count
     for high, low in zip(examples[::2], examples[1::2], strict=True):
@@ -207,7 +186,7 @@ def test_shots_do_not_depend_on_the_order_of_the_file():
 
 
 @pytest.mark.parametrize("swap", [False, True])
-def test_shots_own_pair_is_never_shown_in_either_order(swap: bool):
+def test_shots_own_pair_is_never_shown_in_either_order(swap):
     shots = Shots(conditional(3), 4, seed=0)
     for pair in range(3):
         query = (f"LEFT  {pair}", f"right, {pair}! ")
@@ -225,7 +204,7 @@ def test_shots_plain_rows_are_single_examples_each_pair_once():
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_shots_pairs_without_just_two_labels_are_no_examples(rows: int):
+def test_shots_pairs_without_just_two_labels_are_no_examples(rows):
     task = conditional(3)
     labels = task.labels.copy()
     labels[[0, 2, 4]] = np.nan
@@ -244,10 +223,10 @@ def test_shots_pairs_without_just_two_labels_are_no_examples(rows: int):
         (
             replace(plain(3), labels=np.full(3, np.nan, np.float32)),
             1,
-            r"stsb: examples need labels",
+            r"stsb: 1 examples need 2 labeled rows.* got 0",
         ),
     ],
 )
-def test_shots_too_few_or_bad_rows_raise_one_line(task: Task, count: int, message: str):
+def test_shots_too_few_or_bad_rows_raise_one_line(task, count, message):
     with pytest.raises(InputError, match=message):
         Shots(task, count)

@@ -14,9 +14,8 @@ import pytest
 pytest.importorskip("openai")
 
 from condsim.errors import BackendError, InputError
-from condsim.prompting.backend import Address, Answer, base_address, environment_key
+from condsim.prompting.backend import Address, Answer, PromptSettings, base_address, environment_key
 from condsim.prompting.server import ServerBackend, parse_completion
-from condsim.prompting.settings import PromptSettings
 
 KEY = "sk-secret-0123456789"
 
@@ -45,12 +44,17 @@ def prompts(number):
 
 
 def failed(answers):
-    """What came before the error, and its one line."""
+    """What came before the error, its one line and the place of its prompt."""
     found = []
     with pytest.raises(BackendError) as caught:
         found.extend(answers)
     assert "\n" not in str(caught.value)
-    return found, str(caught.value)
+    return found, str(caught.value), caught.value.index
+
+
+def refusal(status, message):
+    """A rule of the server: this status and message."""
+    return {"status": status, "body": {"error": {"message": message}}}
 
 
 def closed_port():
@@ -117,13 +121,6 @@ def test_answers_probabilities_are_those_of_the_first_number(server):
     assert (request["body"]["logprobs"], request["body"]["top_logprobs"]) == (True, 20)
 
 
-def test_answers_too_many_requests_waits_as_long_as_the_server_says(server):
-    server.rules({"status": 429, "headers": {"Retry-After": "0.9"}, "times": 1})
-    assert len(texts(backend(server).answers(["x"]))) == 1
-    first, second = (request["at"] for request in server.seen()["seen"])
-    assert 0.9 <= second - first < 2
-
-
 @pytest.mark.parametrize(
     "rule",
     [
@@ -156,57 +153,33 @@ def test_answers_hung_connection_is_given_up_and_asked_again(server):
 @pytest.mark.parametrize(
     ("rule", "options", "said"),
     [
-        (
-            {"status": 500, "body": {"error": {"message": "out of\nmemory"}}},
-            {"retries": 1},
-            r"HTTP 500 after 2 tries: out of memory\. See the server's log",
-        ),
-        (
-            {"status": 429, "body": {"error": {"message": "No quota."}}},
-            {"retries": 0},
-            r"HTTP 429 after 1 try: No quota\. Ask less at once",
-        ),
-        ({"hang": True}, {"retries": 0, "timeout": 0.2}, r"no answer within 0\.2 s after 1 try"),
-        ({"cut": True}, {"retries": 0}, "after 1 try. See the server's log"),
-        (
-            {"body": "welcome"},
-            {"retries": 1},
-            r"the body is not a chat completion: 'welcome' after 2 tries",
-        ),
-        (
-            {"status": 404, "body": {"error": {"message": "no such model"}}},
-            {},
-            r"HTTP 404 after 1 try: no such model\. Is that the model's name, and the base URL",
-        ),
-        ({"status": 400, "body": {"detail": "too long"}}, {}, "HTTP 400 after 1 try: too long"),
+        (refusal(500, "out of\nmemory"), {"retries": 1}, "HTTP 500 after 2 tries: out of memory."),
+        (refusal(429, "No quota."), {"retries": 0}, "HTTP 429 after 1 try: No quota. Ask less"),
+        (refusal(404, "no such model"), {}, "HTTP 404 after 1 try: no such model. Is that"),
+        ({"hang": True}, {"retries": 0, "timeout": 0.2}, "no answer within 0.2 s after 1 try"),
+        ({"body": "welcome"}, {"retries": 1}, "not a chat completion: 'welcome' after 2 tries"),
     ],
-    ids=["500", "429", "hang", "cut", "no JSON", "404", "400"],
+    ids=["500", "429", "404", "hang", "no JSON"],
 )
 def test_answers_failure_that_stays_is_one_line_with_the_tries(server, rule, options, said):
     server.rules(rule)
-    found, line = failed(backend(server, **options).answers(prompts(1)))
+    found, line, _ = failed(backend(server, **options).answers(prompts(1)))
     assert found == []
     assert line.startswith(f"tiny-chat at {server.url}: ")
-    with pytest.raises(BackendError, match=said):
-        raise BackendError(line)
+    assert said in line
 
 
 def test_answers_permanent_failure_sends_no_more_and_yields_what_was_under_way(server):
     server.rules(
-        {"prompt": "prompt 1", "status": 400, "body": {"error": {"message": "No."}}, "delay": 0.1},
+        {"prompt": "prompt 1", "delay": 0.1, **refusal(400, "No.")},
         {"delay": 0.3},
     )
-    found, line = failed(backend(server, concurrency=4).answers(f"prompt {n}" for n in count()))
+    asked = backend(server, concurrency=4).answers(f"prompt {n}" for n in count())
+    found, line, place = failed(asked)
+    assert place == 1
     assert sorted(place for place, _ in found) == [0, 2, 3]
     assert "HTTP 400 after 1 try: No. If the prompt is too long" in line
     assert server.seen()["count"] == 4
-
-
-def test_answers_failure_names_its_prompt(server):
-    server.rules({"prompt": "prompt 2", "status": 400, "body": {"error": {"message": "No."}}})
-    with pytest.raises(BackendError) as caught:
-        list(backend(server, concurrency=2).answers(prompts(4)))
-    assert caught.value.index == 2
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
@@ -242,7 +215,7 @@ def test_answers_withheld_content_is_an_empty_answer(server):
 def test_answers_refused_fields_are_left_out_once_and_for_all(server, caplog):
     length = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
     server.rules(
-        {"has": "max_tokens", "status": 400, "body": {"error": {"message": length}}},
+        {"has": "max_tokens", **refusal(400, length)},
         {"has": "temperature", "status": 400, "body": {"error": {"param": "temperature"}}},
         {"has": "logprobs", "status": 422, "body": {"detail": "no logprobs here"}},
     )
@@ -282,12 +255,11 @@ def test_key_is_sent_and_never_shown(locked, monkeypatch, caplog):
     assert len(found) == 2
     (headers, *_) = (request["headers"] for request in locked.seen()["seen"])
     assert headers["authorization"] == f"Bearer {KEY}"
-    words = {"message": f"Incorrect key {KEY}, Bearer {KEY}"}
-    locked.rules({"status": 403, "body": {"error": words}})
-    _, line = failed(asked.answers(["x"]))
+    locked.rules(refusal(403, f"Incorrect key {KEY}, Bearer {KEY}"))
+    _, line, _ = failed(asked.answers(["x"]))
     assert "Incorrect key ***, Bearer ***. Set OPENAI_API_KEY" in line
     locked.rules({"body": f"no JSON but {KEY}"})
-    _, other = failed(backend(locked, retries=0).answers(["x"]))
+    _, other, _ = failed(backend(locked, retries=0).answers(["x"]))
     shown = f"{asked!r} {vars(asked)!r} {asked.name} {asked.identity} {found} {line} {other}"
     assert KEY not in shown + caplog.text
     assert any(record.name.startswith("openai") for record in caplog.records)
@@ -347,26 +319,6 @@ def test_environment_key_that_no_header_can_hold_is_refused_and_not_shown(monkey
     with pytest.raises(InputError, match="OPENAI_API_KEY must be ASCII") as caught:
         environment_key(base_address("http://host"))
     assert "sk-" not in str(caught.value)
-
-
-def test_clean_takes_the_key_out_and_makes_one_short_line():
-    address = Address("http://host", local=False, key="sk-12345678")
-    assert address.clean("no\n key  (sk-12345678)xsk-12345678") == "no key (***)x***"
-    assert len(address.clean("word " * 200)) == 300
-    assert "sk-12345678" not in repr(address)
-    assert Address("http://host", local=False, key="x").clean("x: example") == "***: example"
-
-
-def test_server_backend_identity_has_the_address_and_no_key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-12345678")
-    backend = opened(model="m", base_url="http://host/v1", max_new_tokens=7)
-    assert backend.identity == {
-        "backend": "server",
-        "url": "http://host/v1",
-        "model": "m",
-        "max_new_tokens": "7",
-    }
-    assert backend.count_tokens("A man throws a ball. " * 500) == 3000
 
 
 def completion(content="4", **choice):

@@ -15,9 +15,9 @@ pytest.importorskip("fastapi", reason="transformers serve needs fastapi")
 pytest.importorskip("uvicorn", reason="transformers serve needs uvicorn")
 
 from condsim.errors import BackendError
+from condsim.prompting.backend import PromptSettings
 from condsim.prompting.local import LocalBackend
 from condsim.prompting.server import ServerBackend
-from condsim.prompting.settings import PromptSettings
 
 pytestmark = pytest.mark.slow
 

@@ -18,14 +18,9 @@ RATINGS = [
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_rows_written_are_read_back(tmp_path, suffix):
-    if suffix == "parquet":
-        pytest.importorskip("pyarrow")
     path = tmp_path / f"ratings.{suffix}"
     assert write_rows(iter(RATINGS), path, kind=Rating) == 3
     assert list(read_rows(path, Rating)) == RATINGS
-
-
-def test_rows_written_by_another_suffix_refused(tmp_path):
     with pytest.raises(InputError, match=r"must be \.parquet or \.csv"):
         write_rows(RATINGS, tmp_path / "ratings.txt", kind=Rating)
 

@@ -17,7 +17,7 @@ class WordsScorer(EmbeddingScorer):
     So 'red' and 'wood' are near under 'd'. Scores are cosines, halved and raised by a half.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         calibration = Calibration((-1.0, 1.0), (0.0, 1.0))
         super().__init__(
             name="words", order="condition-first", dimension=64, calibration=calibration
@@ -36,12 +36,12 @@ class WordsScorer(EmbeddingScorer):
 
 
 @pytest.fixture
-def scorer() -> WordsScorer:
+def scorer():
     return WordsScorer()
 
 
 @pytest.fixture
-def rows() -> list[dict[str, object]]:
+def rows():
     return [
         {"id": "a", "text": "A red boat on blue water", "year": 2019, "tags": ["x", "y"]},
         {"id": "b", "text": "A red car on grey road", "year": 2020, "tags": []},

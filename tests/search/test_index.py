@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from condsim.cache import locked
+from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.search import index as module, records as rows_module
 from condsim.search.index import Index
@@ -19,11 +20,11 @@ from condsim.search.store import AddResult
 
 
 @pytest.fixture
-def made(rows, scorer, tmp_path) -> Index:
+def made(rows, scorer, tmp_path):
     return Index.build(rows, tmp_path / "made", key="id", model=scorer)
 
 
-def keys(hits) -> list[str]:
+def keys(hits):
     return [hit.key for hit in hits]
 
 
@@ -52,9 +53,15 @@ def test_build_csv_finds_the_kind_of_each_column(scorer, tmp_path):
     assert hit.columns["year"] is None
 
 
-def test_build_of_an_iterator_is_refused(rows, scorer, tmp_path):
-    with pytest.raises(InputError, match="The rows are read twice; give a list"):
-        Index.build(iter(rows), tmp_path / "made", model=scorer)
+def test_build_and_add_take_the_format_of_a_file(scorer, tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_bytes("id;text\na;A café\n".encode("latin-1"))
+    file_format = FileFormat.checked(";", "latin-1")
+    index = Index.build(path, tmp_path / "made", key="id", model=scorer, file_format=file_format)
+    path.write_bytes("id|text\nb|One boat; two cars\n".encode("utf-16"))
+    index.add(path, file_format=FileFormat.checked("|", "utf-16"))
+    texts = {hit.key: hit.text for hit in index.search("boat", "r")}
+    assert texts == {"a": "A café", "b": "One boat; two cars"}
 
 
 def test_open_reads_what_is_prepared_without_the_model(made, tmp_path, monkeypatch):
@@ -70,12 +77,6 @@ def test_index_opens_its_folder(made, scorer, tmp_path):
     assert repr(index).startswith(f"Index({str(tmp_path / 'made')!r}, model=")
     with pytest.raises(InputError):
         Index(tmp_path / "none")
-
-
-def test_build_again_changes_nothing(made, rows, scorer, tmp_path):
-    before = scorer.encoded
-    again = Index.build(rows, tmp_path / "made", key="id", model=scorer)
-    assert (len(again), scorer.encoded) == (5, before)
 
 
 def test_build_killed_goes_on_with_nothing_twice(scorer, tmp_path):
@@ -109,7 +110,10 @@ Index.build({str(path)!r}, {str(tmp_path / "made")!r}, model=WordsScorer(), prog
     assert sorted(map(int, keys(hits))) == list(range(1, 41))
 
 
-def test_build_of_other_rows_or_options_raises(made, rows, scorer, tmp_path):
+def test_build_again_changes_nothing_and_refuses_other_rows(made, rows, scorer, tmp_path):
+    encoded = scorer.encoded
+    again = Index.build(rows, tmp_path / "made", key="id", model=scorer)
+    assert (len(again), scorer.encoded) == (5, encoded)
     with pytest.raises(InputError, match="holds an index of other rows"):
         Index.build(rows[:3], tmp_path / "made", key="id", model=scorer)
     with pytest.raises(InputError, match=r"key is 'id', not None\. Give another folder"):
@@ -132,23 +136,22 @@ def test_build_bad_row_raises_before_anything_is_written(row, message, rows, sco
     assert not (tmp_path / "made").exists()
 
 
-def test_build_in_a_folder_of_something_else_raises(rows, scorer, tmp_path):
+def test_build_of_an_iterator_or_in_a_folder_of_something_else_raises(rows, scorer, tmp_path):
+    with pytest.raises(InputError, match="The rows are read twice; give a list"):
+        Index.build(iter(rows), tmp_path / "made", model=scorer)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("x", "utf-8")
     with pytest.raises(InputError, match="is not empty and contains no index"):
         Index.build(rows, tmp_path / "other", model=scorer)
 
 
-def test_open_missing_or_other_model_raises(made, scorer, tmp_path):
+def test_open_missing_or_of_another_model_or_format_raises(made, scorer, tmp_path):
     with pytest.raises(InputError, match=r"There is no index in .*make one with condsim index"):
         Index.open(tmp_path / "none")
     with pytest.raises(InputError, match=r"of the model 'words' .*not of 'default'"):
         Index.open(tmp_path / "made", model="default")
-
-
-def test_open_other_format_raises(made, scorer, tmp_path):
     made._replace_metadata(format=2)
-    with pytest.raises(InputError, match=r"has format 2; this condsim reads 1"):
+    with pytest.raises(InputError, match=r"another version of condsim .* format 1"):
         Index.open(tmp_path / "made", model=scorer)
 
 
@@ -163,12 +166,20 @@ def test_open_damaged_raises_one_line(made, scorer, tmp_path):
         Index.open(tmp_path / "made", model=scorer)
 
 
-def test_add_leaves_out_known_keys_and_extends_conditions(made, rows):
+def test_add_extends_prepared_conditions(made, rows):
     made.prepare("r")
-    new = {"id": "f", "text": "A yellow boat", "year": 2023}
-    assert made.add([new, rows[0]]) == AddResult(added=1, present=1)
+    assert made.add([{"id": "f", "text": "A yellow boat"}, rows[0]]) == AddResult(
+        added=1, present=1
+    )
     assert made.prepared() == {"r": 6}
     assert keys(made.search("A yellow boat", "r", top=1)) == ["f"]
+
+
+def test_build_prepares_one_condition_and_takes_its_former_name(rows, tmp_path, scorer):
+    index = Index.build(rows, tmp_path / "made", condition="d", model=scorer)
+    assert index.prepared() == {"d": len(rows)}
+    with pytest.warns(DeprecationWarning, match="'conditions' of 'build' is now 'condition'"):
+        Index.build(rows, tmp_path / "made", conditions=["d"], model=scorer)
 
 
 def test_update_replaces_text_columns_and_vectors(made):
@@ -293,14 +304,11 @@ def test_build_csv_keeps_numbers_that_a_float_would_round(scorer, tmp_path):
     assert index.delete(where="id = 1234567890123456789") == 1
 
 
-def test_build_rows_of_numpy_keeps_the_kind_of_numbers(scorer, tmp_path):
-    rows = [{"text": "One boat", "year": np.int64(2024), "price": np.float32(0.5)}]
-    index = Index.build(rows, tmp_path / "made", model=scorer)
-    assert index.about.columns == {"text": "text", "year": "int", "price": "float"}
-    assert len(index.search("boat", "r", where="year > 2020")) == 1
-
-
-def test_build_rows_of_python_keeps_dates_as_text(scorer, tmp_path):
-    rows = [{"text": "One boat", "day": datetime.date(2024, 1, 2)}]
-    (hit,) = Index.build(rows, tmp_path / "made", model=scorer).search("boat", "r")
+def test_build_rows_of_python_keep_the_kind_of_numbers_and_dates_as_text(scorer, tmp_path):
+    day = datetime.date(2024, 1, 2)
+    row = {"text": "One boat", "year": np.int64(2024), "price": np.float32(0.5), "day": day}
+    index = Index.build([row], tmp_path / "made", model=scorer)
+    kinds = {"text": "text", "year": "int", "price": "float", "day": "json"}
+    assert index.about.columns == kinds
+    (hit,) = index.search("boat", "r", where="year > 2020")
     assert hit.columns["day"] == "2024-01-02"

@@ -6,17 +6,15 @@ What people would do in a browser goes through the API that the browser uses, lo
 from __future__ import annotations
 
 import csv
-import importlib.util
 import os
-import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from typer.testing import CliRunner, Result
+from tests.commands import succeed
+from tests.services import label_studio
 
-from condsim.annotation.label_studio import TOKEN, LabelStudioServer, result_of
+from condsim.annotation.exchange import TOKEN, LabelStudioServer, result_of
 from condsim.annotation.records import Condition, Rating
 from condsim.annotation.stages import TaskAnswer
 from condsim.annotation.store import AnnotationStore
@@ -28,7 +26,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 PLACES = ("park", "street", "table", "water", "number", "child", "animal", "sport")
-COLORS = ("red", "blue", "green")
 PAIRS = [
     (
         f"A man {verb} a {color} ball in the {place}.",
@@ -39,37 +36,24 @@ PAIRS = [
 ]
 
 
-def helper() -> ModuleType:
-    """`label_studio` beside this file, which is no package."""
-    name = "condsim_tests_label_studio"
-    if name not in sys.modules:
-        path = Path(__file__).with_name("label_studio.py")
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
-    with helper().running_server(Path(PROGRAM).resolve(), tmp_path_factory.mktemp("server")) as at:
-        yield at
+    folder = tmp_path_factory.mktemp("server")
+    with label_studio.running_server(Path(PROGRAM).resolve(), folder) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
 def people(url):
     """The owner, whose token condsim uses, and four annotators."""
-    person = helper().Person
+    person = label_studio.Person
     with ExitStack() as opened:
-        owner = opened.enter_context(closing(person(url, helper().OWNER)))
-        found = {"owner": owner}
+        owner = opened.enter_context(closing(person(url, label_studio.OWNER)))
+        accounts = {"owner": owner}
         for name in ("ann", "bob", "cleo", "dan"):
             invited = person(url, f"{name}@example.org", invitation=owner.invitation())
-            found[name] = opened.enter_context(closing(invited))
-        yield found
+            accounts[name] = opened.enter_context(closing(invited))
+        yield accounts
 
 
 class Secret(str):
@@ -89,17 +73,13 @@ def token(people):
 @pytest.fixture
 def condsim(url, token, monkeypatch):
     """Runs ``condsim build ...`` and gives its output; the token is never in it."""
-    from condsim.cli.build import app
-
     monkeypatch.setenv(TOKEN, token)
 
     def run(*words: object) -> str:
-        place = () if words[0] in ("qualify", "prefill", "mturk") else ("--server", url)
-        result: Result = CliRunner().invoke(app, [*map(str, words), *place])
-        if result.exception is not None:
-            raise result.exception
-        assert token not in result.output
-        return result.output
+        server = () if words[0] in ("qualify", "prefill", "mturk") else ("--server", url)
+        output = succeed("build", *words, *server).output
+        assert token not in output
+        return output
 
     return run
 
@@ -208,15 +188,12 @@ def _rate(url, token, people, condsim, folder):
 
 
 def _train(folder, tmp_path, tiny_backbone):
-    from condsim.cli.build import app
     from condsim.training.recipe import Recipe
     from condsim.training.run import fit
 
     made = tmp_path / "dataset"
-    words = ["dataset", str(folder / "ratings.parquet"), "--output", str(made)]
-    result = CliRunner().invoke(app, [*words, "--group", "pair", "--keep-lone"])
-    if result.exception is not None:
-        raise result.exception
+    words = ("dataset", folder / "ratings.parquet", "--output", made)
+    succeed("build", *words, "--group", "pair", "--keep-lone")
     with (made / "train.csv").open(encoding="utf-8", newline="") as stream:
         assert "human" not in {row["origin"] for row in csv.DictReader(stream)}
     recipe = Recipe(

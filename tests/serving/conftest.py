@@ -48,29 +48,29 @@ def running(folder: Path, *words: str) -> Iterator[Process]:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Any:
+def start(tmp_path):
     """Starts servers."""
     return lambda *words: running(tmp_path, *words)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+def server(tmp_path_factory):
     """One server of the default model, for a whole module."""
     with running(tmp_path_factory.mktemp("server")) as process:
         yield process
 
 
 @pytest.fixture(scope="session")
-def model() -> Any:
+def model():
     return condsim.load()
 
 
 @pytest.fixture
-def client(model: Any) -> Iterator[Any]:
+def client(model):
     """Asks an app in this process, as `ask(app)` makes it."""
     testclient = pytest.importorskip("starlette.testclient")
     from condsim.serving.app import create_app
-    from condsim.serving.settings import ServingSettings
+    from condsim.serving.middleware import ServingSettings
 
     opened = []
 

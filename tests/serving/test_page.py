@@ -84,16 +84,15 @@ def test_page_scores_while_one_types(open_page):
             .observe(line, { childList: true });
         }"""
     )
-    page.locator("#first").press_sequentially("!")
-    page.wait_for_function("() => window.took !== undefined")
     took = []
-    for _ in range(9):
+    for _ in range(10):
         page.evaluate("() => { delete window.took; }")
         page.locator("#first").press_sequentially("x")
         page.wait_for_function("() => window.took !== undefined")
         took.append(page.evaluate("() => window.took"))
         time.sleep(0.1)
-    assert min(took) < 1000  # idle, on two cores: 72 at most in 40
+    # At most 72 ms in 40 on two idle cores.
+    assert min(took) < 1000
     page.locator("#first").fill("A recipe for tomato soup")
     page.wait_for_timeout(500)
     assert numbers(page) != before
@@ -141,21 +140,7 @@ def test_page_table_is_a_heat_map_by_keyboard(open_page):
     page.locator("#why .word").first.wait_for()
 
 
-def test_page_asks_for_the_key_and_keeps_it_in_memory(open_page, start, tmp_path):
-    (tmp_path / "keys").write_text("a-long-secret\n")
-    with start("--api-key-file", str(tmp_path / "keys")) as guarded:
-        page = open_page(url=guarded.url)
-        page.locator("#key-value").fill("a-long-secret")
-        page.keyboard.press("Enter")
-        assert len(numbers(page)) == 3
-        kept = "[location.href, {...localStorage}, {...sessionStorage}, document.cookie]"
-        assert "secret" not in page.evaluate(f"() => JSON.stringify({kept})")
-        page.close()  # before its server
-
-
-def test_page_asks_no_second_time_for_a_key_that_came_while_a_request_was_under_way(
-    open_page, start, tmp_path
-):
+def test_page_asks_once_for_the_key_and_keeps_it_in_memory(open_page, start, tmp_path):
     (tmp_path / "keys").write_text("a-long-secret\n")
     held = []
 
@@ -175,6 +160,8 @@ def test_page_asks_no_second_time_for_a_key_that_came_while_a_request_was_under_
         held[0].continue_()
         assert len(numbers(page)) == 3
         assert not page.locator("#key").is_visible()
+        kept = "[location.href, {...localStorage}, {...sessionStorage}, document.cookie]"
+        assert "secret" not in page.evaluate(f"() => JSON.stringify({kept})")
         page.close()  # before its server
 
 

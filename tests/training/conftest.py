@@ -111,7 +111,7 @@ def check_killed_and_resumed(tmp_path, weights_of) -> Callable[..., Path]:
         save_recipe(recipe, path)
         assert start(path, tmp_path / "whole").wait() == 0
         process = start(path, run)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while not any((run / "checkpoints").glob(f"{checkpoint}/trainer_state.json")):
             assert time.monotonic() < deadline, "no checkpoint was written"
             assert process.poll() is None, "the run ended before it could be killed"

@@ -109,21 +109,6 @@ def test_fit_head_tells_rows_it_has_not_seen(model):
     assert chances[applies].mean() > chances[~applies].mean() + 0.2
 
 
-def test_fit_head_twice_the_same(model):
-    one, two = (fit_head(model, rows_of(80)) for _ in range(2))
-    np.testing.assert_array_equal(one.weights, two.weights)
-
-
-def test_fit_weights_separates_texts_by_pairs_alone():
-    # A pair applies if the first feature of both texts is 1; the second says nothing.
-    random = np.random.default_rng(0)
-    first, second = random.integers(2, size=(2, 400, 2)).astype(float)
-    applies = (first[:, 0] * second[:, 0]) > 0
-    weights, bias = fit_head_weights(first, second, applies, np.ones(400), strength=10.0)
-    assert weights[0] > 5 > abs(weights[1]) * 10
-    assert bias < 0 < bias + weights[0]
-
-
 def test_fit_weights_of_one_pair_by_hand():
     # One pair that applies with weight 2, and a constant feature: p q = 1 is the maximum, and the
     # penalty does not hold the constant.
@@ -131,11 +116,6 @@ def test_fit_weights_of_one_pair_by_hand():
     weights, bias = fit_head_weights(ones, ones, np.array([True]), np.full(1, 2.0), strength=1.0)
     assert weights[0] == pytest.approx(0)
     assert bias > 5
-
-
-def test_measure_too_few_rows_refused(model):
-    with pytest.raises(InputError, match="10 folds need as many sentence pairs"):
-        measure_applicability(model, rows_of(9))
 
 
 def test_fit_head_bad_strength_refused(model):

@@ -12,9 +12,8 @@ from condsim.model.calibration import Calibration
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import ModelSettings
 from condsim.model.tri_encoder import build_tri_encoder
-from condsim.training.export import SAMPLES, export_onnx
-from condsim.training.quantize import quantize_static
-from condsim.training.quantize_compact import quantize_compact
+from condsim.training.export import export_onnx
+from condsim.training.quantize import quantize_compact, quantize_static
 
 SENTENCES = ["a man kicks a ball", "two birds", "the dog runs on a table in the street", "a cat"]
 CONDITIONS = ["the sport", "the number of people", "the animal", "color"]
@@ -96,16 +95,9 @@ def test_export_keeps_what_the_model_says_of_itself(tiny_backbone, tmp_path):
     )
     export_onnx(tmp_path / "model", tmp_path / "out", facts={"licence": "Apache-2.0"})
     settings = ModelSettings.load(tmp_path / "out")
-    assert (settings.name, settings.order, settings.kind) == (
-        "tiny",
-        "sentence-first",
-        "bi-encoder",
-    )
-    assert (settings.calibration, settings.dimension, settings.max_seq_length) == (
-        calibration,
-        32,
-        40,
-    )
+    assert (settings.name, settings.order) == ("tiny", "sentence-first")
+    assert settings.calibration == calibration
+    assert (settings.dimension, settings.max_seq_length) == (32, 40)
     assert settings.facts["dev_spearman"] == 70.1
     assert settings.facts["licence"] == "Apache-2.0"
     assert settings.facts["precision"] == "int8"
@@ -113,13 +105,8 @@ def test_export_keeps_what_the_model_says_of_itself(tiny_backbone, tmp_path):
     card = (tmp_path / "out" / "README.md").read_text("utf-8")
     assert "| dev spearman | 70.1 |" in card
     assert "pair (sentence; condition)" in card
-
-
-def test_export_writes_the_whole_folder(source, tmp_path):
-    export_onnx(source, tmp_path / "out", name="short")
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert names == {"model.onnx", "tokenizer.json", "condsim.json", "README.md"}
-    assert ModelSettings.load(tmp_path / "out").name == "short"
 
 
 @pytest.mark.parametrize(
@@ -136,23 +123,13 @@ def test_export_other_kind_refused(tiny_backbone, tmp_path, build, kind):
     assert not (tmp_path / "out").exists()
 
 
-def test_export_folder_that_is_no_model_refused(tmp_path):
-    with pytest.raises(ModelError, match=r"modules.json is missing"):
-        export_onnx(tmp_path, tmp_path / "out")
-
-
 def test_export_bad_options_refused(source, tmp_path):
     with pytest.raises(InputError, match="Unknown quantize 'int4'"):
         export_onnx(source, tmp_path / "out", quantize="int4")
     with pytest.raises(InputError, match="at least one"):
         export_onnx(source, tmp_path / "out", samples=[])
-    with pytest.raises(InputError, match="is the model itself"):
+    with pytest.raises(InputError, match="contains no exported model"):
         export_onnx(source, source)
-
-
-def test_samples_are_many_distinct_and_have_text():
-    assert len(set(SAMPLES)) == len(SAMPLES) >= 50
-    assert all(sentence and condition for sentence, condition in SAMPLES)
 
 
 def product_model(weight, bias):
@@ -183,11 +160,15 @@ def run_graph(model, x):
     return session.run(None, {"x": x})
 
 
-def test_quantize_static_outlier_channel_harms_no_other():
+@pytest.fixture
+def product():
+    """A random weight (64, 16), bias (16,) and inputs (200, 64)."""
     random = np.random.default_rng(0)
-    weight = random.normal(0, 1, (64, 16)).astype(np.float32)
-    bias = random.normal(0, 1, 16).astype(np.float32)
-    x = random.normal(0, 1, (200, 64)).astype(np.float32)
+    return [random.normal(size=shape).astype(np.float32) for shape in ((64, 16), 16, (200, 64))]
+
+
+def test_quantize_static_outlier_channel_harms_no_other(product):
+    weight, bias, x = product
     x[:, 7] *= 60  # with one scale for all, the others would get 2 levels of 255
     weight[7] /= 60
     (found,) = run_graph(quantize_static(product_model(weight, bias), [{"x": x}]), x)
@@ -196,11 +177,8 @@ def test_quantize_static_outlier_channel_harms_no_other():
     assert error < 0.03
 
 
-def test_quantize_compact_outlier_token_harms_no_other():
-    random = np.random.default_rng(0)
-    weight = random.normal(0, 1, (64, 16)).astype(np.float32)
-    bias = random.normal(0, 1, 16).astype(np.float32)
-    x = random.normal(0, 1, (200, 64)).astype(np.float32)
+def test_quantize_compact_outlier_token_harms_no_other(product):
+    weight, bias, x = product
     x[3] *= 60  # with one scale for all, the others would get 4 levels of 255
     x[4] = 0
     expected = x @ weight + bias

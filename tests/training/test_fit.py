@@ -1,6 +1,5 @@
 import json
 import signal
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,17 +14,12 @@ from condsim.errors import InputError, ModelError
 from condsim.evaluation.report import Report
 from condsim.training.recipe import save_recipe
 from condsim.training.run import close_process_group, fit
-from condsim.training.trainer import build_model, build_run
+from condsim.training.trainer import build_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
 
 CCL = {"w-acl": 1.0, "bcl": 1.0, "mse": 1.0, "c-mse": 1.0}
-
-
-def command(recipe_path: Path, output: Path, *more: str) -> list[str]:
-    words = ["train", str(recipe_path), "--output", str(output), *more]
-    return [sys.executable, "-m", "condsim", *words]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +42,6 @@ def command(recipe_path: Path, output: Path, *more: str) -> list[str]:
 def test_fit_every_encoder_writes_a_folder_that_loads(tmp_path, tiny_recipe, changes, kind):
     recipe = tiny_recipe.replaced(**changes)
     result = fit(recipe, tmp_path / "run")
-    assert result is not None
     assert len(result.dev_spearman) == recipe.epochs
     assert json.loads((tmp_path / "run" / "condsim.json").read_text())["kind"] == kind
     assert Report.from_json(tmp_path / "run" / "report.json").model == result.report.model
@@ -56,20 +49,6 @@ def test_fit_every_encoder_writes_a_folder_that_loads(tmp_path, tiny_recipe, cha
     score = condsim.load(str(tmp_path / "run")).score("A dog runs.", "A cat runs.", "the animal")
     assert 0 <= score <= 1
     assert not (tmp_path / "run" / "checkpoints").exists()
-
-
-def test_fit_written_pairs_train_and_choose(tmp_path, tiny_recipe):
-    lines = [
-        f"toys ||| A red ball {n}. ||| A {('red', 'blue')[n % 2]} bird {n}. "
-        f"||| the color = {1 if n % 2 else 5} ; the thing = 1.5\n"
-        for n in range(12)
-    ]
-    (tmp_path / "train.txt").write_text("".join(lines[:8]))
-    (tmp_path / "dev.txt").write_text("".join(lines[8:]))
-    files = {split: str(tmp_path / f"{split}.txt") for split in ("train", "dev")}
-    result = fit(tiny_recipe.replaced(**files, epochs=1), tmp_path / "run")
-    assert result is not None
-    assert (result.report.rows, result.report.contrasting_pairs) == (8, 4)
 
 
 def test_fit_card_names_data_recipe_scores_and_quotes_no_row(tmp_path, tiny_recipe):
@@ -107,7 +86,6 @@ def test_fit_patience_counts_on_when_resumed(tmp_path, tiny_recipe, fit_interrup
     with pytest.raises(KeyboardInterrupt):
         fit_interrupted(recipe, tmp_path / "run", step=20)  # in the third epoch of 9 steps
     result = fit(recipe, tmp_path / "run", resume=True)
-    assert result is not None
     assert len(result.dev_spearman) == 4
 
 
@@ -145,8 +123,7 @@ def test_fit_pairwise_objective_without_pairs_raises(tmp_path, tiny_recipe):
 
 
 def test_fit_train_rows_takes_whole_pairs(tmp_path, tiny_recipe):
-    result = fit(tiny_recipe.replaced(epochs=1, train_rows=21), tmp_path / "run")
-    assert result is not None
+    fit(tiny_recipe.replaced(epochs=1, train_rows=21), tmp_path / "run")
     assert json.loads((tmp_path / "run" / "training.json").read_text())["train"]["rows"] in (20, 21)
 
 
@@ -183,7 +160,6 @@ def test_fit_cross_encoder_reads_a_part_of_the_row_alone(tmp_path, tiny_recipe, 
 
 def test_fit_report_is_of_raw_similarities(tmp_path, tiny_recipe):
     result = fit(tiny_recipe, tmp_path / "run")
-    assert result is not None
     dev = load_csts(Path(tiny_recipe.dev)).labelled()
     model = condsim.load(str(tmp_path / "run"))
     metrics = result.report.model.metrics
@@ -196,7 +172,6 @@ def test_fit_report_is_of_raw_similarities(tmp_path, tiny_recipe):
 @pytest.mark.parametrize("keep", ["best", "last"])
 def test_fit_keeps_the_epoch_that_is_asked_for(tmp_path, tiny_recipe, keep):
     result = fit(tiny_recipe.replaced(keep=keep, epochs=4, learning_rate=0.03), tmp_path / "run")
-    assert result is not None
     epochs = result.dev_spearman
     expected = max(epochs) if keep == "best" else epochs[-1]
     assert result.report.model.metrics["spearman"].value == pytest.approx(expected, abs=1e-3)
@@ -209,14 +184,6 @@ def test_fit_frozen_encoder_moves_the_layers_on_top_only(tmp_path, tiny_recipe):
     after = SentenceTransformer(str(tmp_path / "run")).state_dict()
     moved = {name for name, value in before.items() if not torch.equal(value, after[name])}
     assert moved == {"2.linear.weight", "2.linear.bias"}
-
-
-def test_build_run_without_clipping_tells_the_trainer_0(tmp_path, tiny_recipe):
-    data = (load_csts(Path(tiny_recipe.train)), load_csts(Path(tiny_recipe.dev)))
-    for given, expected in ((None, 0.0), (0.5, 0.5)):
-        recipe = tiny_recipe.replaced(max_grad_norm=given)
-        run = build_run(recipe, *data, tmp_path / str(expected))
-        assert run.trainer.args.max_grad_norm == expected
 
 
 def test_fit_classification_scores_by_the_expected_label(tmp_path, tiny_recipe):
@@ -249,12 +216,11 @@ def test_fit_task_without_conditions_trains_on_plain_sentences(tmp_path, tiny_re
             epochs=1,
         )
         result = fit(recipe, tmp_path / encoder)
-        assert result is not None
         assert result.report.baselines[0].name == "word-overlap"
         assert "word-overlap" in result.summary()
     with pytest.raises(InputError, match="two conditions"):
         fit(recipe.replaced(encoder="bi-encoder", objective=CCL), tmp_path / "ccl")
-    with pytest.raises(InputError, match="a tri-encoder needs"):
+    with pytest.raises(InputError, match="needs a condition in every row"):
         fit(recipe.replaced(encoder="tri-encoder"), tmp_path / "tri")
 
 
@@ -268,7 +234,8 @@ def test_fit_same_seed_gives_same_weights_other_seed_differs(tmp_path, tiny_reci
 def test_train_command_two_processes_write_one_folder(tmp_path, tiny_recipe, two_processes):
     recipe = tiny_recipe.replaced(objective={**tiny_recipe.objective, **CCL})
     save_recipe(recipe, tmp_path / "recipe.yaml")
-    two_processes("-m", *command(tmp_path / "recipe.yaml", tmp_path / "run")[2:])
+    words = ("train", tmp_path / "recipe.yaml", "--output", tmp_path / "run")
+    two_processes("-m", "condsim", *words)
     assert (tmp_path / "run" / "report.json").is_file()
 
 

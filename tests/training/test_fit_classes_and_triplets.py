@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import condsim
-from condsim.data.triplets import load_triplets
+from condsim.data.nli_triplets import load_triplets
 from condsim.errors import InputError
 from condsim.evaluation.metrics import triplet_wins
 from condsim.training.data import load_train, sample_rows
@@ -88,7 +88,6 @@ def test_fit_softmax_is_measured_on_similarities_and_saves_no_classifier(
 ):
     result = fit(recipes["softmax"], tmp_path / "nli")
     fit(recipes["mse"].replaced(epochs=1), tmp_path / "plain")
-    assert result is not None
     assert len(result.dev_spearman) == 2
     assert result.report.task == "scored"
     assert weights_of(tmp_path / "nli").keys() == weights_of(tmp_path / "plain").keys()
@@ -98,7 +97,6 @@ def test_fit_softmax_is_measured_on_similarities_and_saves_no_classifier(
 
 def test_fit_triplet_chooses_the_epoch_by_accuracy(tmp_path, recipes):
     result = fit(recipes["triplet"].replaced(epochs=3), tmp_path / "run")
-    assert result is not None
     assert len(result.dev_accuracy) == len(result.dev_spearman) == 3
     assert history(tmp_path / "run")["dev_accuracy_by_epoch"] == list(result.dev_accuracy)
     assert f"dev accuracy {max(result.dev_accuracy):.1f}" in result.summary()
@@ -115,7 +113,6 @@ def test_fit_triplet_chooses_the_epoch_by_accuracy(tmp_path, recipes):
 def test_fit_triplet_learns(tmp_path, recipes):
     recipe = recipes["triplet"].replaced(epochs=8, learning_rate=3e-3, dropout=0.0)
     result = fit(recipe, tmp_path / "run")
-    assert result is not None
     assert max(result.dev_accuracy) > 90
 
 
@@ -131,7 +128,6 @@ def test_fit_one_recipe_after_the_other(tmp_path, recipes):
 def test_fit_softmax_on_triplets_dev_is_measured_by_accuracy(tmp_path, recipes):
     recipe = recipes["softmax"].replaced(dev=recipes["triplet"].dev, epochs=1)
     result = fit(recipe, tmp_path / "run")
-    assert result is not None
     assert len(result.dev_accuracy) == 1
 
 
@@ -147,13 +143,6 @@ def test_fit_interrupted_and_resumed_ends_bit_equal(
     assert bool(kept) == (objective == "softmax")
     assert fit(recipe, tmp_path / "stopped", resume=True) is not None
     assert weights_of(tmp_path / "stopped") == weights_of(tmp_path / "whole")
-
-
-@pytest.mark.slow
-def test_fit_softmax_killed_and_resumed_ends_bit_equal(recipes, check_killed_and_resumed):
-    recipe = recipes["softmax"].replaced(epochs=10, checkpoint_steps=5, dropout=0.1)
-    # 8 batches an epoch: checkpoints 5, 8, 10, 15 ...; kill in the middle of the second epoch
-    check_killed_and_resumed(recipe, "checkpoint-1[05]")
 
 
 @pytest.mark.slow

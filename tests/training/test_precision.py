@@ -9,12 +9,7 @@ import pytest
 import torch
 
 from condsim.model import precision as module
-from condsim.model.precision import (
-    TrainingPrecision,
-    backbone_of,
-    choose_training_precision,
-    training_speeds,
-)
+from condsim.model.precision import backbone_of, choose_training_precision, training_speeds
 from condsim.training.run import fit
 from condsim.training.trainer import build_model
 
@@ -45,24 +40,17 @@ def test_training_speeds_leaves_weights_random_numbers_and_gradients_alone(backb
     assert all(weight.grad is None for weight in backbone.parameters())
 
 
-def test_choose_training_precision_auto_takes_the_fastest(monkeypatch, caplog, backbone):
-    fake_speeds(monkeypatch, float32_sdpa=50.0, float32_eager=40.0, bfloat16_eager=100.0)
+@pytest.mark.parametrize(
+    ("bfloat16", "expected"), [(100.0, (True, "eager")), (54.0, (False, "sdpa"))]
+)
+def test_choose_training_precision_auto_needs_a_clear_gain(
+    monkeypatch, caplog, backbone, bfloat16, expected
+):
+    fake_speeds(monkeypatch, float32_sdpa=50.0, float32_eager=40.0, bfloat16_eager=bfloat16)
     with caplog.at_level(logging.INFO):
         chosen = choose_training_precision(backbone, "auto")
-    assert (chosen.bfloat16, chosen.attention) == (True, "eager")
-    assert "float32 sdpa 50.0, float32 eager 40.0, bfloat16 eager 100.0" in caplog.text
-
-
-def test_choose_training_precision_small_gain_keeps_float32(monkeypatch, backbone):
-    fake_speeds(monkeypatch, float32_sdpa=50.0, bfloat16_eager=54.0)
-    chosen = choose_training_precision(backbone, "auto")
-    assert (chosen.bfloat16, chosen.attention) == (False, "sdpa")
-
-
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_choose_training_precision_explicit_is_not_measured(backbone, precision):
-    chosen = choose_training_precision(backbone, precision)
-    assert chosen == TrainingPrecision(bfloat16=precision == "bfloat16", attention="sdpa")
+    assert (chosen.bfloat16, chosen.attention) == expected
+    assert "float32 sdpa 50.0, float32 eager 40.0, bfloat16 eager" in caplog.text
 
 
 def test_fit_auto_precision_is_kept_when_resumed(

@@ -12,10 +12,9 @@ from condsim.errors import ModelError
 from condsim.model.builders import build_bi_encoder
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import DEFAULT_FOLDER, ModelSettings
-from condsim.model.trained import load_trained
-from condsim.training.export import export_onnx
+from condsim.model.torch import load_trained
+from condsim.training.export import export_onnx, restore_onnx
 from condsim.training.recipe import Recipe
-from condsim.training.restore import restore_onnx
 from condsim.training.trainer import build_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

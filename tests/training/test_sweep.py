@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import math
-import statistics
 import subprocess
 import sys
 import threading
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from tests.evaluation.conftest import report_of
 
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.report import ModelResult, Report
@@ -23,11 +23,9 @@ pytest.importorskip("torch")
 
 from condsim.training import sweep as module
 from condsim.training.folder import FinishedRun
-from condsim.training.sweep import run_sweep
-from condsim.training.sweep_result import sweep_markdown
+from condsim.training.sweep import run_sweep, sweep_markdown
 from condsim.training.sweep_spec import load_sweep
 
-PROJECT = Path(__file__).parents[2]
 GRID = {"learning_rate": {"grid": [1e-5, 3e-5, 1e-4]}, "transform": {"grid": [False, True]}}
 
 
@@ -37,23 +35,8 @@ def result(name, spearman, pearson=10.0):
 
 
 def finished(recipe, folder, spearman):
-    report = Report(
-        task="dev",
-        task_revision="0" * 12,
-        rows=4,
-        valid_rows=4,
-        invalid_rows=0,
-        pairs=2,
-        contrasting_pairs=2,
-        model=result(recipe.name, spearman, spearman - 1),
-        baselines=(result("condition-only", 5.0, 6.0),),
-        against=None,
-        comparison={},
-        seed=0,
-        resamples=1,
-        versions={},
-        created="",
-    )
+    model = result(recipe.name, spearman, spearman - 1)
+    report = report_of(model, baselines=(result("condition-only", 5.0, 6.0),))
     return FinishedRun(
         folder=folder,
         recipe=recipe,
@@ -168,15 +151,6 @@ def test_sweep_grid_trains_every_point_once_and_the_best_with_each_seed(tmp_path
         "| condition-only | 5.00 | 6.00 |",
     ):
         assert line in text.splitlines()
-
-
-def test_sweep_more_seeds_later_keeps_the_trials(tmp_path, write, runs):
-    found = run_sweep(load_sweep(write(seeds=1)), tmp_path / "out")
-    assert found.mean["spearman"] == {"mean": 44.0, "std": None}
-    assert "| **mean ± standard deviation** | 44.00 | 43.00 |" in sweep_markdown(found)
-    found = run_sweep(load_sweep(write(seeds=2)), tmp_path / "out")
-    assert runs.trained[6:] == ["43", "44"]
-    assert statistics.fmean(seed.figures.spearman for seed in found.seeds) == 44.5
 
 
 def test_sweep_finished_only_reads(tmp_path, write, runs, monkeypatch):
@@ -318,25 +292,14 @@ def test_sweep_of_classes_and_without_conditions_ends(tmp_path, write, runs, mon
     assert found.held_out.baseline == "word-overlap"
 
 
-def test_sweep_held_out_added_later_is_scored(tmp_path, write, runs, held_out, monkeypatch):
-    run_sweep(load_sweep(write()), tmp_path / "out")
-    monkeypatch.setattr(module, "_score_held_out", lambda *_: pytest.fail("reached"))
-    with pytest.raises(pytest.fail.Exception, match="reached"):
-        run_sweep(load_sweep(write(test=str(held_out))), tmp_path / "out")
-    assert len(runs.trained) == 9
-
-
-def test_sweep_held_out_equal_to_dev_raises(tmp_path, write, runs, tiny_recipe):
-    with pytest.raises(InputError, match=r"has the content of .*dev\.csv, which the sweep"):
-        run_sweep(load_sweep(write(test=tiny_recipe.dev)), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_sweep_missing_data_raises_before_anything_is_written(tmp_path, write, runs):
-    with pytest.raises(InputError, match=r"none\.csv"):
-        run_sweep(load_sweep(write(test=str(tmp_path / "none.csv"))), tmp_path / "out")
-    with pytest.raises(InputError, match=r"other\.csv"):
-        run_sweep(load_sweep(write(set={"train": str(tmp_path / "other.csv")})), tmp_path / "out")
+def test_sweep_wrong_data_raises_before_anything_is_written(tmp_path, write, runs, tiny_recipe):
+    for keys, message in (
+        ({"test": str(tmp_path / "none.csv")}, r"none\.csv"),
+        ({"set": {"train": str(tmp_path / "other.csv")}}, r"other\.csv"),
+        ({"test": tiny_recipe.dev}, r"has the content of .*dev\.csv, which the sweep"),
+    ):
+        with pytest.raises(InputError, match=message):
+            run_sweep(load_sweep(write(**keys)), tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert runs.trained == []
 
@@ -369,27 +332,12 @@ def test_sweep_source_that_changed_raises(tmp_path, write, runs, tiny_recipe):
     (output / "sweep.json").unlink()
     run_sweep(load_sweep(path), output)
     (output / "sweep.json").unlink()
-    with pytest.raises(InputError, match=r"has the content of .*source\.csv"):
-        run_sweep(load_sweep(write(set=values, test=str(source))), tmp_path / "new")
-    path = write(set=values)
     source.write_text("\n".join(source.read_text().splitlines()[:-1]))
     with pytest.raises(InputError, match=r"\(data changed"):
         run_sweep(load_sweep(path), output)
     source.unlink()
     with pytest.raises(InputError, match=r"source\.csv cannot be read"):
         run_sweep(load_sweep(path), tmp_path / "new")
-
-
-def test_sweep_foreign_files_are_left_alone(tmp_path, write, runs):
-    spec = load_sweep(write())
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="is a file"):
-        run_sweep(spec, tmp_path / "file")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "a.txt").write_text("")
-    with pytest.raises(InputError, match="is not empty"):
-        run_sweep(spec, tmp_path / "full")
-    assert runs.trained == []
 
 
 KILLED = """
@@ -429,12 +377,12 @@ def test_sweep_killed_process_gives_its_trial_back(tmp_path, write, runs, monkey
 
 
 def wait_for(condition, process):
-    for _ in range(600):
+    for _ in range(6_000):
         if condition():
             return
         assert process.poll() is None, "the process ended by itself"
         time.sleep(0.1)
-    pytest.fail("nothing happened for a minute")
+    pytest.fail("nothing happened for ten minutes")
 
 
 def test_sweep_done_writes_an_optuna_study_of_its_trials(tmp_path, write, runs):

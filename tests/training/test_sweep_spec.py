@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -90,28 +89,16 @@ def test_load_sweep_random_draws_are_the_same_each_time(write):
     assert all(0 <= point["weight_decay"] <= 0.1 for point in points)
 
 
-def test_load_sweep_tpe_plans_nothing(write):
-    spec = load_sweep(
-        write(space={"epochs": {"integer": [1, 3]}}, sampler="tpe", trials=5, seeds=[1, 2])
-    )
-    assert spec.planned() is None
-    assert spec.space["epochs"] == Parameter("integer", (1, 3))
-    assert spec.seeds == (1, 2)
-
-
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
         ({"smpler": "grid"}, "Unknown sweep key 'smpler'.*'sampler'"),
-        ({"name": None}, "'name' is missing"),
         ({"recipe": "none.yaml"}, "The recipe none.yaml does not exist"),
-        ({"space": None}, "'space' is missing"),
         ({"space": {}}, "'space'"),
         ({"space": {"lerning_rate": {"grid": [1]}}}, "'space': Unknown recipe key.*learning_rate"),
         ({"set": {"epoch": 1}}, "'set': Unknown recipe key 'epoch'.*'epochs'"),
-        ({"set": {"transform": True}}, "'transform' must be in 'space' or in 'set'"),
-        ({"space": {"epochs.a": {"grid": [1]}}}, "'epochs.a' is not a recipe key"),
-        ({"space": {"epochs": [1, 2]}}, "must be one of grid"),
+        ({"set": {"transform": True}}, "must not have 'transform': 'set' has it too"),
+        ({"space": {"epochs.a": {"grid": [1]}}}, "Unknown recipe key 'epochs.a'"),
         ({"space": {"epochs": {"gird": [1]}}}, "must be one of grid"),
         ({"space": {"epochs": {"grid": []}}}, "'epochs' must be one of"),
         ({"space": {"epochs": {"grid": [1, 1]}}}, "'epochs' has a value twice"),
@@ -122,7 +109,7 @@ def test_load_sweep_tpe_plans_nothing(write):
         ({"space": {"sources.a": {"grid": [{"file": "a.csv"}]}}}, "must not have 'sources.a'"),
         (
             {"space": {"objective": {"grid": [{"mse": 1}]}, "objective.quad": {"grid": [1]}}},
-            "not have both 'objective' and 'objective.quad'",
+            "must not have 'objective.quad': it has 'objective' too",
         ),
         (
             {
@@ -134,9 +121,8 @@ def test_load_sweep_tpe_plans_nothing(write):
             "no recipe with encoder=cross-encoder,objective.quad=1.*does not apply",
         ),
         ({"space": {"weight_decay": {"uniform": [0, 1]}}}, "'grid' needs a list of values"),
-        ({"trials": 3}, "'trials' does not go with the sampler 'grid'"),
-        ({"sampler": "random"}, "the sweep key 'trials' is missing"),
-        ({"sampler": "gird"}, "'sampler'.*'grid'"),
+        ({"trials": 3}, "'trials' must be given .* not for 'grid'"),
+        ({"sampler": "random"}, "'trials' must be given"),
         ({"seeds": 0}, "'seeds' must be a number from 1 to 1000, or a list"),
         ({"seeds": [1, 1]}, "list of as many different seeds"),
         ({"space": {key: {"grid": [*range(1, 60)]} for key in ("epochs", "batch_size",
@@ -155,7 +141,7 @@ def test_load_sweep_bad_keys_say_what_and_how(write, keys, message):
     ("space", "message"),
     [
         ({"learning_rate": {"uniform": [0, 1]}}, "no recipe with .*learning_rate=0"),
-        ({"learning_rate": {"log_uniform": [0, 1]}}, "must be above 0 for log_uniform"),
+        ({"learning_rate": {"log_uniform": [0, 1]}}, "two numbers above 0"),
         ({"learning_rate": {"uniform": [1, 1]}}, "the lower first"),
         ({"learning_rate": {"uniform": [1]}}, "two numbers"),
         ({"learning_rate": {"uniform": [0.1, ".inf"]}}, "two numbers"),
@@ -176,13 +162,3 @@ def test_point_name_is_a_folder_name_and_tells_points_apart():
     names = {point_name({"backbone": name}) for name in ("a/b", "a-b", "a:b", "x" * 300, "x" * 301)}
     assert len(names) == 5
     assert all("/" not in name and len(name) < 150 for name in names)
-
-
-def test_docs_table_has_every_key_of_a_sweep():
-    page = (PROJECT / "docs" / "training.md").read_text("utf-8")
-    lines = page.partition("## Sweeps")[2].partition("##")[0]
-    keys = re.findall(r"^\| `(\w+)` \| (\S+) \|", lines, re.MULTILINE)
-    assert [key for key, _ in keys] == [
-        *("name", "recipe", "set", "space", "sampler", "trials", "seed", "seeds", "test")
-    ]
-    assert dict(keys)["seeds"] == "`3`"

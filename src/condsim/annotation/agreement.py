@@ -12,8 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condsim.annotation.labels import LABELS, RatedRow, plurality, vote_counts
-from condsim.annotation.records import Rating
+from condsim.annotation.records import LABELS, RatedRow, Rating, plurality, vote_counts
 from condsim.errors import InputError, require
 from condsim.evaluation.statistics import spearman
 from condsim.rows.records import DOES_NOT_APPLY

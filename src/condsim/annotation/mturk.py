@@ -13,14 +13,13 @@ from pathlib import Path
 
 from condsim.annotation import stages
 from condsim.annotation.exchange import (
-    DEFAULT_OPTIONS,
+    ITEM,
     MTURK,
     PullReport,
     PushOptions,
     check_push,
     store_annotations,
 )
-from condsim.annotation.label_studio import ITEM
 from condsim.annotation.outcome import stage_outcome
 from condsim.annotation.stages import Item, Stage, TaskAnswer
 from condsim.annotation.store import Annotation, AnnotationStore, Project
@@ -57,13 +56,9 @@ def export_mturk(
     stage: Stage,
     items: Iterable[Item],
     folder: Path,
-    options: PushOptions = DEFAULT_OPTIONS,
+    options: PushOptions,
 ) -> tuple[Path, Path, int]:
-    """Add items to the store, and write the unfinished ones and the form that shows them.
-
-    Returns:
-        The CSV file, the HTML file and the number of items written.
-    """
+    """Add items to the store; write the unfinished ones, whose number is returned, and a form."""
     items = list(items)
     check_push(store, stage, items, options)
     if store.project(stage) is None:
@@ -117,10 +112,7 @@ def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> PullReport
 
 
 def _read_annotation(row: Row) -> Annotation:
-    cells = row.cells
-    for column in _KEY_COLUMNS:
-        if cells[column] in (None, ""):
-            raise InputError(f"{row.location(column)}: must not be empty.")
+    cells = row.cells | {column: row.value(column) for column in _KEY_COLUMNS}
     submitted = _iso_time(str(cells["SubmitTime"] or ""))
     try:
         seconds = float(cells["WorkTimeInSeconds"] or "nan")

@@ -19,8 +19,18 @@ import yaml
 
 from condsim import __version__
 from condsim.annotation.agreement import Kappa, RatingReport, report_ratings
-from condsim.annotation.labels import LABELS, LabelRules, OrderCheck, collect_votes, decide_labels
-from condsim.annotation.records import HUMAN, Condition, DatasetRow, Dropped, Rating
+from condsim.annotation.records import (
+    HUMAN,
+    LABELS,
+    Condition,
+    DatasetRow,
+    Dropped,
+    LabelRules,
+    OrderCheck,
+    Rating,
+    collect_votes,
+    decide_labels,
+)
 from condsim.annotation.splits import (
     SPLITS,
     LeakageReport,
@@ -258,9 +268,8 @@ def build_dataset(
 ) -> DatasetFacts:
     """Build a data set from ratings: labels, splits, leakage report and card.
 
-    Args:
-        conditions: File of all conditions: which a model proposed, and which were never rated.
-        candidates: File of the candidates, for the source of each pair.
+    The conditions say which of them a model proposed or were never rated, the candidates the source
+    of each pair.
     """
     rated = collect_votes(read_rows(ratings, Rating))
     written = read_rows(conditions, Condition) if conditions else ()

@@ -204,11 +204,8 @@ def items_to_annotate(
 ) -> Iterator[Item]:
     """Read the items of a stage, lazily.
 
-    Args:
-        data: qualification: triplets with known labels. conditions: sentence pairs, such as the
-            candidates. verification: conditions, as `write_stage` writes them.
-        pairs: qualification: pairs to write conditions for, taken in turn. A short test of condsim
-            stands in for both files of a qualification.
+    The data are triplets with known labels, sentence pairs or conditions. A qualification also
+    takes pairs to write conditions for, in turn; a short test of condsim stands in for both files.
     """
     if stage == "qualification":
         triplets = list(read_rows(data or _FOLDER / "own_test" / "known.csv", KnownTriplet))

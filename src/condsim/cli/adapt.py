@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
+from typer import Argument, Option
 
 from condsim.cli import options
 from condsim.cli.pairs import PairOptions, iter_labelled_pairs
@@ -26,15 +27,14 @@ if TYPE_CHECKING:
 
 def adapt(
     labelled: Annotated[
-        Path,
-        typer.Argument(help="Labeled pairs, or a table with a text and its labels in each row."),
+        Path, Argument(help="Labeled pairs, or a table with a text and its labels in each row.")
     ],
-    output: Annotated[Path, typer.Option(help="Folder to write.")],
+    output: Annotated[Path, Option(help="Folder to write.")],
     model: Annotated[
         str | None,
-        typer.Option(help="Folder of the bi-encoder to adapt.", show_default="the default model"),
+        Option(help="Folder of the bi-encoder to adapt.", show_default="the default model"),
     ] = None,
-    dev: Annotated[Path | None, typer.Option(help="Labeled pairs to measure on.")] = None,
+    dev: Annotated[Path | None, Option(help="Labeled pairs to measure on.")] = None,
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
     condition_column: options.ConditionColumn = "condition",
@@ -45,30 +45,29 @@ def adapt(
     column: options.TextColumn = "text",
     criteria: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="In a table, the column of a criterion. Repeatable.",
             show_default="all other columns",
         ),
     ] = None,
     rows: Annotated[
-        int, typer.Option(min=50, help="Maximum number of rows to draw from a table.")
+        int, Option(min=50, help="Maximum number of rows to draw from a table.")
     ] = 2_000,
     epochs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Maximum number of passes over the rows.", show_default="10"),
+        int | None, Option(min=1, help="Maximum number of passes over the rows.", show_default="10")
     ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Maximum minutes of training.")] = None,
+    minutes: Annotated[float | None, Option(help="Maximum minutes of training.")] = None,
     rehearsal: Annotated[
-        float | None, typer.Option(help="Share of rehearsed texts.", show_default="1/3")
+        float | None, Option(help="Share of rehearsed texts.", show_default="1/3")
     ] = None,
     dev_share: Annotated[
-        float | None, typer.Option(help="Share to measure on.", show_default="0.2")
+        float | None, Option(help="Share to measure on.", show_default="0.2")
     ] = None,
     learning_rate: Annotated[
-        float | None, typer.Option(help="Highest learning rate.", show_default="6e-5")
+        float | None, Option(help="Highest learning rate.", show_default="6e-5")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the draws.", show_default="0")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write the model in any case.")] = False,
+    seed: Annotated[int | None, Option(help="Seed of the draws.", show_default="0")] = None,
+    force: Annotated[bool, Option("--force", help="Write the model in any case.")] = False,
     strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
@@ -124,9 +123,7 @@ def _write_usual_columns(file: Path, folder: Path, pairs: PairOptions) -> Path:
     from condsim.training.adapt_rows import COLUMNS, GROUP_COLUMNS
 
     blank = BlankRows(strict=pairs.strict)
-    rows = list(iter_labelled_pairs(file, pairs, blank))
-    if any(condition is None for _, (_, _, condition, _) in rows):
-        raise InputError(f"{file}: has no conditions. Give --condition or --condition-column.")
+    rows = list(iter_labelled_pairs(file, pairs, blank, conditional=True))
     print_note(blank.note("no part in the training"))
     if pairs._replace(strict=False) == PairOptions() and not blank.count:
         return file

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
+from typer import Argument, Option
 
-from condsim.cli.options import JsonFile, Model, Resamples, Seed, show_table, write_report
-from condsim.cli.process import check_outputs
+from condsim.cli.options import JsonFile, Model, Resamples, Seed, Strict, show_table, write_report
+from condsim.cli.process import check_outputs, print_note
 
 if TYPE_CHECKING:
     from condsim.model.embedding import EmbeddingScorer
@@ -19,17 +20,17 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 Data: TypeAlias = Annotated[
     Path,
-    typer.Argument(
+    Argument(
         metavar="FILE", help="C-STS file whose label is -1 where the condition does not apply."
     ),
 ]
 Extra: TypeAlias = Annotated[
     list[Path] | None,
-    typer.Option(help="More rows to train on, such as those of condsim build weak. Repeatable."),
+    Option(help="More rows to train on, such as those of condsim build weak. Repeatable."),
 ]
-Sample: TypeAlias = Annotated[int, typer.Option(min=2, help="Use at most this many extra rows.")]
+Sample: TypeAlias = Annotated[int, Option(min=2, help="Use at most this many extra rows.")]
 Strength: TypeAlias = Annotated[
-    float, typer.Option(help="Inverse strength of the regularization, above 0.")
+    float, Option(help="Inverse strength of the regularization, above 0.")
 ]
 
 
@@ -37,14 +38,14 @@ Strength: TypeAlias = Annotated[
 def fit(
     data: Data,
     output: Annotated[
-        Path,
-        typer.Option(help="JSON file to write; a model reads applicability.json in its folder."),
+        Path, Option(help="JSON file to write; a model reads applicability.json in its folder.")
     ],
     model: Model = None,
     extra: Extra = None,
     sample: Sample = 12_000,
     strength: Strength = 0.01,
     seed: Seed = 0,
+    strict: Strict = False,
 ) -> None:
     """Train the applicability head: how likely a condition applies to both sentences.
 
@@ -57,7 +58,9 @@ def fit(
     from condsim.training.applicability import fit_head
 
     check_outputs(output=output)
-    rows, more, scorer = _load_rows_and_model(data, extra, model, sample=sample, seed=seed)
+    rows, more, scorer = _load_rows_and_model(
+        data, extra, model, sample=sample, seed=seed, strict=strict
+    )
     head = fit_head(scorer, rows, extra=more, strength=strength)
     head.save(output)
     typer.echo(
@@ -76,6 +79,7 @@ def evaluate(
     seed: Seed = 0,
     resamples: Resamples = 1000,
     json: JsonFile = None,
+    strict: Strict = False,
 ) -> None:
     """Measure an applicability head by cross-validation, next to baselines.
 
@@ -90,7 +94,9 @@ def evaluate(
     from condsim.training.applicability import measure_applicability
 
     check_outputs(json=json)
-    rows, more, scorer = _load_rows_and_model(data, extra, model, sample=sample, seed=seed)
+    rows, more, scorer = _load_rows_and_model(
+        data, extra, model, sample=sample, seed=seed, strict=strict
+    )
     report = measure_applicability(
         scorer, rows, extra=more, strength=strength, seed=seed, resamples=resamples
     )
@@ -99,13 +105,16 @@ def evaluate(
 
 
 def _load_rows_and_model(
-    data: Path, extra: list[Path] | None, model: str | None, *, sample: int, seed: int
+    data: Path, extra: list[Path] | None, model: str | None, *, sample: int, seed: int, strict: bool
 ) -> tuple[Task, Task | None, EmbeddingScorer]:
     from condsim.data.csts import load_applicability
+    from condsim.data.files import BlankRows
     from condsim.loading import load_encoder
     from condsim.training.applicability import load_extra
 
-    rows = load_applicability(data)
+    blank = BlankRows(strict=strict)
+    rows = load_applicability(data, blank=blank)
+    print_note(blank.note("no part in the result"))
     more = load_extra(extra, sample=sample, seed=seed, exclude=rows) if extra else None
     return rows, more, load_encoder(model)
 

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 import typer
+from typer import Argument, Option
 
 from condsim import __version__
 from condsim.cli import options
-from condsim.cli.options import TextFile
+from condsim.cli.options import TextFile, check_conditions
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.data.files import Batch, is_table, open_writer
 from condsim.data.text import FileFormat
 from condsim.errors import InputError, require
 from condsim.model.base import COLLECTION_SHARE
-from condsim.types import IntArray
+from condsim.types import IntArray, shortened
 
 if TYPE_CHECKING:
     from condsim.search.cluster import Clusters
@@ -28,16 +29,15 @@ _MAX_TEXT_LENGTH = 160
 
 
 def cluster(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file.")],
-    output: Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .jsonl.")],
+    file: Annotated[Path, Argument(help="CSV, TSV, JSONL or Parquet file.")],
+    output: Annotated[Path, Option(help="File to write: .csv, .tsv or .jsonl.")],
     condition: Annotated[
-        list[str] | None,
-        typer.Option(help="In which respect texts of a cluster are alike. Repeatable."),
+        list[str] | None, Option(help="In which respect texts of a cluster are alike. Repeatable.")
     ] = None,
     column: options.TextColumn = "text",
     k: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--k",
             metavar="NUMBER|auto",
             help="Number of clusters (k-means); auto: the highest silhouette.",
@@ -45,29 +45,27 @@ def cluster(
     ] = None,
     min_size: Annotated[
         int | None,
-        typer.Option(
+        Option(
             help="Size of the smallest cluster (HDBSCAN).",
             show_default="20, or a twentieth of the texts",
         ),
     ] = None,
     overall: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=0,
             max=1,
             help="Share of the similarity without the condition, 0 to 1.",
             show_default=f"{COLLECTION_SHARE}, or that of --into",
         ),
     ] = None,
-    umap: Annotated[bool, typer.Option("--umap", help="Reduce embeddings first.")] = False,
+    umap: Annotated[bool, Option("--umap", help="Reduce embeddings first.")] = False,
     model: options.Model = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of k-means and UMAP.")] = 0,
-    plot: Annotated[Path | None, typer.Option(help="Also draw the texts: a PNG file.")] = None,
+    seed: Annotated[int, Option(min=0, max=2**32 - 1, help="Seed of k-means and UMAP.")] = 0,
+    plot: Annotated[Path | None, Option(help="Also draw the texts: a PNG file.")] = None,
     json: options.JsonFile = None,
-    save: Annotated[Path | None, typer.Option(help="File of the clusters, for --into.")] = None,
-    into: Annotated[
-        Path | None, typer.Option(help="File of --save with the clusters to use.")
-    ] = None,
+    save: Annotated[Path | None, Option(help="File of the clusters, for --into.")] = None,
+    into: Annotated[Path | None, Option(help="File of --save with the clusters to use.")] = None,
     strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
@@ -90,9 +88,11 @@ def cluster(
     table = is_table(output)
     check_outputs(output=output, plot=plot, json=json, save=save)
     conditions = condition or []
-    _check_options(
-        conditions, into, exclusive=[k, min_size, overall is not None, umap, plot, json, save]
-    )
+    check_conditions(conditions)
+    if (into is None) == (not conditions):
+        raise InputError("Give either --condition, or --into and the clusters of an earlier run.")
+    if into is not None and any([k, min_size, overall is not None, umap, plot, json, save]):
+        raise InputError("--into puts texts into clusters as they are; give no options of others.")
     file_format = FileFormat.checked(separator, encoding)
     rows = TextFile(file, column, file_format, tables=table, strict=strict)
     texts = list(rows)
@@ -141,26 +141,11 @@ def cluster(
         if save is not None:
             ClusterFile.of(results, model).save(save)
         options.write_report(json, _json_report(results, encoder.name))
-    if not results:
+    if stored is not None:
         _show_sizes(groupings)
-    for result in results:
-        _show_clusters(result, k)
-    if len(results) > 1:
-        _show_cross_table(*results[:2])
+    _show_clusters(results, k)
     print_note(rows.blank.note("no cluster"))
     print_note(f"{output}: {writer.rows} rows")
-
-
-def _check_options(
-    conditions: Sequence[str], into: Path | None, *, exclusive: Sequence[object]
-) -> None:
-    """Reject a condition that is given twice, and what does not go with --into."""
-    if len(set(conditions)) < len(conditions):
-        raise InputError("--condition: give each condition once.")
-    if (into is None) == (not conditions):
-        raise InputError("Give either --condition, or --into and the clusters of an earlier run.")
-    if into is not None and any(exclusive):
-        raise InputError("--into puts texts into clusters as they are; give no options of others.")
 
 
 def _number(k: str | None) -> int | Literal["auto"] | None:
@@ -182,19 +167,18 @@ class _Grouping(NamedTuple):
 
 def _grouped_batches(file: TextFile, groupings: Sequence[_Grouping]) -> Iterator[Batch]:
     """Yield the rows with two added columns for each condition."""
-    # The index among the texts of each row, where it has a text.
-    text_index = np.cumsum(file.present) - 1
+    texts_before = 0
     for batch, rows in file.batches():
         present = file.present[rows]
+        texts = slice(texts_before, texts_before + int(present.sum()))
+        texts_before = texts.stop
         for condition, labels, names in groupings:
             suffix = f": {condition}" if len(groupings) > 1 else ""
-            row_labels = np.where(present, labels[text_index[rows]], -1).tolist()
-            batch[f"cluster{suffix}"] = [
-                label if has_text else None
-                for label, has_text in zip(row_labels, present, strict=True)
-            ]
+            row_labels = np.full(len(batch), None)
+            row_labels[present] = labels[texts]
+            batch[f"cluster{suffix}"] = row_labels.tolist()
             batch[f"cluster_name{suffix}"] = [
-                names[label] if label >= 0 else "" for label in row_labels
+                "" if label is None or label < 0 else names[label] for label in row_labels
             ]
         yield batch
 
@@ -215,21 +199,24 @@ def _json_report(results: Sequence[Clusters], model: str) -> dict[str, object]:
 def _show_sizes(groupings: Sequence[_Grouping]) -> None:
     """Print how many texts were put into each cluster."""
     for condition, labels, names in groupings:
-        sizes = [f"{(labels == number).sum():,}" for number in range(-1, len(names))]
-        rows = list(
-            zip([str(number) for number in range(len(names))], sizes[1:], names, strict=True)
-        )
-        options.show_table(
-            ("", "texts", "name"), [*rows, ("", sizes[0], "in no cluster")], title=condition
-        )
+        rows = [(str(n), f"{(labels == n).sum():,}", name) for n, name in enumerate(names)]
+        rows.append(("", f"{(labels < 0).sum():,}", "in no cluster"))
+        options.show_table(("", "texts", "name"), rows, title=condition)
 
 
-def _show_clusters(clusters: Clusters, k: str | None) -> None:
+def _show_clusters(results: Sequence[Clusters], k: str | None) -> None:
+    for clusters in results:
+        _show_table(clusters, k)
+    if len(results) > 1:
+        _show_cross_table(*results[:2])
+
+
+def _show_table(clusters: Clusters, k: str | None) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    from condsim.console import Terminal
+    from condsim.terminal import Terminal
 
     title = Text(f"Clusters by {clusters.condition}")
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -239,8 +226,7 @@ def _show_clusters(clusters: Clusters, k: str | None) -> None:
     table.add_column("nearest text", overflow="fold", ratio=5)
     number = len(clusters.clusters)
     for group in clusters.clusters[:_CLUSTERS_IN_TABLE]:
-        text = " ".join(group.text.split())
-        text = text if len(text) <= _MAX_TEXT_LENGTH else f"{text[: _MAX_TEXT_LENGTH - 3]}..."
+        text = shortened(group.text, _MAX_TEXT_LENGTH)
         table.add_row(str(group.number), f"{group.size:,}", Text(group.name), Text(text))
     if number:
         Terminal(highlight=False).print(table)
@@ -252,6 +238,8 @@ def _show_clusters(clusters: Clusters, k: str | None) -> None:
         typer.echo(f"Clusters: {number} instead of {k}, as texts have equal embeddings.")
     if clusters.tried:
         typer.echo(_choice(clusters.tried))
+    elif k == "auto":
+        typer.echo("Too few texts differ to compare numbers of clusters.")
     if clusters.unassigned:
         typer.echo(f"{clusters.unassigned:,} of {len(clusters.labels):,} texts are in no cluster.")
     if clusters.silhouette is not None:
@@ -272,10 +260,8 @@ def _show_cross_table(first: Clusters, second: Clusters) -> None:
     from condsim.search.cluster import cross_table
 
     counts = cross_table(first, second)
-    columns = [column for column in range(counts.shape[1]) if counts[:, column].any()][
-        :_COLUMNS_OF_CROSS_TABLE
-    ]
-    rows = [row for row in range(len(counts)) if counts[row].any()][:_CLUSTERS_IN_TABLE]
+    columns = np.flatnonzero(counts.any(axis=0))[:_COLUMNS_OF_CROSS_TABLE].tolist()
+    rows = np.flatnonzero(counts.any(axis=1))[:_CLUSTERS_IN_TABLE].tolist()
     options.show_table(
         ("", *(_heading(second, column, words=1) for column in columns)),
         [

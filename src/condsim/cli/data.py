@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from condsim.cli.options import JsonFile, show_table, write_report
+from condsim.cli.options import JsonFile, Strict, show_table, write_report
+from condsim.cli.process import print_note
+from condsim.data.files import BlankRows
 from condsim.data.load import load_task
 from condsim.data.tasks import TaskStatistics, describe
 
@@ -18,16 +21,17 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 @app.command()
 def check(
     file: Annotated[
-        Path, typer.Argument(help="File with sentence1, sentence2, condition and perhaps label.")
+        Path, Argument(help="File with sentence1, sentence2, condition and perhaps label.")
     ],
-    top: Annotated[int, typer.Option(min=0, help="Number of frequent conditions to list.")] = 10,
+    top: Annotated[int, Option(min=0, help="Number of frequent conditions to list.")] = 10,
     json: JsonFile = None,
+    strict: Strict = False,
 ) -> None:
     """Check a data file and print its statistics.
 
-    Stops at the first fault with one line that names row and column, and exit status 2. Prints the
-    statistics of the C-STS paper (rows, pairs, labels, lengths in words, frequent conditions), and
-    how far apart the two labels of a sentence pair are.
+    Stops at the first fault with one line that names row and column, and exit status 2; rows
+    without text are left out. Prints the statistics of the C-STS paper (rows, pairs, labels,
+    lengths in words, frequent conditions), and how far apart the two labels of a sentence pair are.
 
     **Examples**
 
@@ -35,7 +39,8 @@ def check(
 
     `condsim data check csts_validation.csv --json > statistics.json`
     """
-    statistics = describe(load_task(file), top=top)
+    blank = BlankRows(strict=strict)
+    statistics = describe(load_task(file, blank=blank), top=top)
     write_report(json, statistics.to_dict())
     show_table(
         ("", ""),
@@ -53,6 +58,7 @@ def check(
             _shares(statistics.frequent_conditions, total=statistics.rows),
             title="Most frequent conditions",
         )
+    print_note(blank.note("no part in the statistics"))
 
 
 def _statistics_lines(statistics: TaskStatistics) -> list[tuple[str, str]]:

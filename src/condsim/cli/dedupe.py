@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-import typer
+from typer import Argument, Option
 
 from condsim.cli.options import Encoding, Model, Separator, Strict, TextColumn, TextFile
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.data.files import column_names, is_table, open_writer, write_records
-from condsim.data.row import Row, unique_names
+from condsim.data.row import unique_names
 from condsim.data.text import FileFormat
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
 from condsim.model.base import COLLECTION_SHARE
-from condsim.types import BoolArray
 
 if TYPE_CHECKING:
     from condsim.search.dedupe import Duplicates
@@ -36,42 +35,42 @@ _REVIEW_COLUMNS = ("row1", "row2", "score", "text1", "text2", "duplicate")
 
 
 def _ages(texts: TextFile, column: str) -> array[float]:
-    """Return the age of each text, the newest the highest."""
+    """Return the age of each text, the newest the highest; an empty cell is the oldest."""
     ages = array("d")
-    kinds: dict[str, str] = {}
+    first_kind = ""
     for batch, rows in texts.batches(column):
         for row in batch.take(np.flatnonzero(texts.present[rows])).rows:
-            ages.append(_age(row, column, kinds))
+            value = row.cells[column]
+            if value is None or value == "":
+                ages.append(-math.inf)
+                continue
+            kind, age = _age(value)
+            first_kind = first_kind or kind
+            if not math.isfinite(age):
+                fault = "must be a number or a date such as 2026-11-22"
+            elif kind != first_kind:
+                fault = f"is {kind}, while rows before have {first_kind}"
+            else:
+                ages.append(age)
+                continue
+            raise InputError(
+                f"{row.location(column)}: {fault}, got {value!r}. Correct it, or empty the cell: "
+                "an empty one is the oldest."
+            )
     return ages
 
 
-def _age(row: Row, column: str, kinds: dict[str, str]) -> float:
-    """Return a date or number as a number, higher if newer; an empty cell is the oldest."""
-    value = row.cells[column]
-    if value is None or value == "":
-        return -math.inf
+def _age(value: str | float) -> tuple[str, float]:
+    """Return the kind of a date or number, and its age, higher if newer; NaN for others."""
     try:
-        kind, age = "a number", float(value)
+        return "a number", float(value)
     except (ValueError, OverflowError):
-        try:
-            date = datetime.datetime.fromisoformat(str(value))
-        except ValueError:
-            age = math.nan
-        else:
-            zone = date.tzinfo or datetime.UTC
-            kind, age = "a date", date.replace(tzinfo=zone).timestamp()
-    if not math.isfinite(age):
-        raise InputError(
-            f"{row.location(column)}: must be a number or a date such as 2026-11-22, got "
-            f"{value!r}. Correct it, or empty the cell: an empty one is the oldest."
-        )
-    first = kinds.setdefault("first", kind)
-    if kind != first:
-        raise InputError(
-            f"{row.location(column)}: is {kind}, while rows before have {first}, got {value!r}. "
-            "Write them in one way."
-        )
-    return age
+        pass
+    try:
+        date = datetime.datetime.fromisoformat(str(value))
+    except ValueError:
+        return "", math.nan
+    return "a date", date.replace(tzinfo=date.tzinfo or datetime.UTC).timestamp()
 
 
 def _group_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
@@ -105,18 +104,15 @@ def _group_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
 
 
 def dedupe(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet file.")],
-    condition: Annotated[
-        list[str], typer.Option(help="What duplicates have in common. Repeatable.")
-    ],
-    output: Annotated[Path, typer.Option(help="File to write: .csv, .tsv or .jsonl.")],
+    file: Annotated[Path, Argument(help="CSV, TSV, JSONL or Parquet file.")],
+    condition: Annotated[list[str], Option(help="What duplicates have in common. Repeatable.")],
+    output: Annotated[Path, Option(help="File to write: .csv, .tsv or .jsonl.")],
     at_least: Annotated[
-        list[float] | None,
-        typer.Option(help="Score of duplicates. Repeatable, one for each condition."),
+        list[float] | None, Option(help="Score of duplicates. Repeatable, one for each condition.")
     ] = None,
     overall: Annotated[
         float,
-        typer.Option(
+        Option(
             min=0,
             max=1,
             help="Share of the similarity without a condition in the score under each one.",
@@ -124,20 +120,16 @@ def dedupe(
     ] = COLLECTION_SHARE,
     and_overall: Annotated[
         float | None,
-        typer.Option(help="Score without any condition to reach as well: one more threshold."),
+        Option(help="Score without any condition to reach as well: one more threshold."),
     ] = None,
-    chain: Annotated[
-        bool, typer.Option("--chain", help="Duplicates of duplicates count, too.")
-    ] = False,
-    to: Annotated[int | None, typer.Option(help="Number of rows to keep.", min=1)] = None,
-    groups: Annotated[Path | None, typer.Option(help="File for the groups of duplicates.")] = None,
-    review: Annotated[
-        Path | None, typer.Option(help="File for pairs that a person decides.")
-    ] = None,
-    review_from: Annotated[float | None, typer.Option(help="Lowest score for --review.")] = None,
+    chain: Annotated[bool, Option("--chain", help="Duplicates of duplicates count, too.")] = False,
+    to: Annotated[int | None, Option(help="Number of rows to keep.", min=1)] = None,
+    groups: Annotated[Path | None, Option(help="File for the groups of duplicates.")] = None,
+    review: Annotated[Path | None, Option(help="File for pairs that a person decides.")] = None,
+    review_from: Annotated[float | None, Option(help="Lowest score for --review.")] = None,
     column: TextColumn = "text",
     keep: Annotated[
-        str, typer.Option(help="Row of a group to keep: first, longest, or newest:COLUMN.")
+        str, Option(help="Row of a group to keep: first, longest, or newest:COLUMN.")
     ] = "first",
     model: Model = None,
     strict: Strict = False,
@@ -165,18 +157,14 @@ def dedupe(
     newest = keep.removeprefix(_NEWEST) if keep.startswith(_NEWEST) else None
     if not newest and keep not in ("first", "longest"):
         raise InputError(f"--keep must be first, longest or newest:COLUMN; got {keep!r}.")
-    if (at_least is None) == (to is None):
-        raise InputError("Give either --at-least, the score of duplicates, or --to, rows to keep.")
-    if (review is None) != (review_from is None):
-        raise InputError("--review, a file, and --review-from, a score, go together.")
-    if review_from is not None and at_least and review_from >= at_least[0]:
-        raise InputError("--review-from must be below --at-least.")
+    is_late = review_from is not None and at_least and review_from >= at_least[0]
+    if is_late or (review is None) != (review_from is None):
+        raise InputError("--review and --review-from, a score below --at-least, go together.")
     check_outputs(output=output, groups=groups, review=review)
     file_format = FileFormat.checked(separator, encoding)
     from condsim.search.dedupe import find_duplicates
 
-    outputs = (output, groups, review)
-    tables = any([path is not None and is_table(path) for path in outputs])
+    tables = any([is_table(path) for path in (output, groups, review) if path is not None])
     with long_work(log=None, resume="Nothing was written.") as progress:
         texts = TextFile(file, column, file_format, tables=tables, strict=strict)
         ages = _ages(texts, newest) if newest else None
@@ -205,7 +193,13 @@ def dedupe(
         write_records(groups, _group_records(texts, duplicates), columns=names)
     if review is not None:
         write_records(review, _review_records(texts, duplicates), columns=_REVIEW_COLUMNS)
-    _print_duplicates(duplicates, kept_rows, output, None if at_least is None else at_least[0])
+    sizes = duplicates.sizes
+    largest = f", the largest of {sizes.max():,} rows" if not kept_rows.all() else ""
+    score = f"a score of {at_least[0]:g}" if at_least else "the threshold"
+    print_note(
+        f"{output}: {kept_rows.sum():,} of {len(kept_rows):,} rows kept; groups of duplicates: "
+        f"{(sizes > 1).sum():,}{largest} ({score} is a cosine of {duplicates.cosine:.4f})"
+    )
     print_note(texts.blank.note("no group"))
 
 
@@ -218,16 +212,3 @@ def _review_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]
         numbers = (int(row_of[other_row]) + 1, int(row_of[row]) + 1)
         values = (*numbers, round(score, 4), text_of[other_row], text_of[row], "")
         yield dict(zip(_REVIEW_COLUMNS, values, strict=True))
-
-
-def _print_duplicates(
-    duplicates: Duplicates, kept_rows: BoolArray, output: Path, threshold: float | None
-) -> None:
-    sizes = duplicates.sizes
-    largest = f", the largest of {sizes.max():,} rows" if not kept_rows.all() else ""
-    score = "the threshold" if threshold is None else f"a score of {threshold:g}"
-    print_note(
-        f"{output}: {kept_rows.sum():,} of {len(kept_rows):,} rows kept; groups of duplicates: "
-        f"{(sizes > 1).sum():,}"
-        f"{largest} ({score} is a cosine of {duplicates.cosine:.4f})"
-    )

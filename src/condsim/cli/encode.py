@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any, NamedTuple
+from typing import IO, Annotated, NamedTuple
 
 import numpy as np
-import typer
 from numpy.lib import format as npy
+from typer import Argument, Option
 
 from condsim.cli import options
 from condsim.cli.process import print_note
@@ -20,17 +20,11 @@ from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.io import check_suffix, replacing
 from condsim.loading import load_encoder
-from condsim.model.embedding import EmbeddingScorer
 from condsim.types import IntArray
 
 
 class _TextBatch(NamedTuple):
-    """Texts of some rows, and a condition for each or for all.
-
-    Attributes:
-        size: Number of rows, with and without text.
-        rows: Which of them have a text, ``(m,)``.
-    """
+    """Texts of the rows of a batch that have one, ``(m,)``, and a condition for each or for all."""
 
     size: int
     rows: IntArray
@@ -53,54 +47,21 @@ class _TextColumns(NamedTuple):
         """Yield the texts and conditions of a file."""
         file_format = FileFormat.checked(self.separator, self.encoding)
         options.check_column(file, self.column, file_format)
-        column, condition_column = self.column.strip(), self.condition_column.strip()
-        reads = not self.plain and self.condition is None
-        names = column_names(file, file_format)
-        if reads and names and condition_column not in names:
-            raise InputError(
-                f"{file}: there is no column {condition_column!r}. Give --condition, "
-                "--condition-column, or --plain to encode texts as a whole."
-            )
-        columns = (column, condition_column) if reads else (column,)
+        condition_column = None
+        if not self.plain and self.condition is None:
+            condition_column = self.condition_column.strip()
+            names = column_names(file, file_format)
+            if names and condition_column not in names:
+                raise InputError(
+                    f"{file}: there is no column {condition_column!r}. Give --condition, "
+                    "--condition-column, or --plain to encode texts as a whole."
+                )
+        columns = tuple(filter(None, (self.column.strip(), condition_column)))
         for batch in read_batches(
             file, columns=columns, size=ROWS_PER_BATCH, file_format=file_format
         ):
-            rows, texts = blank.texts(batch, columns, condition=condition_column if reads else None)
-            yield _TextBatch(len(batch), rows, texts[0], texts[1] if reads else self.condition)
-
-
-def _write_array(
-    path: Path,
-    scorer: EmbeddingScorer,
-    batches: Iterator[_TextBatch],
-    *,
-    shape: tuple[int, int],
-    overall: float,
-    zipped: bool,
-    dtype: type[np.floating[Any]],
-) -> None:
-    """Write embeddings as ``.npy``, or as the array ``embeddings`` of an archive (``.npz``).
-
-    The vector of a row without text is NaN.
-    """
-    with ExitStack() as stack:
-        stream: IO[bytes]
-        if zipped:
-            archive = stack.enter_context(zipfile.ZipFile(path, "w"))
-            stream = stack.enter_context(archive.open("embeddings.npy", "w", force_zip64=True))
-        else:
-            stream = stack.enter_context(path.open("wb"))
-        header = npy.header_data_from_array_1_0(np.empty((0, shape[1]), dtype))
-        npy.write_array_header_1_0(stream, {**header, "shape": shape})
-        written = 0
-        for batch in batches:
-            vectors = np.full((batch.size, shape[1]), np.nan, dtype)
-            if batch.texts:
-                vectors[batch.rows] = scorer.encode(batch.texts, batch.conditions, overall=overall)
-            stream.write(vectors.tobytes())
-            written += batch.size
-    if written != shape[0]:
-        raise InputError(f"The file changed while it was read: {shape[0]} rows, then {written}.")
+            rows, (texts, *cells) = blank.texts(batch, columns, condition=condition_column)
+            yield _TextBatch(len(batch), rows, texts, cells[0] if cells else self.condition)
 
 
 def _encode_file(
@@ -112,7 +73,10 @@ def _encode_file(
     overall: float,
     float16: bool,
 ) -> None:
-    """Encode a file into another, whose suffix decides the format."""
+    """Write embeddings as ``.npy``, or as the array ``embeddings`` of an archive (``.npz``).
+
+    The vector of a row without text is NaN.
+    """
     suffix = check_suffix(output, (".npy", ".npz"))
     check_file(file)
     # The first reading also finds every fault before the work starts.
@@ -120,34 +84,42 @@ def _encode_file(
     rows = sum(batch.size for batch in columns.batches(file, blank))
     scorer = load_encoder(model)
     dimension = scorer.dimension * (2 if overall and not columns.plain else 1)
-    with replacing(output) as unfinished:
-        _write_array(
-            unfinished,
-            scorer,
-            columns.batches(file, BlankRows()),
-            shape=(rows, dimension),
-            overall=overall,
-            zipped=suffix == ".npz",
-            dtype=np.float16 if float16 else np.float32,
-        )
+    dtype = np.float16 if float16 else np.float32
+    with ExitStack() as stack:
+        path = stack.enter_context(replacing(output))
+        stream: IO[bytes]
+        if suffix == ".npz":
+            archive = stack.enter_context(zipfile.ZipFile(path, "w"))
+            stream = stack.enter_context(archive.open("embeddings.npy", "w", force_zip64=True))
+        else:
+            stream = stack.enter_context(path.open("wb"))
+        header = npy.header_data_from_array_1_0(np.empty((0, dimension), dtype))
+        npy.write_array_header_1_0(stream, {**header, "shape": (rows, dimension)})
+        written = 0
+        for batch in columns.batches(file, BlankRows()):
+            vectors = np.full((batch.size, dimension), np.nan, dtype)
+            if batch.texts:
+                vectors[batch.rows] = scorer.encode(batch.texts, batch.conditions, overall=overall)
+            stream.write(vectors.tobytes())
+            written += batch.size
+        if written != rows:
+            raise InputError(f"{file} changed while it was read: {rows} rows, then {written}.")
     print_note(blank.note("a vector of NaN"))
     print_note(f"{output}: {rows - blank.count} embeddings of dimension {dimension}")
 
 
 def encode(
-    file: Annotated[Path, typer.Argument(help="File of texts; with --engine ray, a glob pattern.")],
+    file: Annotated[Path, Argument(help="File of texts; with --engine ray, a glob pattern.")],
     output: Annotated[
-        Path, typer.Option(help="File to write: .npy, or .npz; with --engine ray, a folder.")
+        Path, Option(help="File to write: .npy, or .npz; with --engine ray, a folder.")
     ],
-    column: Annotated[str, typer.Option(help="Column of the texts.")] = "sentence",
+    column: Annotated[str, Option(help="Column of the texts.")] = "sentence",
     condition: options.Condition = None,
     condition_column: options.ConditionColumn = "condition",
     model: options.Model = None,
-    plain: Annotated[bool, typer.Option("--plain", help="Encode without a condition.")] = False,
+    plain: Annotated[bool, Option("--plain", help="Encode without a condition.")] = False,
     overall: options.Overall = 0.0,
-    float16: Annotated[
-        bool, typer.Option("--float16", help="Write float16: half the bytes.")
-    ] = False,
+    float16: Annotated[bool, Option("--float16", help="Write float16: half the bytes.")] = False,
     strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,

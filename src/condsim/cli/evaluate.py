@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
+from typer import Argument, Option
 
 from condsim.cli import options
 from condsim.cli.pairs import PairOptions, iter_labelled_pairs
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 def evaluate(
     data: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             metavar="FILE...",
             help="Labeled pairs, written pairs (.txt), STS-B, or hub:owner/name@revision; with "
             "--suite, the folder of the data sets.",
@@ -33,7 +34,7 @@ def evaluate(
     ],
     model: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="Model folder or Hub name; or mean:, cls: or cross-encoder:NAME. Repeatable, also "
             "as LABEL=NAME.",
             show_default="the default model",
@@ -48,28 +49,26 @@ def evaluate(
     scale: options.LabelScale = None,
     suite: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Set of data sets: criteria, written for written pairs by domain, or natural for "
             "texts as they come, with and without conditions."
         ),
     ] = None,
     trained_on: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="Set of --suite criteria that the model was trained on. Repeatable.",
             show_default="those in the model's settings",
         ),
     ] = None,
     baseline: Annotated[
         list[str] | None,
-        typer.Option(
-            help="condition-only, sentences-only, tfidf-cosine or word-overlap. Repeatable."
-        ),
+        Option(help="condition-only, sentences-only, tfidf-cosine or word-overlap. Repeatable."),
     ] = None,
-    against: Annotated[str | None, typer.Option(help="Second model to compare with.")] = None,
+    against: Annotated[str | None, Option(help="Second model to compare with.")] = None,
     train: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="File to fit the baselines on.", show_default="out of fold on the data file itself"
         ),
     ] = None,
@@ -77,19 +76,16 @@ def evaluate(
     seed: options.Seed = 0,
     json: options.JsonFile = None,
     csv: Annotated[
-        Path | None,
-        typer.Option(help="CSV file with a line per metric, of several models or files."),
+        Path | None, Option(help="CSV file with a line per metric, of several models or files.")
     ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print Markdown.")] = False,
     over_estimation: Annotated[
         bool,
-        typer.Option(
-            "--over-estimation", help="Count sentence pairs whose two rows are too far apart."
-        ),
+        Option("--over-estimation", help="Count sentence pairs whose two rows are too far apart."),
     ] = False,
     plot: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="With --over-estimation: plot raw similarity against gold to this PNG file, the "
             "--against model first."
         ),
@@ -112,32 +108,25 @@ def evaluate(
     `condsim evaluate mails.csv tickets.csv --model default --model runs/new`
     """
     check_outputs(json=json, csv=csv, plot=plot)
-    models, baselines = model or [], baseline or []
+    models = model or []
     several = suite is not None or len(data) > 1 or len(models) > 1
-    single_only = {"--train": train, "--over-estimation": over_estimation, "--plot": plot}
-    if several and any(single_only.values()):
-        option = next(name for name, value in single_only.items() if value)
-        raise InputError(f"{option} is for a single model on a single file.")
-    if trained_on and suite != "criteria":
-        raise InputError("--trained-on is for --suite criteria only.")
-    if csv is not None and not several:
-        raise InputError("--csv is for several models or files; give --json.")
+    single = "a single model on a single file"
+    for option, value, applies, use in (
+        ("--train", train, not several, single),
+        ("--over-estimation", over_estimation, not several, single),
+        ("--plot", plot, over_estimation, "--over-estimation"),
+        ("--csv", csv, several, "several models or files"),
+        ("--trained-on", trained_on, suite == "criteria", "--suite criteria"),
+    ):
+        if value and not applies:
+            raise InputError(f"{option} is for {use} only.")
     if plot is not None:
-        _check_plot(plot, over_estimation=over_estimation)
-    pairs = PairOptions.labelled(locals())
-    load = partial(_load_data, pairs=pairs)
+        check_suffix(plot, (".png",))
+        require("matplotlib", extra="train")
+    load = partial(_load_data, pairs=PairOptions.labelled(locals()))
+    compared = _Compared(models or [None], baseline or [], against, resamples, seed)
     if several:
-        suite_report = _measure_suite(
-            data,
-            load,
-            suite=suite,
-            models=models or [None],
-            baselines=baselines,
-            trained_on=trained_on or [],
-            against=against,
-            resamples=resamples,
-            seed=seed,
-        )
+        suite_report = _measure_suite(data, load, compared, suite=suite, trained_on=trained_on)
         if json is not None:
             suite_report.to_json(json)
         if csv is not None:
@@ -146,27 +135,21 @@ def evaluate(
         return
     with long_work(log="condsim.contexts"):
         report = _measure_file(
-            data[0],
-            load,
-            model=models[0] if models else None,
-            baselines=baselines,
-            against=against,
-            train=train,
-            resamples=resamples,
-            seed=seed,
-            over_estimation=over_estimation,
-            plot=plot,
+            data[0], load, compared, train=train, over_estimation=over_estimation, plot=plot
         )
     if json is not None:
         report.to_json(json)
     _show_report(report, markdown)
 
 
-def _check_plot(plot: Path, *, over_estimation: bool) -> None:
-    if not over_estimation:
-        raise InputError("--plot draws over-estimation; give --over-estimation as well.")
-    check_suffix(plot, (".png",))
-    require("matplotlib", extra="train")
+class _Compared(NamedTuple):
+    """The models and baselines to measure, and how often and from which seed rows are drawn."""
+
+    models: Sequence[str | None]
+    baselines: Sequence[str]
+    against: str | None
+    resamples: int
+    seed: int
 
 
 def _load_data(file: Path, *, pairs: PairOptions) -> Task:
@@ -195,25 +178,21 @@ def _load_data(file: Path, *, pairs: PairOptions) -> Task:
 def _measure_suite(
     data: Sequence[Path],
     load: Callable[[Path], Task],
+    compared: _Compared,
     *,
     suite: str | None,
-    models: Sequence[str | None],
-    baselines: Sequence[str],
-    trained_on: Sequence[str],
-    against: str | None,
-    resamples: int,
-    seed: int,
+    trained_on: Sequence[str] | None,
 ) -> SuiteReport:
     """Measure several models on several files, or on the data sets of a suite."""
     from condsim.evaluation.suite import UnloadedScorer, evaluate_suite
     from condsim.evaluation.suite_data import WithoutCondition, load_files, load_suite, mark_trained
     from condsim.loading import named_scorer
 
-    scorers: list[UnloadedScorer] = [named_scorer(name) for name in models]
-    reference = None if against is None else named_scorer(against)
+    scorers: list[UnloadedScorer] = [named_scorer(name) for name in compared.models]
+    reference = None if compared.against is None else named_scorer(compared.against)
     if reference is not None:
         names = [scorer.name for scorer in scorers]
-        if reference.name not in (*names, *baselines):
+        if reference.name not in (*names, *compared.baselines):
             scorers.insert(0, reference)
     with long_work(log="condsim.contexts") as progress:
         progress("reading the data", 0, 0)
@@ -226,23 +205,25 @@ def _measure_suite(
         if suite == "natural":
             scorers += [WithoutCondition(scorer) for scorer in scorers]
         if suite == "criteria":
-            trained_keys = {key for name in models for key in named_scorer(name).trained_on()}
+            trained_keys = {
+                key for name in compared.models for key in named_scorer(name).trained_on()
+            }
             keys = [suite_set.key for suite_set in sets if suite_set.key in trained_keys]
             sets = mark_trained(sets, trained_on or keys)
         return evaluate_suite(
             scorers,
             sets,
             against=None if reference is None else reference.name,
-            resamples=resamples,
-            seed=seed,
-            baselines=baselines,
+            resamples=compared.resamples,
+            seed=compared.seed,
+            baselines=compared.baselines,
             progress=progress,
         )
 
 
 def _show_suite(report: SuiteReport, markdown: bool) -> None:
-    from condsim.console import Terminal
     from condsim.evaluation.suite_tables import suite_markdown, suite_tables
+    from condsim.terminal import Terminal
 
     if markdown:
         typer.echo(suite_markdown(report), nl=False)
@@ -253,8 +234,8 @@ def _show_suite(report: SuiteReport, markdown: bool) -> None:
 
 
 def _show_report(report: Report, markdown: bool) -> None:
-    from condsim.console import Terminal
     from condsim.evaluation.report import over_estimation_table, to_markdown, to_table
+    from condsim.terminal import Terminal
 
     if markdown:
         typer.echo(to_markdown(report), nl=False)
@@ -268,13 +249,9 @@ def _show_report(report: Report, markdown: bool) -> None:
 def _measure_file(
     data: Path,
     load: Callable[[Path], Task],
+    compared: _Compared,
     *,
-    model: str | None,
-    baselines: list[str],
-    against: str | None,
     train: Path | None,
-    resamples: int,
-    seed: int,
     over_estimation: bool,
     plot: Path | None,
 ) -> Report:
@@ -284,11 +261,11 @@ def _measure_file(
     from condsim.loading import open_scorer
     from condsim.model.baselines import baseline as make_baseline
 
-    for name in baselines:
+    for name in compared.baselines:
         make_baseline(name)
     task = load(data)
     condition_only: Scorer | None = None
-    chosen: list[Scorer | str] = list(dict.fromkeys(baselines))
+    chosen: list[Scorer | str] = list(dict.fromkeys(compared.baselines))
     if train is not None:
         rows = load(train)
         if rows.conditions is not None:
@@ -297,6 +274,7 @@ def _measure_file(
             make_baseline(str(name), train=rows) for name in chosen if name != "condition-only"
         ]
     valid = labelled_rows(task, over_estimation=over_estimation)
+    model, against = compared.models[0], compared.against
     scorer = open_scorer(model)
     reference = None if against is None else open_scorer(against)
     scores = score_rows(scorer, valid)
@@ -307,8 +285,8 @@ def _measure_file(
         baselines=chosen,
         against=reference_scores,
         condition_only=condition_only,
-        resamples=resamples,
-        seed=seed,
+        resamples=compared.resamples,
+        seed=compared.seed,
         over_estimation=over_estimation,
     )
     if plot is not None:

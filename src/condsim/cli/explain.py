@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from condsim.cli import options
-from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
+from condsim.cli.pairs import PairColumns, PairOptions, SinglePair, open_pairs, pair_arguments
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, BlankRows, open_writer
-from condsim.errors import InputError
-from condsim.io import write_text
+from condsim.errors import InputError, located
+from condsim.io import check_suffix, write_text
 from condsim.loading import load_scorer
 from condsim.model.base import SAMPLES, PairScorer
 from condsim.model.explanation import PICTURES, check_explained
@@ -23,30 +24,22 @@ if TYPE_CHECKING:
     from condsim.model.explanation import Explanation
 
 _ROWS_PER_BATCH = 32
-_JSON_LINES = (".jsonl", ".ndjson")
-_SINGLE_FILES = (".html", ".json", *PICTURES)
+_Texts = tuple[str, str, str | None]
 
 
-def _explained(
-    scorer: PairScorer, texts: tuple[str, str, str], settings: dict[str, Any]
-) -> Explanation:
+def _explained(scorer: PairScorer, texts: _Texts, settings: dict[str, Any]) -> Explanation:
     """Explain a pair, with what the labeling functions read from it."""
     from condsim.rows.teach import function_answers
 
     return scorer.explain(*texts, read=function_answers, **settings)
 
 
-def _pairs(batch: Batch, columns: PairColumns, blank: BlankRows) -> dict[int, tuple[str, str, str]]:
+def _pairs(batch: Batch, columns: PairColumns, blank: BlankRows) -> dict[int, _Texts]:
     """Read texts and condition of each row with texts; reject texts that cannot be explained."""
-    rows, sentences1, sentences2, conditions = columns.read(batch, blank)
-    assert conditions is not None
     pairs = {}
-    for index, *texts in zip(rows.tolist(), sentences1, sentences2, conditions, strict=True):
-        sentence1, sentence2, condition = texts
-        try:
+    for index, sentence1, sentence2, condition in columns.read(batch, blank).iter_rows():
+        with located(batch.rows[index].location()):
             check_explained(1, sentence1=sentence1, sentence2=sentence2)
-        except InputError as error:
-            raise InputError(f"{batch.rows[index].location()}: {error}") from None
         pairs[index] = (sentence1, sentence2, condition)
     return pairs
 
@@ -56,13 +49,8 @@ def _explain_file(
 ) -> None:
     """Explain each row of a file into another, which keeps all columns."""
 
-    def batches(blank: BlankRows) -> Iterator[tuple[Batch, dict[int, tuple[str, str, str]]]]:
-        columns, batches = open_pairs(file, pairs, size=_ROWS_PER_BATCH)
-        if columns.is_plain:
-            raise InputError(
-                f"{file}: has no column {pairs.condition_column!r}. Give --condition, or "
-                "--condition-column."
-            )
+    def batches(blank: BlankRows) -> Iterator[tuple[Batch, dict[int, _Texts]]]:
+        columns, batches = open_pairs(file, pairs, size=_ROWS_PER_BATCH, conditional=True)
         for batch in batches:
             yield batch, _pairs(batch, columns, blank)
 
@@ -100,35 +88,24 @@ def _write(explanation: Explanation, output: Path) -> None:
         write_text(output, content + "\n")
 
 
-def _check_suffix(output: Path, suffixes: tuple[str, ...]) -> None:
-    if output.suffix.lower() not in suffixes:
-        raise InputError(
-            f"--output {output}: the suffix must be one of {', '.join(suffixes)}; got "
-            f"{output.suffix!r}."
-        )
-
-
 def explain(
-    sentence1: Annotated[str | None, typer.Argument()] = None,
-    sentence2: Annotated[str | None, typer.Argument()] = None,
-    condition: Annotated[str | None, typer.Argument()] = None,
+    sentence1: Annotated[str | None, Argument()] = None,
+    sentence2: Annotated[str | None, Argument()] = None,
+    condition: Annotated[str | None, Argument()] = None,
     file: Annotated[
-        Path | None, typer.Option(help="File of pairs to explain; - is standard input.")
+        Path | None, Option(help="File of pairs to explain; - is standard input.")
     ] = None,
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
     condition_column: options.ConditionColumn = "condition",
     condition_of_all: options.Condition = None,
     output: Annotated[
-        Path | None,
-        typer.Option(help="File: .html, .json, .png, .svg or .pdf; .jsonl with --file."),
+        Path | None, Option(help="File: .html, .json, .png, .svg or .pdf; .jsonl with --file.")
     ] = None,
     model: options.Model = None,
     scale: options.Scale = "unit",
-    top: Annotated[int, typer.Option(min=0, help="Number of words to list.")] = 5,
-    samples: Annotated[
-        int, typer.Option(min=1, help="Maximum subsets of words to score.")
-    ] = SAMPLES,
+    top: Annotated[int, Option(min=0, help="Number of words to list.")] = 5,
+    samples: Annotated[int, Option(min=1, help="Maximum subsets of words to score.")] = SAMPLES,
     seed: options.Seed = 0,
     strict: options.Strict = False,
     separator: options.Separator = None,
@@ -150,21 +127,20 @@ def explain(
     """
     settings: dict[str, Any] = {"scale": scale, "samples": samples, "seed": seed}
     conditions = () if condition_of_all is None else (condition_of_all,)
-    pair, file = pair_arguments(sentence1, sentence2, condition, conditions, file)
-    if file is not None:
+    source = pair_arguments(sentence1, sentence2, condition, conditions, file)
+    if not isinstance(source, SinglePair):
         if output is None:
             raise InputError("A file of pairs needs --output.")
-        _check_suffix(output, _JSON_LINES)
+        check_suffix(output, (".jsonl", ".ndjson"))
         pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding, strict)
-        _explain_file(file, output, pairs, model=model, settings=settings)
+        _explain_file(source, output, pairs, model=model, settings=settings)
         return
-    assert pair is not None
-    texts = (*pair[:2], pair[2][0])
     if output is not None:
-        _check_suffix(output, _SINGLE_FILES)
+        check_suffix(output, (".html", ".json", *PICTURES))
+    texts = (source.sentence1, source.sentence2, source.conditions[0])
     explanation = _explained(load_scorer(model), texts, settings)
     if output is None:
-        from condsim.console import Terminal
+        from condsim.terminal import Terminal
 
         console = Terminal(highlight=False)
         console.print(explanation, "")

@@ -1,55 +1,76 @@
-"""``condsim index``: build an index of texts and change it."""
+"""``condsim index`` and ``search``: build an index of texts, change it and search it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from condsim.cli.options import (
+    Encoding,
+    JsonFile,
     Model,
+    Overall,
     RayAddress,
     RayWorkers,
+    Separator,
     Strict,
+    TextColumn,
     check_column,
     check_engine,
+    write_report,
 )
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import BlankRows
+from condsim.data.text import FileFormat
+from condsim.errors import InputError
+from condsim.io import finite_values
+from condsim.model.base import COLLECTION_SHARE
 
 if TYPE_CHECKING:
-    from condsim.search.store import AddResult
+    from condsim.search.index import Index
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 Folder = Annotated[
-    str, typer.Argument(help="Folder of the index, or an address such as s3://…", metavar="DIR")
+    str, Argument(help="Folder of the index, or an address such as s3://…", metavar="DIR")
 ]
-File = Annotated[Path, typer.Argument(help="CSV, TSV, JSONL or Parquet, perhaps gzipped.")]
+File = Annotated[Path, Argument(help="CSV, TSV, JSONL or Parquet, perhaps gzipped.")]
 ModelOption = Annotated[
-    str | None, typer.Option(help="Model folder or Hub name.", show_default="that of the index")
+    str | None, Option(help="Model folder or Hub name.", show_default="that of the index")
 ]
 ConditionOption = Annotated[
-    list[str] | None, typer.Option("--condition", help="Condition to prepare. Repeatable.")
+    list[str] | None, Option("--condition", help="Condition to prepare. Repeatable.")
 ]
+
+
+def _open(folder: str, model: str | None = None) -> Index:
+    from condsim.search.index import Index
+
+    return Index.open(folder, model=model)
 
 
 @app.command()
 def build(
     file: File,
-    output: Annotated[str, typer.Option(help="Folder or address to make the index in.")],
-    column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
+    output: Annotated[str, Option(help="Folder or address to make the index in.")],
+    column: TextColumn = "text",
     key: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Column that identifies rows, to update them.",
             show_default="the number of the row",
         ),
     ] = None,
     condition: ConditionOption = None,
     model: Model = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
     strict: Strict = False,
 ) -> None:
     """Encode the texts of a file and store them with all their columns.
@@ -64,7 +85,8 @@ def build(
     """
     from condsim.search.index import Index
 
-    check_column(file, column)
+    file_format = FileFormat.checked(separator, encoding)
+    check_column(file, column, file_format)
     blank = BlankRows(strict=strict)
     with long_work(log=None) as progress:
         index = Index.build(
@@ -72,9 +94,10 @@ def build(
             output,
             text=column,
             key=key,
-            conditions=condition or (),
+            condition=condition or (),
             model=model,
             blank=blank,
+            file_format=file_format,
             progress=progress,
         )
     print_note(blank.note("no place in the index"))
@@ -85,8 +108,10 @@ def build(
 def add(
     folder: Folder,
     file: File,
-    update: Annotated[bool, typer.Option("--update", help="Replace rows.")] = False,
+    update: Annotated[bool, Option("--update", help="Replace rows.")] = False,
     model: ModelOption = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
     strict: Strict = False,
 ) -> None:
     """Add the rows of a file; a row whose key exists is skipped, or replaced.
@@ -97,9 +122,7 @@ def add(
 
     `condsim index add tickets.index corrected.csv --update`
     """
-    from condsim.search.index import Index
-
-    index = Index.open(folder, model=model)
+    index = _open(folder, model)
     resume = "The same command continues from here."
     if index.about.key is None:
         resume = (
@@ -109,23 +132,19 @@ def add(
     blank = BlankRows(strict=strict)
     with long_work(log=None, resume=resume) as progress:
         change = index.update if update else index.add
-        result = change(file, blank=blank, progress=progress)
+        file_format = FileFormat.checked(separator, encoding)
+        result = change(file, blank=blank, file_format=file_format, progress=progress)
     print_note(blank.note("no place in the index"))
-    print_note(f"{folder}: {_counted(result)}; {len(index):,} texts")
-
-
-def _counted(result: AddResult) -> str:
-    text = f"{result.added:,} rows added"
-    if result.replaced:
-        text += f", {result.replaced:,} replaced"
-    return f"{text}, {result.present:,} existed" if result.present else text
+    replaced = f", {result.replaced:,} replaced" if result.replaced else ""
+    present = f", {result.present:,} existed" if result.present else ""
+    print_note(f"{folder}: {result.added:,} rows added{replaced}{present}; {len(index):,} texts")
 
 
 @app.command()
 def delete(
     folder: Folder,
-    key: Annotated[list[str] | None, typer.Option(help="Key of a row. Repeatable.")] = None,
-    where: Annotated[str | None, typer.Option(help="Filter in SQL.")] = None,
+    key: Annotated[list[str] | None, Option(help="Key of a row. Repeatable.")] = None,
+    where: Annotated[str | None, Option(help="Filter in SQL.")] = None,
 ) -> None:
     """Delete rows by key, or those that match a filter.
 
@@ -133,9 +152,7 @@ def delete(
 
     `condsim index delete tickets.index --where "year < 2015"`
     """
-    from condsim.search.index import Index
-
-    index = Index.open(folder)
+    index = _open(folder)
     deleted = index.delete(key or (), where=where)
     print_note(f"{folder}: {deleted:,} rows deleted; {len(index):,} texts")
 
@@ -148,9 +165,7 @@ def info(folder: Folder) -> None:
 
     `condsim index info tickets.index`
     """
-    from condsim.search.index import Index
-
-    index = Index.open(folder)
+    index = _open(folder)
     about = index.about
     content = {
         "rows": len(index),
@@ -170,9 +185,9 @@ def info(folder: Folder) -> None:
 @app.command()
 def prepare(
     folder: Folder,
-    condition: Annotated[list[str], typer.Option(help="Condition to prepare. Repeatable.")],
+    condition: Annotated[list[str], Option(help="Condition to prepare. Repeatable.")],
     engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="Encode in this process or on a Ray cluster.")
+        Literal["local", "ray"], Option(help="Encode in this process or on a Ray cluster.")
     ] = "local",
     address: RayAddress = None,
     workers: RayWorkers = None,
@@ -188,11 +203,9 @@ def prepare(
 
     `condsim index prepare tickets.index --condition "the complaint" --engine ray --address auto`
     """
-    from condsim.search.index import Index
-
     check_engine(engine, address, workers)
     with long_work(log=None) as progress:
-        index = Index.open(folder, model=model)
+        index = _open(folder, model)
         encoding = None
         if engine == "ray":
             from condsim.integrations.ray import RayEncoding
@@ -213,10 +226,63 @@ def approximate(folder: Folder) -> None:
 
     `condsim index approximate tickets.index`
     """
-    from condsim.search.index import Index
-
     with long_work(log=None) as progress:
-        index = Index.open(folder)
+        index = _open(folder)
         progress("indexing the vectors", 0, 0)
         index.approximate()
     print_note(f"{folder}: {len(index):,} vectors indexed")
+
+
+def search(
+    folder: Annotated[
+        str, Argument(help="Folder or address of an index; see condsim index.", metavar="DIR")
+    ],
+    query: Annotated[str, Argument(help="Text to compare with.")],
+    condition: Annotated[
+        list[str] | None,
+        Option(
+            help="In which respect texts must be similar. Repeatable.",
+            show_default="the prepared one",
+        ),
+    ] = None,
+    weight: Annotated[
+        list[float] | None,
+        Option(help="Weight of each condition, in their order.", show_default="equal"),
+    ] = None,
+    where: Annotated[str | None, Option(help='Filter in SQL, such as "year > 2020".')] = None,
+    top: Annotated[int, Option(min=1, help="Maximum number of texts to find.")] = 10,
+    at_least: Annotated[float | None, Option(min=0, max=1, help="Lowest score.")] = None,
+    rescore: Annotated[
+        int, Option(min=1, help="Texts that are scored under the conditions.")
+    ] = 200,
+    overall: Overall = COLLECTION_SHARE,
+    json: JsonFile = None,
+    model: ModelOption = None,
+) -> None:
+    """Find the texts most similar to a query with respect to a condition.
+
+    Prints the score, the key and the text of each, best first.
+
+    **Examples**
+
+    `condsim search tickets.index "It came two weeks late." --condition "the complaint"`
+
+    `condsim search tickets.index "It came late." --condition "the complaint" --condition "the
+    product" --weight 0.7 --weight 0.3 --where "year > 2020" --at-least 0.7 --json`
+    """
+    chosen: Sequence[str] | dict[str, float] | None = condition
+    if weight:
+        if len(weight) != len(condition or ()):
+            raise InputError(
+                f"expected one --weight for each --condition, got {len(weight)} for "
+                f"{len(condition or ())}."
+            )
+        chosen = dict(zip(condition or (), weight, strict=True))
+    hits = _open(folder, model).search(
+        query, chosen, where=where, top=top, at_least=at_least, rescore=rescore, overall=overall
+    )
+    write_report(json, finite_values([asdict(hit) for hit in hits]))
+    for hit in hits:
+        typer.echo(f"{hit.score:.2f}\t{hit.key}\t{' '.join(hit.text.split())}")
+    if not hits:
+        print_note("Nothing was found.")

@@ -55,12 +55,7 @@ def _model_lines() -> list[tuple[str, str]]:
         ("  max tokens", str(settings.max_seq_length)),
         ("  calibrated", "no" if settings.calibration is None else "yes"),
     ]
-    facts = dict(settings.facts)
-    # `training_data` names the data set of the last training stage.
-    if "also_trained_on" in facts:
-        first = {"trained on": facts.pop("also_trained_on")}
-        facts = {**first, "last labeled file": facts.pop("training_data", "none"), **facts}
-    for name, value in facts.items():
+    for name, value in settings.facts.items():
         text = f"{value:,}" if isinstance(value, int) else str(value)
         lines.append((f"  {name.replace('_', ' ')}", text))
     return lines

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from condsim import __version__
 from condsim.cli.process import guard, run_app
@@ -31,8 +32,14 @@ _GROUPS = {
     "index": "Store texts to search them under any condition.",
 }
 
-# The packages next to the core bring their own commands, imported by name only.
-_MODULES = {"contexts": "condsim.contexts.cli"}
+# Modules of other names than their commands; contexts, next to the core, is imported by name only.
+_MODULES = {
+    "average": "condsim.cli.train",
+    "contexts": "condsim.contexts.cli",
+    "export": "condsim.cli.train",
+    "search": "condsim.cli.index",
+    "sweep": "condsim.cli.train",
+}
 
 
 def __getattr__(name: str) -> typer.Typer:
@@ -70,7 +77,7 @@ def _app_of(names: Iterable[str]) -> typer.Typer:
 def _start(
     _version: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--version",
             help="Show the version and exit.",
             callback=lambda requested: _show_version(requested),

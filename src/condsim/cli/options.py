@@ -2,98 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-import typer
+from typer import Option
 
 from condsim.data.files import Batch, BlankRows, check_file, column_names, read_batches
-from condsim.data.row import join_names
+from condsim.data.row import header_hint, join_names
 from condsim.data.text import DETECTED, FileFormat
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError
 from condsim.types import BoolArray
 
 if TYPE_CHECKING:
     from condsim.config import Settings
-    from condsim.model.base import PairScorer
 
 Model: TypeAlias = Annotated[
-    str | None, typer.Option(help="Model folder or Hub name.", show_default="the default model")
+    str | None, Option(help="Model folder or Hub name.", show_default="the default model")
 ]
-Text1: TypeAlias = Annotated[str, typer.Option("--text1", help="Column of the first texts.")]
-Text2: TypeAlias = Annotated[str, typer.Option("--text2", help="Column of the second texts.")]
-ConditionColumn: TypeAlias = Annotated[str, typer.Option(help="Column of the conditions.")]
+Text1: TypeAlias = Annotated[str, Option("--text1", help="Column of the first texts.")]
+Text2: TypeAlias = Annotated[str, Option("--text2", help="Column of the second texts.")]
+ConditionColumn: TypeAlias = Annotated[str, Option(help="Column of the conditions.")]
 Conditions: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--condition", help="Condition for every row, in place of a column. Repeatable."),
+    Option("--condition", help="Condition for every row, in place of a column. Repeatable."),
 ]
 Condition: TypeAlias = Annotated[
-    str | None, typer.Option("--condition", help="Condition for every row, in place of a column.")
+    str | None, Option("--condition", help="Condition for every row, in place of a column.")
 ]
-TextColumn: TypeAlias = Annotated[str, typer.Option("--column", help="Column of the texts.")]
+TextColumn: TypeAlias = Annotated[str, Option("--column", help="Column of the texts.")]
 Separator: TypeAlias = Annotated[
-    str | None, typer.Option(help="Character between the cells, or 'tab'.", show_default="detected")
+    str | None, Option(help="Character between the cells, or 'tab'.", show_default="detected")
 ]
 Encoding: TypeAlias = Annotated[
-    str | None, typer.Option(help="Character set, such as latin-1.", show_default="detected")
+    str | None, Option(help="Character set, such as latin-1.", show_default="detected")
 ]
-LabelColumn: TypeAlias = Annotated[str, typer.Option("--label", help="Column of the labels.")]
+LabelColumn: TypeAlias = Annotated[str, Option("--label", help="Column of the labels.")]
 Positive: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="Lowest label that counts as alike, or the word that means alike.",
         show_default="4 of 1 to 5, 0.75 of 0 to 1, 'alike', 'yes' or 'true'",
     ),
 ]
 LabelScale: TypeAlias = Annotated[
     Literal["0-1", "1-5", "0-5"] | None,
-    typer.Option("--scale", help="Scale of the labels.", show_default="detected"),
+    Option("--scale", help="Scale of the labels.", show_default="detected"),
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
+Seed: TypeAlias = Annotated[int, Option(min=0, help="Seed of all random draws.")]
 Resamples: TypeAlias = Annotated[
-    int, typer.Option(min=1, max=100_000, help="Bootstrap resamples of the sentence pairs.")
+    int, Option(min=1, max=100_000, help="Bootstrap resamples of the sentence pairs.")
 ]
-RowFile: TypeAlias = Annotated[Path, typer.Option(help="CSV or Parquet file to write.")]
+RowFile: TypeAlias = Annotated[Path, Option(help="CSV or Parquet file to write.")]
 Exclude: TypeAlias = Annotated[
     list[Path] | None,
-    typer.Option(help="Data file whose texts are left out, or a .sha256 list of their hashes."),
+    Option(help="Data file whose texts are left out, or a .sha256 list of their hashes."),
 ]
 Functions: TypeAlias = Annotated[
-    list[Path] | None, typer.Option(help="Python file with your own labeling functions.")
+    list[Path] | None, Option(help="Python file with your own labeling functions.")
 ]
 Device: TypeAlias = Annotated[
-    str | None,
-    typer.Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses"),
+    str | None, Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses")
 ]
 Scale: TypeAlias = Annotated[
     Literal["unit", "likert", "raw"],
-    typer.Option(
-        help="unit: from 0 to 1, 0.5 is the middle. likert: from 1 to 5. raw: the cosine."
-    ),
+    Option(help="unit: from 0 to 1, 0.5 is the middle. likert: from 1 to 5. raw: the cosine."),
 ]
 Overall: TypeAlias = Annotated[
-    float,
-    typer.Option(min=0, max=1, help="Share of the similarity without the condition, 0 to 1."),
+    float, Option(min=0, max=1, help="Share of the similarity without the condition, 0 to 1.")
 ]
 Strict: TypeAlias = Annotated[
-    bool, typer.Option("--strict", help="Stop at a row without text instead of skipping it.")
+    bool, Option("--strict", help="Stop at a row without text instead of skipping it.")
 ]
 RayAddress: TypeAlias = Annotated[
-    str | None, typer.Option(help="Address of the Ray cluster.", show_default="one on this machine")
+    str | None, Option(help="Address of the Ray cluster.", show_default="one on this machine")
 ]
 RayWorkers: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, help="Ray workers.", show_default="as many as fit")
+    int | None, Option(min=1, help="Ray workers.", show_default="as many as fit")
 ]
 Engine: TypeAlias = Annotated[
-    Literal["local", "ray"],
-    typer.Option(help="Work in this process, or on many files on a Ray cluster."),
+    Literal["local", "ray"], Option(help="Work in this process, or on many files on a Ray cluster.")
 ]
 JsonFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--json",
         metavar="[FILE]",
         help="Also write the report as JSON; without a name, print it in place of all else.",
@@ -117,29 +110,20 @@ def check_engine(
         raise InputError("--address, --workers and the like are for --engine ray.")
 
 
+def check_conditions(conditions: Sequence[str]) -> None:
+    """Reject a condition that is given twice."""
+    if len(set(conditions)) < len(conditions):
+        raise InputError("--condition: give each condition once.")
+
+
 def check_column(file: Path, column: str, file_format: FileFormat = DETECTED) -> None:
     """Reject a file without the column of the texts; reading its rows finds all other faults."""
     names = column_names(file, file_format)
     if names and column.strip() not in names:
         raise InputError(
-            f"{file}: there is no column {column!r}; found {join_names(names)}. Name the column of "
-            "the texts with --column."
+            f"{file}: there is no column {column!r}; found {join_names(names)}."
+            f"{header_hint(names)} Name the column of the texts with --column."
         )
-
-
-def check_embeddings(scorer: PairScorer, **options: bool | float) -> None:
-    """Reject a model without embeddings if an option that needs them is set."""
-    from condsim.model.embedding import EmbeddingScorer
-
-    for option, value in options.items():
-        if value and not isinstance(scorer, EmbeddingScorer):
-            raise ModelError(f"{scorer.name} gives scores only; --{option} needs embeddings.")
-
-
-def score_function(scorer: PairScorer, *, overall: float) -> Callable[..., Any]:
-    """Return the function that scores pairs, with a share of the whole if there is one."""
-    check_embeddings(scorer, overall=overall)
-    return partial(scorer.score, overall=overall) if overall else scorer.score
 
 
 def model_identity(model: str | None) -> str:
@@ -170,7 +154,7 @@ def show_table(
     from rich.table import Table
     from rich.text import Text
 
-    from condsim.console import Terminal
+    from condsim.terminal import Terminal
 
     table = Table(
         title=title and Text(title, style="table.title"),

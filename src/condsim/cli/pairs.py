@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from condsim.cli.options import check_conditions
 from condsim.cli.process import open_stream
 from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, column_names, read_batches
 from condsim.data.formats import STANDARD_INPUT
 from condsim.data.labels import Labels, read_labels
-from condsim.data.row import join_names
+from condsim.data.row import header_hint, join_names
 from condsim.data.text import FileFormat, PeekedStream
 from condsim.errors import InputError
 from condsim.types import IntArray
@@ -71,6 +73,11 @@ class PairTexts(NamedTuple):
     sentences2: list[str]
     conditions: list[str] | None
 
+    def iter_rows(self) -> Iterator[tuple[int, str, str, str | None]]:
+        """Yield the index, texts and condition of each row."""
+        conditions = self.conditions or repeat(None)
+        return zip(self.rows.tolist(), self.sentences1, self.sentences2, conditions, strict=False)
+
 
 class PairColumns(NamedTuple):
     """Columns of a file of pairs.
@@ -108,32 +115,41 @@ class PairColumns(NamedTuple):
         return PairTexts(rows, sentences1, sentences2, conditions)
 
 
+class SinglePair(NamedTuple):
+    """Two texts, and one or more conditions under which to compare them."""
+
+    sentence1: str
+    sentence2: str
+    conditions: tuple[str, ...]
+
+
 def pair_arguments(
     sentence1: str | None,
     sentence2: str | None,
     condition: str | None,
     conditions: Sequence[str],
     file: Path | None,
-) -> tuple[tuple[str, str, tuple[str, ...]] | None, Path | None]:
-    """Return the two texts and their conditions, or the file, that a command is given.
+) -> SinglePair | Path:
+    """Return the pair, or the file of pairs, that a command is given.
 
     A file may take the place of the first text.
     """
     if file is None and sentence1 is not None and sentence2 is None and _is_file(sentence1):
-        return None, Path(sentence1)
+        return Path(sentence1)
+    if (file is not None and sentence1 is not None) or (condition is not None and conditions):
+        raise InputError(
+            "Give either two sentences or --file, and the condition either after the sentences or "
+            "by --condition, not both."
+        )
     if file is not None:
-        if sentence1 is not None:
-            raise InputError("Give either two sentences and a condition, or --file, not both.")
-        return None, file
-    if condition is not None and conditions:
-        raise InputError("Give the condition after the sentences or by --condition, not both.")
+        return file
     conditions = conditions if condition is None else [condition]
     if sentence1 is None or sentence2 is None or not conditions:
         raise InputError(
             "Give two sentences and a condition, or --file. The condition says in which respect to "
             "compare, such as 'the sport'."
         )
-    return (sentence1, sentence2, tuple(conditions)), None
+    return SinglePair(sentence1, sentence2, tuple(conditions))
 
 
 def _is_file(text: str) -> bool:
@@ -144,12 +160,11 @@ def _is_file(text: str) -> bool:
 
 
 def open_pairs(
-    file: Path, options: PairOptions, *, size: int = ROWS_PER_BATCH
+    file: Path, options: PairOptions, *, size: int = ROWS_PER_BATCH, conditional: bool = False
 ) -> tuple[PairColumns, Iterator[Batch]]:
     """Open a file of pairs, or standard input for ``-``; return its columns and batches.
 
-    Raises:
-        InputError: If a column is missing, or a condition is given twice.
+    With ``conditional``, a file without conditions is refused.
     """
     file_format = options.file_format
     source: Path | PeekedStream = file
@@ -162,13 +177,17 @@ def open_pairs(
     if columns.is_plain and not names:
         # The names cannot be read ahead; reading the rows reports why.
         columns = columns._replace(condition=options.condition_column)
+    if columns.is_plain and conditional:
+        raise InputError(
+            f"{file}: has no column {options.condition_column!r}. Give --condition, or "
+            "--condition-column."
+        )
     return columns, read_batches(source, columns=columns.names, size=size, file_format=file_format)
 
 
 def _chosen_columns(names: Sequence[str], file: Path, options: PairOptions) -> PairColumns:
     text1, text2, condition = (name.strip() for name in options[:3])
-    if len(set(options.conditions)) < len(options.conditions):
-        raise InputError("--condition: give each condition once.")
+    check_conditions(options.conditions)
     required = {text1: "--text1", text2: "--text2"}
     if not options.conditions and condition != "condition":
         required[condition] = "--condition-column"
@@ -177,31 +196,23 @@ def _chosen_columns(names: Sequence[str], file: Path, options: PairOptions) -> P
         column = "column" if len(missing) == 1 else "columns"
         raise InputError(
             f"{file}: no {column} {' or '.join(map(repr, missing))}; found {join_names(names)}."
-            f"{_header_hint(names)} Name yours with {' and '.join(required[n] for n in missing)}."
+            f"{header_hint(names)} Name yours with {' and '.join(required[n] for n in missing)}."
         )
     if options.conditions:
         return PairColumns(text1, text2, None, options.conditions)
     return PairColumns(text1, text2, condition if condition in names else None)
 
 
-def _header_hint(names: Sequence[str]) -> str:
-    """Say that a first line looks like a row of texts, if it does."""
-    longest = max(names, key=len)
-    if len(longest.split()) > 5 or longest.endswith((".", "!", "?")):
-        return " The first line looks like a row; the file needs a header line."
-    return ""
-
-
 def iter_labelled_pairs(
-    file: Path, options: PairOptions, blank: BlankRows
+    file: Path, options: PairOptions, blank: BlankRows, *, conditional: bool = False
 ) -> Iterator[tuple[int, tuple[str, str, str | None, float]]]:
     """Yield index, texts, condition and label of each row with texts; labels from 1 to 5 or NaN."""
     labels = options.labels(file).values
-    columns, batches = open_pairs(file, options)
+    columns, batches = open_pairs(file, options, conditional=conditional)
     start = 0
     for batch in batches:
-        rows, sentences1, sentences2, conditions = columns.read(batch, blank)
-        for index, row in enumerate((rows + start).tolist()):
-            condition = None if conditions is None else conditions[index]
-            yield row, (sentences1[index], sentences2[index], condition, float(labels[row]))
+        texts = columns.read(batch, blank)
+        for index, sentence1, sentence2, condition in texts.iter_rows():
+            row = start + index
+            yield row, (sentence1, sentence2, condition, float(labels[row]))
         start += len(batch)

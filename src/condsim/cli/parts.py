@@ -34,16 +34,11 @@ def work_on_parts(
     workers: int | None,
     device: str | None = None,
 ) -> None:
-    """Do the work of a command on each part of ``files`` that has no output yet.
+    """Do the work of a command, which all machines can import, on each part without output.
 
     A part is written as a whole, so every row is in the output once, also where a worker died. If a
-    part fails, the others are finished before the error.
-
-    Args:
-        work: A function that all machines can import.
-        settings: What all parts of an output must have in common.
-        suffix: Suffix of the outputs; that of the parts by default.
-        device: A worker on ``cuda`` gets its own accelerator.
+    part fails, the others are finished before the error. All parts of an output must have the same
+    settings. A worker on ``cuda`` gets its own accelerator.
     """
     if output is None:
         raise InputError("--engine ray needs --output, a folder for the parts it writes.")
@@ -116,11 +111,8 @@ class _Folder:
 
     def __init__(self, name: str) -> None:
         self.name = name
-
-    @property
-    def local(self) -> Path | None:
-        """The folder on this machine; None for an object store."""
-        return None if "://" in self.name else Path(self.name).absolute()
+        # The folder on this machine; None for an object store.
+        self.local = None if "://" in name else Path(name).absolute()
 
     @cached_property
     def _opened(self) -> tuple[Any, str]:
@@ -130,15 +122,13 @@ class _Folder:
             opened: tuple[Any, str] = fs.FileSystem.from_uri(str(self.local or self.name))
         return opened
 
-    def __getstate__(self) -> dict[str, str]:
-        return {"name": self.name}
+    def __reduce__(self) -> tuple[type[_Folder], tuple[str]]:
+        return _Folder, (self.name,)
 
     def sizes(self) -> dict[str, int]:
         """Return the sizes of its files in bytes, without those that begin with a dot."""
         fs = require("pyarrow.fs", extra="parquet")
         system, folder = self._opened
-        if self.local is not None and not self.local.exists():
-            return {}
         with one_line(f"{self.name} cannot be read", OSError):
             entries = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
         return {
@@ -148,21 +138,11 @@ class _Folder:
         }
 
     def read(self, name: str) -> bytes:
-        """Read a file."""
+        """Read a small file."""
         system, folder = self._opened
         with system.open_input_stream(f"{folder}/{name}") as stream:
             content: bytes = stream.read()
         return content
-
-    def fetch(self, name: str, path: Path) -> None:
-        """Copy a file to this machine."""
-        fs, (system, folder) = require("pyarrow.fs", extra="parquet"), self._opened
-        fs.copy_files(f"{folder}/{name}", str(path), system, fs.LocalFileSystem())
-
-    def put(self, path: Path, name: str) -> None:
-        """Copy a file of this machine into it; an object store shows it when it is complete."""
-        fs, (system, folder) = require("pyarrow.fs", extra="parquet"), self._opened
-        fs.copy_files(str(path), f"{folder}/{name}", fs.LocalFileSystem(), system)
 
     def write(self, name: str, content: bytes) -> None:
         """Write a small file."""
@@ -180,19 +160,21 @@ class _PartWorker:
 
     def work(self, call: tuple[str, str]) -> tuple[str, str | None]:
         part, output_name = call
-        try:
-            with tempfile.TemporaryDirectory(prefix="condsim-part-") as folder:
-                input_file, output_file = Path(folder, part), Path(folder, "output", output_name)
-                if self._source.local is None:
-                    self._source.fetch(part, input_file)
-                else:
-                    input_file = self._source.local / part
-                if self._target.local is None:
-                    output_file.parent.mkdir()
-                    self._work(input_file, output_file)
-                    self._target.put(output_file, output_name)
-                else:
-                    self._work(input_file, self._target.local / output_name)
-        except (CondSimError, OSError) as error:
-            return part, str(error).replace(str(input_file.parent), self._source.name)
+        source, target = self._source, self._target
+        fs = require("pyarrow.fs", extra="parquet")
+        with tempfile.TemporaryDirectory(prefix="condsim-part-") as folder:
+            input_folder, output_folder = source.local or Path(folder), target.local
+            try:
+                if source.local is None:
+                    fs.copy_files(f"{source.name}/{part}", str(input_folder / part))
+                if output_folder is None:
+                    output_folder = Path(folder, "output")
+                    output_folder.mkdir()
+                self._work(input_folder / part, output_folder / output_name)
+                if target.local is None:
+                    # An object store shows it when it is complete.
+                    output_file = str(output_folder / output_name)
+                    fs.copy_files(output_file, f"{target.name}/{output_name}")
+            except (CondSimError, OSError) as error:
+                return part, str(error).replace(str(input_folder), source.name)
         return part, None

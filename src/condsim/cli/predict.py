@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-import typer
+from typer import Argument, Option
 
 from condsim.cli.options import Model, Strict
 from condsim.cli.pairs import PairColumns, PairTexts
@@ -26,16 +26,15 @@ if TYPE_CHECKING:
 def predict(
     data: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="File with sentence1, sentence2, condition; or written pairs (.txt).",
         ),
     ],
-    output: Annotated[Path, typer.Option(help="JSON file to write.")],
+    output: Annotated[Path, Option(help="JSON file to write.")],
     model: Model = None,
     scale: Annotated[
-        Literal["unit", "likert"],
-        typer.Option(help="unit: similarity from 0 to 1. likert: from 1 to 5."),
+        Literal["unit", "likert"], Option(help="unit: similarity from 0 to 1. likert: from 1 to 5.")
     ] = "unit",
     strict: Strict = False,
 ) -> None:

@@ -13,17 +13,19 @@ import signal
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
+from typer import Option
 from typer.core import TyperCommand
 
 from condsim.errors import CondSimError, InputError, one_line
 from condsim.io import printable
-from condsim.model.chunking import collect_truncations
+from condsim.model.inputs import collect_truncations
 from condsim.model.legibility import collect_unread
 
 if TYPE_CHECKING:
@@ -31,17 +33,20 @@ if TYPE_CHECKING:
 
 OUTPUT_PARAMETERS = "output json csv plot save predictions groups review absent_output".split()
 """Parameters that name a file to write."""
-
 # Arguments that hold rows; --file and --data name them too.
 _FILE_ARGUMENTS = ("file", "files", "data", "labelled", "captions")
 _FILE_OPTIONS = ("--file", "--data")
 # Older names of options.
-_OPTION_ALIASES = {"--text": "--column"}
-# Formats of files on standard output, of --output by command: others write folders.
+_OPTION_ALIASES = dict.fromkeys(("--text", "--text-column", "--caption-column"), "--column")
+# Formats of files on standard output, by option and, of --output, by command.
 _SUFFIXES = {"json": ".json", "csv": ".csv", "predictions": ".csv", "plot": ".png", "save": ".json"}
-_OUTPUT_SUFFIXES = {"predict": ".json", "explain": ".jsonl", "encode": ".npy"}
-_TABLE_COMMANDS = ("score", "cluster", "dedupe")
-_CSV_COMMANDS = ("criteria", "weak", "counter_edits", "teach", "answers", "filter_pairs")
+_OUTPUT_SUFFIXES = {
+    **{"predict": ".json", "explain": ".jsonl", "encode": ".npy"},
+    **dict.fromkeys(("score", "cluster", "dedupe"), ".tsv"),
+    **dict.fromkeys(
+        ("criteria", "weak", "counter_edits", "teach", "answers", "filter_pairs"), ".csv"
+    ),
+}
 _STANDARD = Path("-")
 # The streams that temporary files stand for, by path.
 _stream_names: dict[str, str] = {}
@@ -50,13 +55,13 @@ _stream_names: dict[str, str] = {}
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # An argument that begins with a dash and is not an option.
 _DASHED_TEXT = re.compile(r"-(\d|[^=]*\s)")
-_MAX_TERMINAL_COLUMNS = 500
+_MAX_TERMINAL_COLUMNS = "500"
 _QUIET = inspect.Parameter(
     "quiet",
     inspect.Parameter.KEYWORD_ONLY,
     default=False,
     annotation=Annotated[
-        bool, typer.Option("--quiet", help="Print no progress and no notes, only errors.")
+        bool, Option("--quiet", help="Print no progress and no notes, only errors.")
     ],
 )
 
@@ -70,10 +75,8 @@ def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
     SIGTERM and SIGHUP end a command as Ctrl-C does, with status 143 and 129.
     """
     _prepare_streams()
-    _show_file_forms()
-    _exit_on_signals()
     try:
-        with collect_truncations(), collect_unread(log=True):
+        with _exit_on_signals(), collect_truncations(), collect_unread(log=True):
             try:
                 status = app(args=arguments, standalone_mode=False)
             finally:
@@ -106,17 +109,13 @@ def _usage_message(error: Any, arguments: list[str]) -> str:  # noqa: ANN401  (a
 
 
 def _prepare_streams() -> None:
-    """Limit the width of tables, and write characters that a stream lacks as escapes."""
+    """Limit the width of tables, escape what a stream lacks, and log the forms of files."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and len(columns) > 3:
-        os.environ["COLUMNS"] = str(_MAX_TERMINAL_COLUMNS)
+        os.environ["COLUMNS"] = _MAX_TERMINAL_COLUMNS
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _show_file_forms() -> None:
-    """Show on stderr in which form a file is read, also where nothing else is logged."""
     logger = logging.getLogger("condsim.data.text")
     logger.setLevel(logging.INFO)
     logger.addFilter(_name_stream)
@@ -129,13 +128,32 @@ def _name_stream(record: logging.LogRecord) -> bool:
     return True
 
 
-def _exit_on_signals() -> None:
+@contextmanager
+def _exit_on_signals() -> Iterator[None]:
+    """Exit with the status of a signal, also where a library replaces the exit by its own error.
+
+    ONNX Runtime does so while it is imported.
+    """
+    received = []
+
+    def end(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        sys.exit(128 + number)
+
     # Handlers can be set in the main thread only.
     with suppress(ValueError):
-        for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
+        for number in {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
             # A signal that nohup ignores stays ignored.
-            if signal.getsignal(number) == signal.SIG_DFL:
-                signal.signal(number, lambda received, _: sys.exit(128 + received))
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                signal.signal(number, end)
+    try:
+        yield
+    except (Exception, KeyboardInterrupt):
+        if received:
+            sys.exit(128 + received[0])
+        raise
 
 
 def _fail(message: str) -> None:
@@ -191,19 +209,18 @@ def _wrap_command(command: Callable[..., object]) -> Callable[..., object]:
 
 def _check_files(options: Mapping[str, object]) -> None:
     """Reject an option that writes what another reads or writes."""
-    outputs = {
-        name: path for name in OUTPUT_PARAMETERS if isinstance(path := options.get(name), Path)
-    }
     paths: list[tuple[str, Path]] = []
     for name, value in options.items():
+        # Path("") is the current folder.
+        if value == Path() and "" in sys.argv:
+            subject = _option(name) if _option(name) in sys.argv else f"The {name}"
+            raise InputError(f"{subject} is empty; give the name of a file.")
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, Path | str) and item:
                 paths.append((name, Path(item)))
-    for name, path in paths:
-        # Path("") is the current folder.
-        if path == Path() and isinstance(options[name], Path) and "" in sys.argv:
-            subject = _option(name) if _option(name) in sys.argv else f"The {name}"
-            raise InputError(f"{subject} is empty; give the name of a file.")
+    outputs = {
+        name: path for name in OUTPUT_PARAMETERS if isinstance(path := options.get(name), Path)
+    }
     for name, output in outputs.items():
         for other_name, path in paths:
             if other_name != name and _same_file(output, path, both=other_name in outputs):
@@ -228,33 +245,26 @@ class Command(TyperCommand):
     """A command that takes its file by --file and --data too, and --json without a value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  (typer's click)
-        """Parse the arguments in their usual form."""
+        """Parse the files as arguments, at the end, and a bare --json as one of ``-``."""
         options = {name for parameter in self.params for name in parameter.opts}
         # The name of an argument is among its options, too.
         files = _FILE_OPTIONS if options.intersection(_FILE_ARGUMENTS) else ()
-        return super().parse_args(ctx, _normalized_arguments(args, options, files))
-
-
-def _normalized_arguments(
-    arguments: Sequence[str], options: set[str], files: Sequence[str]
-) -> list[str]:
-    """Move files named by options to the end, as arguments; write ``-`` after a bare --json."""
-    words, usual, named = deque(arguments), list[str](), list[str]()
-    while words:
-        word = words.popleft()
-        name, equals, value = word.partition("=")
-        if word == "--":
-            usual += [word, *words]
-            words.clear()
-        elif name in files and name not in options and (equals or words):
-            named.append(value if equals else words.popleft())
-        elif word == "--json" and (not words or (words[0].startswith("-") and words[0] != "-")):
-            usual.append("--json=-")
-        elif name not in options and _OPTION_ALIASES.get(name) in options:
-            usual.append(f"{_OPTION_ALIASES[name]}{equals}{value}")
-        else:
-            usual.append(word)
-    return usual + named
+        words, usual, named = deque(args), list[str](), list[str]()
+        while words:
+            word = words.popleft()
+            name, equals, value = word.partition("=")
+            if word == "--":
+                usual += [word, *words]
+                words.clear()
+            elif name in files and name not in options and (equals or words):
+                named.append(value if equals else words.popleft())
+            elif word == "--json" and (not words or (words[0].startswith("-") and words[0] != "-")):
+                usual.append("--json=-")
+            elif name not in options and _OPTION_ALIASES.get(name) in options:
+                usual.append(f"{_OPTION_ALIASES[name]}{equals}{value}")
+            else:
+                usual.append(word)
+        return super().parse_args(ctx, usual + named)
 
 
 # Standard streams in place of files
@@ -272,7 +282,12 @@ def standard_streams(command: str, options: Mapping[str, Any]) -> Iterator[dict[
             if name not in OUTPUT_PARAMETERS:
                 path = stack.enter_context(_input_file())
                 replaced[name] = [path] if isinstance(value, list) else type(value)(path)
-            elif suffix := _output_suffix(command, name):
+                continue
+            # Commands without a format of --output write folders.
+            suffix = (
+                _OUTPUT_SUFFIXES.get(command) if name == "output" else _SUFFIXES.get(name, ".tsv")
+            )
+            if suffix is not None:
                 replaced[name] = stack.enter_context(_output_file(suffix, hide=name == "json"))
         try:
             yield replaced
@@ -286,15 +301,6 @@ def _has_standard(value: object, name: str) -> bool:
     if name == "sentence1":
         return value == "-"
     return value == _STANDARD or (isinstance(value, list) and _STANDARD in value)
-
-
-def _output_suffix(command: str, name: str) -> str | None:
-    """Return the format of an output on a stream; None if it is a folder."""
-    if name != "output":
-        return _SUFFIXES.get(name, ".tsv")
-    if command in _CSV_COMMANDS:
-        return ".csv"
-    return ".tsv" if command in _TABLE_COMMANDS else _OUTPUT_SUFFIXES.get(command)
 
 
 def with_stream_names(text: str) -> str:
@@ -326,30 +332,27 @@ def _stream_file(name: str) -> Iterator[Path]:
 def _input_file() -> Iterator[Path]:
     """Copy standard input to a file whose suffix is its format."""
     stdin = open_stream(sys.stdin, "input")
-    if any(name == "standard input" for name in _stream_names.values()):
+    if "standard input" in _stream_names.values():
         raise InputError("Standard input can be read for one option only.")
     head = stdin.buffer.read(64)
-    with _stream_file(f"standard input{_input_suffix(head)}") as path:
+    # What may come before the first character in UTF-8 and UTF-16.
+    text = head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")
+    # The dialect of a table is detected, and so is an Excel workbook.
+    suffix = ".jsonl" if text.startswith(b"{") else ".tsv"
+    if head.startswith(b"PAR1"):
+        suffix = ".parquet"
+    with _stream_file(f"standard input{suffix}") as path:
         with path.open("wb") as copy:
             copy.write(head)
             shutil.copyfileobj(stdin.buffer, copy)
         yield path
 
 
-def _input_suffix(head: bytes) -> str:
-    if head.startswith(b"PAR1"):
-        return ".parquet"
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    # The dialect of a table is detected, and so is an Excel workbook.
-    return ".jsonl" if text.startswith(b"{") else ".tsv"
-
-
 @contextmanager
 def _output_file(suffix: str, *, hide: bool) -> Iterator[Path]:
     """Print a file when the command that wrote it has ended without an error.
 
-    Args:
-        hide: Whether to drop what the command prints, instead of printing it on stderr.
+    What else the command prints is on stderr, or with ``hide`` nowhere.
     """
     stdout = open_stream(sys.stdout, "output")
     with _stream_file(f"standard output{suffix}") as path:
@@ -373,11 +376,9 @@ def long_work(
     log: str | None = "condsim",
     resume: str | Callable[[], str] = "The same command continues from here.",
 ) -> Iterator[ProgressDisplay]:
-    """Show log lines and progress on stderr; Ctrl-C ends the command with status 130.
+    """Show INFO lines of a logger and progress on stderr; Ctrl-C ends the command with status 130.
 
-    Args:
-        log: The logger whose INFO lines are shown; None shows warnings only.
-        resume: Text that Ctrl-C prints after "Stopped."
+    Ctrl-C prints ``resume`` after "Stopped."
     """
     from condsim.console import ProgressDisplay, log_above
 
@@ -399,6 +400,11 @@ def print_note(line: str) -> None:
         typer.echo(with_stream_names(line), err=True)
 
 
+def print_result(line: str) -> None:
+    """Print what a command wrote."""
+    typer.echo(with_stream_names(line))
+
+
 def check_outputs(**options: Path | None) -> None:
     """Reject files that cannot be written; the names are those of the options."""
     for name, path in options.items():
@@ -408,8 +414,11 @@ def check_outputs(**options: Path | None) -> None:
         with one_line(f"{option}: {path} cannot be written", OSError):
             has_folder, writable = path.parent.is_dir(), path if path.exists() else path.parent
         if not has_folder:
-            raise InputError(f"{option}: the folder {path.parent} does not exist; make it first.")
-        if not os.access(writable, os.W_OK):
-            raise InputError(f"{option}: {path} cannot be written; name another file.")
-        if path.is_dir():
-            raise InputError(f"{option}: {path} is a folder; give the name of a file to write.")
+            fault = f"the folder {path.parent} does not exist; make it first"
+        elif not os.access(writable, os.W_OK):
+            fault = f"{path} cannot be written; name another file"
+        elif path.is_dir():
+            fault = f"{path} is a folder; give the name of a file to write"
+        else:
+            continue
+        raise InputError(f"{option}: {fault}.")

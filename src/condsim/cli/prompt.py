@@ -7,11 +7,21 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
+import numpy as np
 import typer
+from typer import Argument, Option
 
-from condsim.cli.options import JsonFile, Resamples, Seed, show_table
+from condsim.cli.options import (
+    JsonFile,
+    Resamples,
+    Seed,
+    Strict,
+    chosen_settings,
+    show_table,
+)
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.config import write_mapping
+from condsim.data.files import BlankRows
 from condsim.io import replacing
 
 if TYPE_CHECKING:
@@ -31,15 +41,13 @@ class _AnsweredRow(NamedTuple):
 
 def _print_report(report: PromptReport) -> None:
     """Print the metrics, those of the valid answers alone, and the requests."""
-    from condsim.console import Terminal
     from condsim.evaluation.report import to_table
+    from condsim.terminal import Terminal
 
     Terminal().print(to_table(report.report))
-    figures = ["-", "-"]
-    if report.valid_only is not None:
-        metrics = report.valid_only.model.metrics
-        values = [metrics[name].value for name in ("spearman", "pearson")]
-        figures = ["-" if math.isnan(value) else f"{value:.1f}" for value in values]
+    metrics = {} if report.valid_only is None else report.valid_only.model.metrics
+    values = [metrics[name].value if metrics else math.nan for name in ("spearman", "pearson")]
+    figures = ["-" if math.isnan(value) else f"{value:.1f}" for value in values]
     shares = (report.invalid, report.out_of_range, report.expected)
     show_table(
         ("invalid", "out of range", "expected value", "Spearman", "Pearson"),
@@ -72,12 +80,11 @@ def _write_predictions(rows: list[_AnsweredRow], path: Path) -> None:
 
 def _show_examples(rows: list[_AnsweredRow], count: int) -> None:
     """Print rows at equal steps of the error, the best first, as Table 5 of the C-STS paper."""
-    import numpy as np
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    from condsim.console import Terminal
+    from condsim.terminal import Terminal
 
     rows = sorted(rows, key=lambda row: abs(row.score - row.label))
     indices = np.linspace(0, len(rows) - 1, num=min(count, len(rows))).round().astype(int)
@@ -107,62 +114,63 @@ def _answered_rows(scorer: PromptScorer, task: Task) -> list[_AnsweredRow]:
 
 def prompt(
     model: Annotated[
-        str, typer.Option(help="Hub name, folder or GGUF file, or a server's name of a model.")
+        str, Option(help="Hub name, folder or GGUF file, or a server's name of a model.")
     ],
-    data: Annotated[Path, typer.Argument(metavar="FILE", help="Labeled file: C-STS or STS-B.")],
-    train: Annotated[Path | None, typer.Option(help="Labeled file of examples.")] = None,
+    data: Annotated[Path, Argument(metavar="FILE", help="Labeled file: C-STS or STS-B.")],
+    train: Annotated[Path | None, Option(help="Labeled file of examples.")] = None,
     instruction: Annotated[
-        Literal["none", "short", "long"], typer.Option(help="Instruction in the prompt.")
+        Literal["none", "short", "long"], Option(help="Instruction in the prompt.")
     ] = "long",
-    shots: Annotated[int, typer.Option(min=0, help="Examples in each prompt.")] = 0,
+    shots: Annotated[int, Option(min=0, help="Examples in each prompt.")] = 0,
     base_url: Annotated[
         str | None,
-        typer.Option(help="Address of an OpenAI-compatible server; its key is in OPENAI_API_KEY."),
+        Option(help="Address of an OpenAI-compatible server; its key is in OPENAI_API_KEY."),
     ] = None,
     backend: Annotated[
         Literal["local", "server"] | None,
-        typer.Option(
+        Option(
             help="Location of the model; without --base-url, 'server' is OpenAI.",
             show_default="server with --base-url, else local",
         ),
     ] = None,
     scoring: Annotated[
         Literal["text", "expected"],
-        typer.Option(
+        Option(
             help="text: the number in the answer. expected: the mean weighted by probabilities."
         ),
     ] = "text",
     parsing: Annotated[
         Literal["strict", "first-number"],
-        typer.Option(help="strict: exactly one number. first-number: the first of several."),
+        Option(help="strict: exactly one number. first-number: the first of several."),
     ] = "strict",
     seed: Seed = 0,
-    answers: Annotated[Path, typer.Option(help="Answers (SQLite).")] = Path("runs/answers.sqlite"),
+    answers: Annotated[Path, Option(help="Answers (SQLite).")] = Path("runs/answers.sqlite"),
     max_requests: Annotated[
-        int | None, typer.Option(min=0, help="Maximum number of prompts to send.")
+        int | None, Option(min=0, help="Maximum number of prompts to send.")
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Maximum number of tokens in all.")
+        int | None, Option(min=0, help="Maximum number of tokens in all.")
     ] = None,
-    max_new_tokens: Annotated[int, typer.Option(min=1, help="Maximum tokens of an answer.")] = 20,
-    concurrency: Annotated[int, typer.Option(min=1, help="Requests at a time.")] = 32,
-    timeout: Annotated[float, typer.Option(help="Seconds until a request counts as lost.")] = 60.0,
-    retries: Annotated[int, typer.Option(min=0, help="Retries of a request.")] = 5,
+    max_new_tokens: Annotated[int, Option(min=1, help="Maximum tokens of an answer.")] = 20,
+    concurrency: Annotated[int, Option(min=1, help="Requests at a time.")] = 32,
+    timeout: Annotated[float, Option(help="Seconds until a request counts as lost.")] = 60.0,
+    retries: Annotated[int, Option(min=0, help="Retries of a request.")] = 5,
     device: Annotated[
         str | None,
-        typer.Option(help="Device of a local model, such as cpu or cuda.", show_default="chosen"),
+        Option(help="Device of a local model, such as cpu or cuda.", show_default="chosen"),
     ] = None,
     resamples: Resamples = 1000,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print prompts and counts; send nothing.")
+        bool, Option("--dry-run", help="Print prompts and counts; send nothing.")
     ] = False,
-    show: Annotated[int, typer.Option(min=0, help="Prompts of --dry-run; 0 for all.")] = 3,
-    examples: Annotated[int, typer.Option(min=0, help="Answers to print, best to worst.")] = 0,
+    show: Annotated[int, Option(min=0, help="Prompts of --dry-run; 0 for all.")] = 3,
+    examples: Annotated[int, Option(min=0, help="Answers to print, best to worst.")] = 0,
     json: JsonFile = None,
-    predictions: Annotated[Path | None, typer.Option(help="CSV file of rows and answers.")] = None,
+    predictions: Annotated[Path | None, Option(help="CSV file of rows and answers.")] = None,
     save: Annotated[
-        Path | None, typer.Option(help="YAML file of the settings, a model for 'condsim evaluate'.")
+        Path | None, Option(help="YAML file of the settings, a model for 'condsim evaluate'.")
     ] = None,
+    strict: Strict = False,
 ) -> None:
     """Ask a language model how similar the sentences are, and measure its answers.
 
@@ -181,32 +189,18 @@ def prompt(
     """
     check_outputs(json=json, predictions=predictions, save=save)
     from condsim.data.load import load_task
+    from condsim.prompting.backend import PromptSettings
     from condsim.prompting.scorer import evaluate_prompt, open_prompt_scorer
-    from condsim.prompting.settings import PromptSettings
 
-    settings = PromptSettings(
-        model=model,
-        backend=backend or ("server" if base_url else "local"),
-        base_url=base_url,
-        instruction=instruction,
-        shots=shots,
-        train=None if train is None else str(train),
-        seed=seed,
-        scoring=scoring,
-        parsing=parsing,
-        answers=str(answers),
-        max_new_tokens=max_new_tokens,
-        concurrency=concurrency,
-        timeout=timeout,
-        retries=retries,
-        max_requests=max_requests,
-        max_tokens=max_tokens,
-        device=device,
-    )
-    task = load_task(data, require_labels=True).labelled()
+    backend = backend or ("server" if base_url else "local")
+    settings = PromptSettings(**chosen_settings(PromptSettings, locals()))
+    blank, blank_examples = BlankRows(strict=strict), BlankRows(strict=strict)
+    task = load_task(data, require_labels=True, blank=blank).labelled()
+    print_note(blank.note("no answer"))
     scorer = open_prompt_scorer(
-        settings, progress=lambda done, rows: progress("answers", done, rows)
+        settings, blank=blank_examples, progress=lambda done, rows: progress("answers", done, rows)
     )
+    print_note(blank_examples.note("no part in the prompts"))
     if save is not None:
         write_mapping(settings.model_dump(exclude_defaults=True), save)
     if dry_run:

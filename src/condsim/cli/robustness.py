@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from condsim.cli.options import JsonFile, Model, Resamples, Seed, show_table, write_report
-from condsim.cli.process import check_outputs
+from condsim.cli.options import JsonFile, Model, Resamples, Seed, Strict, show_table, write_report
+from condsim.cli.process import check_outputs, print_note
+from condsim.data.files import BlankRows
 
 if TYPE_CHECKING:
     from condsim.evaluation.rewording import Robustness
@@ -17,16 +19,17 @@ if TYPE_CHECKING:
 def robustness(
     file: Annotated[
         Path | None,
-        typer.Argument(
+        Argument(
             help="File with sentence1, sentence2, condition_group, condition.",
             show_default="the built-in set",
         ),
     ] = None,
     model: Model = None,
-    top: Annotated[int, typer.Option(min=0, help="Number of wordings to list, worst first.")] = 10,
+    top: Annotated[int, Option(min=0, help="Number of wordings to list, worst first.")] = 10,
     resamples: Resamples = 1000,
     seed: Seed = 0,
     json: JsonFile = None,
+    strict: Strict = False,
 ) -> None:
     """Measure how much scores change when a condition is reworded without changing its meaning.
 
@@ -45,10 +48,12 @@ def robustness(
     from condsim.loading import load_scorer
 
     check_outputs(json=json)
-    rewordings = load_rewordings(file or BUNDLED_REWORDINGS)
+    blank = BlankRows(strict=strict)
+    rewordings = load_rewordings(file or BUNDLED_REWORDINGS, blank=blank)
     result = measure(load_scorer(model), rewordings, resamples=resamples, seed=seed)
     write_report(json, result.to_dict())
     _print_robustness(result, top=top)
+    print_note(blank.note("no part in the result"))
 
 
 def _print_robustness(result: Robustness, *, top: int) -> None:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from typer import Argument, Option
 
 from condsim.cli import options
-from condsim.cli.pairs import PairColumns, PairOptions, open_pairs, pair_arguments
-from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.cli.pairs import PairColumns, PairOptions, SinglePair, open_pairs, pair_arguments
+from condsim.cli.process import check_outputs, long_work, open_stream, print_note
 from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, is_table, open_writer
-from condsim.errors import InputError
+from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 
 if TYPE_CHECKING:
-    from condsim.console import ProgressDisplay, Terminal
-    from condsim.model.base import PairScorer
+    from condsim.console import ProgressDisplay
+    from condsim.model.base import PairScorer, Scale
+    from condsim.terminal import Terminal
     from condsim.types import FloatArray
 
 # Vectors of texts that may come again in a later batch.
@@ -32,12 +34,12 @@ _SCORE_RANGES = {"unit": (0.0, 1.0), "likert": (1.0, 5.0), "raw": (-1.0, 1.0)}
 
 
 def score(
-    sentence1: Annotated[str | None, typer.Argument()] = None,
-    sentence2: Annotated[str | None, typer.Argument()] = None,
-    condition: Annotated[str | None, typer.Argument()] = None,
+    sentence1: Annotated[str | None, Argument()] = None,
+    sentence2: Annotated[str | None, Argument()] = None,
+    condition: Annotated[str | None, Argument()] = None,
     file: Annotated[
         Path | None,
-        typer.Option(help="File of pairs; - is standard input. With --engine ray, a glob pattern."),
+        Option(help="File of pairs; - is standard input. With --engine ray, a glob pattern."),
     ] = None,
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
@@ -45,21 +47,21 @@ def score(
     conditions: options.Conditions = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="File to write; .parquet if --file is. With --engine ray, a folder."),
+        Option(help="File to write; .parquet if --file is. With --engine ray, a folder."),
     ] = None,
     model: options.Model = None,
     device: options.Device = None,
     scale: options.Scale = "unit",
     overall: options.Overall = 0.0,
     applicability: Annotated[
-        bool, typer.Option("--applicability", help="Also add applicability.")
+        bool, Option("--applicability", help="Also add applicability.")
     ] = False,
     strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
     table: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--table/--no-table",
             help="Print a table, or tab-separated rows.",
             show_default="a table on a terminal",
@@ -85,23 +87,18 @@ def score(
     "the use"`
     """
     options.check_engine(engine, address, workers)
-    pair, file = pair_arguments(sentence1, sentence2, condition, conditions or (), file)
-    if pair is not None:
-        if output is not None or table is not None or engine != "local":
-            raise InputError("--output, --table and --engine ray go with --file.")
-        if applicability or strict or separator or encoding:
-            raise InputError(
-                "--applicability, --strict, --separator and --encoding go with --file."
-            )
+    source = pair_arguments(sentence1, sentence2, condition, conditions or (), file)
+    if isinstance(source, SinglePair):
+        file_options = (output, applicability, strict, separator, encoding)
+        if any(file_options) or table is not None or engine != "local":
+            raise InputError("Options of files, such as --output and --table, go with --file.")
         scorer = load_scorer(model, device=device)
-        _print_scores(*pair, scorer=scorer, scale=scale, overall=overall)
+        _print_scores(source, scorer, scale=scale, overall=overall)
         return
     if table is not None and (output is not None or (table and applicability)):
         raise InputError(
             "--table/--no-table cannot go with --output, nor --table with more columns."
         )
-    # Without a pair there is a file.
-    assert file is not None
     pairs = PairOptions(
         text1, text2, condition_column, tuple(conditions or ()), separator, encoding, strict
     )
@@ -112,7 +109,7 @@ def score(
         from condsim.cli.parts import work_on_parts
 
         work_on_parts(
-            file,
+            source,
             output,
             partial(_score_to_file, scoring=scoring),
             settings=_part_settings(scoring),
@@ -122,29 +119,19 @@ def score(
         )
     elif output is not None:
         with long_work(log=None, resume="Nothing was written.") as progress:
-            _score_to_file(file, output, scoring, progress)
-    elif sys.stdout is None:
-        raise InputError("Standard output is closed; give --output the name of a file.")
+            _score_to_file(source, output, scoring, progress)
     elif table:
-        _show_table(file, scoring)
+        _show_table(source, scoring)
     else:
-        _print_rows(file, scoring)
+        _print_rows(source, scoring)
 
 
-def _print_scores(
-    sentence1: str,
-    sentence2: str,
-    conditions: Sequence[str],
-    *,
-    scorer: PairScorer,
-    scale: str,
-    overall: float,
-) -> None:
+def _print_scores(pair: SinglePair, scorer: PairScorer, *, scale: Scale, overall: float) -> None:
     """Print the score of one pair, or a line with the score under each of several conditions."""
-    score_pairs = options.score_function(scorer, overall=overall)
-    for condition in conditions:
-        value = score_pairs(sentence1, sentence2, condition, scale=scale)
-        typer.echo(f"{value:.3f}" if len(conditions) == 1 else f"{value:.3f}\t{condition}")
+    sentences = pair.sentence1, pair.sentence2
+    for condition in pair.conditions:
+        value = scorer.score(*sentences, condition, scale=scale, overall=overall)
+        typer.echo(f"{value:.3f}" if len(pair.conditions) == 1 else f"{value:.3f}\t{condition}")
 
 
 class _Scoring(NamedTuple):
@@ -153,7 +140,7 @@ class _Scoring(NamedTuple):
     pairs: PairOptions
     model: str | None = None
     device: str | None = None
-    scale: str = "unit"
+    scale: Scale = "unit"
     overall: float = 0.0
     applicability: bool = False
 
@@ -169,16 +156,17 @@ class _ScoredFile:
     def batches(
         self, progress: ProgressDisplay | None = None, *, table: bool = False
     ) -> Iterator[Batch]:
-        """Yield the batches with the added columns.
+        """Yield the batches with the added columns, the first checked if a table is written."""
+        from condsim.model.embedding import EmbeddingScorer
 
-        Args:
-            table: Whether they are written as a table: the first batch is checked before the model
-                is loaded, the others by the writer.
-        """
         first = next(self._batches)
         if table:
             first.check_flat()
-        scorer = self._load()
+        scorer = load_scorer(self.scoring.model, device=self.scoring.device)
+        if isinstance(scorer, EmbeddingScorer):
+            scorer.set_cache_size(_CACHED_VECTORS)
+        elif self.scoring.applicability:
+            raise ModelError(f"{scorer.name} gives scores only; --applicability needs embeddings.")
         done = 0
         for batch in chain([first], self._batches):
             if progress is not None:
@@ -193,25 +181,13 @@ class _ScoredFile:
             print_note("No condition was given, so the pairs were compared as a whole.")
         print_note(self.blank.note("no score"))
 
-    def _load(self) -> PairScorer:
-        """Load the model, which caches vectors if it makes any, and check the options by it."""
-        from condsim.model.embedding import EmbeddingScorer
-
-        scorer = load_scorer(self.scoring.model, device=self.scoring.device)
-        if isinstance(scorer, EmbeddingScorer):
-            scorer.set_cache_size(_CACHED_VECTORS)
-        options.check_embeddings(scorer, applicability=self.scoring.applicability)
-        return scorer
-
     def _add_columns(self, batch: Batch, scorer: PairScorer) -> None:
-        """Add a column of scores, and of applicability if asked, for each condition.
-
-        A row without text has NaN there, which is written as an empty cell.
-        """
+        """Add the columns of each condition: NaN, an empty cell, in a row without text."""
         columns, scoring = self.columns, self.scoring
         rows, sentences1, sentences2, row_conditions = columns.read(batch, self.blank)
-        score_pairs = options.score_function(scorer, overall=scoring.overall)
-        functions = {"score": partial(score_pairs, scale=scoring.scale)}
+        functions: dict[str, Callable[..., Any]] = {
+            "score": partial(scorer.score, scale=scoring.scale, overall=scoring.overall)
+        }
         if scoring.applicability:
             functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
         # Without --condition, the file has a condition for each row, or pairs have none.
@@ -240,10 +216,7 @@ def _score_to_file(
 
 
 def _part_settings(scoring: _Scoring) -> dict[str, object]:
-    """Return the settings that the parts of one output must share.
-
-    Options with their default values are left out.
-    """
+    """Return the settings that the parts of one output must share, without defaults."""
     defaults = {**PairOptions()._asdict(), "overall": 0.0, "applicability": False}
     values = {**scoring.pairs._asdict(), **scoring._asdict()}
     changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
@@ -253,17 +226,18 @@ def _part_settings(scoring: _Scoring) -> dict[str, object]:
 
 def _print_rows(file: Path, scoring: _Scoring) -> None:
     """Print a scored file as tab-separated rows."""
+    stdout = open_stream(sys.stdout, "output")
     with long_work(log=None, resume="The rows printed so far are not all.") as progress:
         scored = _ScoredFile(file, scoring)
-        with open_writer(sys.stdout) as writer:
-            for batch in scored.batches(None if sys.stdout.isatty() else progress, table=True):
+        with open_writer(stdout) as writer:
+            for batch in scored.batches(None if stdout.isatty() else progress, table=True):
                 writer.write(batch)
     scored.print_notes()
 
 
 def _show_table(file: Path, scoring: _Scoring) -> None:
     """Print each pair of texts once, and below it its conditions with their scores as bars."""
-    from condsim.console import Terminal
+    from condsim.terminal import Terminal
 
     scored = _ScoredFile(file, scoring, size=_ROWS_OF_TABLE + 1)
     batch = next(scored.batches())
@@ -322,5 +296,4 @@ def _print_pair(
         style = "green" if share >= 0.5 else "red"
         bar = Text(block * max(1, round(_BAR_WIDTH * share)), style=style)
         grid.add_row("", Text(condition), f"{score:.2f}", bar)
-    console.print(grid)
-    console.print()
+    console.print(grid, "")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from condsim.cli.options import Model, chosen_settings
 from condsim.cli.process import print_note
@@ -14,21 +15,19 @@ from condsim.loading import load_scorer
 
 
 def serve(
-    host: Annotated[
-        str, typer.Option(help="Address; one that others reach needs a key.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    host: Annotated[str, Option(help="Address; one that others reach needs a key.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     model: Model = None,
-    index: Annotated[str | None, typer.Option(help="Index to search; see condsim index.")] = None,
+    index: Annotated[str | None, Option(help="Index to search; see condsim index.")] = None,
     api_key_file: Annotated[
-        Path | None, typer.Option(help="File of API keys, one a line.", show_default="no key")
+        Path | None, Option(help="File of API keys, one a line.", show_default="no key")
     ] = None,
-    max_bytes: Annotated[int, typer.Option(help="Maximum bytes of a request body.")] = 8 * 2**20,
-    max_rows: Annotated[int, typer.Option(help="Maximum texts, or pairs times conditions.")] = 2048,
-    max_characters: Annotated[int, typer.Option(help="Maximum characters of a text.")] = 50_000,
-    queue_rows: Annotated[int, typer.Option(help="Maximum waiting rows of 512 characters.")] = 8192,
-    batch_rows: Annotated[int, typer.Option(help="Maximum rows in a batch.")] = 64,
-    time_limit: Annotated[float, typer.Option(help="Seconds for a request.")] = 30,
+    max_bytes: Annotated[int, Option(help="Maximum bytes of a request body.")] = 8 * 2**20,
+    max_rows: Annotated[int, Option(help="Maximum texts, or pairs times conditions.")] = 2048,
+    max_characters: Annotated[int, Option(help="Maximum characters of a text.")] = 50_000,
+    queue_rows: Annotated[int, Option(help="Maximum waiting rows of 512 characters.")] = 8192,
+    batch_rows: Annotated[int, Option(help="Maximum rows in a batch.")] = 64,
+    time_limit: Annotated[float, Option(help="Seconds for a request.")] = 30,
 ) -> None:
     """Serve a model over HTTP: scores, embeddings and reranking under a condition, and a page.
 
@@ -45,7 +44,7 @@ def serve(
     `condsim serve --host 0.0.0.0 --port 8080 --api-key-file keys.txt --model runs/mine`
     """
     from condsim.serving.app import create_app, run_server
-    from condsim.serving.settings import ServingSettings, check_address, read_keys
+    from condsim.serving.middleware import ServingSettings, check_address, read_keys
 
     settings = ServingSettings(**chosen_settings(ServingSettings, locals()))
     keys = () if api_key_file is None else read_keys(api_key_file)

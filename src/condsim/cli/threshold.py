@@ -8,18 +8,19 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from typer import Argument, Option
 
 from condsim.cli import options
 from condsim.cli.pairs import PairOptions, open_pairs
 from condsim.cli.process import print_note
 from condsim.data.files import BlankRows
 from condsim.errors import InputError
-from condsim.evaluation.threshold import find_threshold
+from condsim.evaluation.threshold import check_promise, find_threshold
 from condsim.loading import load_scorer
 
 
 def threshold(
-    labelled: Annotated[Path, typer.Argument(help="File of labeled pairs.")],
+    labelled: Annotated[Path, Argument(help="File of labeled pairs.")],
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
     condition_column: options.ConditionColumn = "condition",
@@ -27,7 +28,7 @@ def threshold(
     label: options.LabelColumn = "label",
     positive: options.Positive = None,
     scale: options.LabelScale = None,
-    precision: Annotated[float, typer.Option(help="Promised share of alike pairs.")] = 0.95,
+    precision: Annotated[float, Option(help="Promised share of alike pairs.")] = 0.95,
     model: options.Model = None,
     overall: options.Overall = 0.0,
     strict: options.Strict = False,
@@ -48,9 +49,8 @@ def threshold(
     `condsim threshold pairs.csv --text1 left --text2 right --condition "the request" --label same
     --positive yes`
     """
-    # Checked here too, as scoring all rows may take minutes.
-    if not 0 < precision < 1:
-        raise InputError(f"--precision must be above 0 and below 1; got {precision}.")
+    # Scoring all rows may take minutes.
+    check_promise(precision)
     pairs = PairOptions.labelled(locals())
     labels = pairs.labels(labelled)
     if not labels.alike.any():
@@ -60,7 +60,6 @@ def threshold(
         )
     columns, batches = open_pairs(labelled, pairs)
     scorer = load_scorer(model)
-    score_pairs = options.score_function(scorer, overall=overall)
     blank = BlankRows(strict=strict)
     scores, alike = array("f"), list[bool]()
     start = 0
@@ -70,7 +69,8 @@ def threshold(
         labelled_rows = np.flatnonzero(labels.present[rows])
         texts = columns.read(batch.take(labelled_rows), blank)
         if len(texts.rows):
-            scores.extend(score_pairs(texts.sentences1, texts.sentences2, texts.conditions))
+            sentences = texts.sentences1, texts.sentences2
+            scores.extend(scorer.score(*sentences, texts.conditions, overall=overall))
             alike.extend(labels.alike[rows][labelled_rows[texts.rows]].tolist())
     best = find_threshold(
         np.array(scores, np.float32), np.array(alike, np.bool_), precision=precision

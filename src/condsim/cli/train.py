@@ -1,24 +1,28 @@
-"""``condsim train``: a recipe goes in, a model folder comes out."""
+"""``condsim train``, ``sweep``, ``average`` and ``export``: from recipes to models."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from condsim.cli.process import long_work
 from condsim.errors import require
 
+if TYPE_CHECKING:
+    from condsim.training.sweep_spec import SweepSpec
+
 
 def train(
-    recipe: Annotated[Path, typer.Argument(help="Recipe file (YAML).")],
-    output: Annotated[Path, typer.Option(help="Folder for the model, its card and its report.")],
+    recipe: Annotated[Path, Argument(help="Recipe file (YAML).")],
+    output: Annotated[Path, Option(help="Folder for the model, its card and its report.")],
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe key. Repeatable."),
+        Option("--set", metavar="KEY=VALUE", help="Change a recipe key. Repeatable."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --output.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue the run in --output.")] = False,
 ) -> None:
     """Train an encoder from a recipe.
 
@@ -50,3 +54,114 @@ def train(
     close_process_group()
     if result is not None:
         typer.echo(result.summary())
+
+
+def sweep(
+    sweep_file: Annotated[Path, Argument(metavar="SWEEP", help="Sweep file (YAML).")],
+    output: Annotated[Path, Option(help="Folder for the study, the runs and the result.")],
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the trials; run nothing.")] = False,
+) -> None:
+    """Search for the best recipe by Spearman on the dev file.
+
+    Trains the best recipe again with several seeds and scores the held-out file of the sweep, if it
+    names one, once at the end. The same command continues after Ctrl-C or a crash. Run it in
+    several terminals to share the work. When everything is done, it prints the result.
+
+    **Examples**
+
+    `condsim sweep recipes/sweeps/minilm-ccl.yaml --output runs/sweep`
+
+    `condsim sweep recipes/sweeps/csts-table7.yaml --output runs/table7 --dry-run`
+    """
+    from condsim.training.sweep_spec import load_sweep
+
+    spec = load_sweep(sweep_file)
+    if dry_run:
+        for line in _plan(spec):
+            typer.echo(line)
+        return
+    from condsim.training.sweep import run_sweep, sweep_markdown
+
+    with long_work():
+        result = run_sweep(spec, output)
+    typer.echo(sweep_markdown(result), nl=False)
+
+
+def _plan(spec: SweepSpec) -> list[str]:
+    """Describe the trials of a sweep, one line a trial where the trials are known."""
+    from condsim.training.sweep_spec import point_text
+
+    points = spec.planned()
+    if points is None:
+        lines = [f"{spec.name}: {spec.trials} trials, sampler {spec.sampler}, in"]
+        lines += [f"  {key}: {parameter.text}" for key, parameter in spec.space.items()]
+    else:
+        lines = [f"{spec.name}: {len(points)} trials, sampler {spec.sampler}"]
+        lines += [f"  {point_text(point)}" for point in points]
+    lines.append(f"then the best with the seeds {', '.join(map(str, spec.seeds))}")
+    if spec.test is not None:
+        lines.append(f"then {spec.test}, once")
+    return lines
+
+
+def average(
+    runs: Annotated[list[Path], Argument(help="Output folders of `condsim train`.")],
+    output: Annotated[Path, Option(help="Folder for the model, its card and its report.")],
+    name: Annotated[str | None, Option(help="Name of the model.")] = None,
+    pretrained: Annotated[
+        str | None, Option(help="Backbone of the runs, to have a share too.")
+    ] = None,
+    pretrained_share: Annotated[float, Option(help="That share, between 0 and 1.")] = 0.1,
+    float16: Annotated[bool, Option("--float16", help="Store float16.")] = False,
+) -> None:
+    """Average the weights of runs that started from the same backbone.
+
+    The result is one model, as fast as each of them and often better.
+
+    **Example**
+
+    `condsim average runs/seed-1 runs/seed-2 runs/seed-3 --output runs/average`
+    """
+    require("sentence_transformers", extra="train")
+    from condsim.training.averaging import average_models
+
+    report = average_models(
+        runs,
+        output,
+        name=name,
+        pretrained=pretrained,
+        pretrained_share=pretrained_share,
+        float16=float16,
+    )
+    dev = report.model.metrics["spearman"]
+    typer.echo(f"{output}: dev Spearman {dev.value:.1f} [{dev.low:.1f}, {dev.high:.1f}]")
+
+
+def export(
+    model: Annotated[Path, Argument(help="Folder of a trained bi-encoder.")],
+    output: Annotated[Path, Option(help="Folder to write.")],
+    float32: Annotated[bool, Option("--float32", help="Keep float32: larger, slower.")] = False,
+    samples: Annotated[Path | None, Option(help="Rows to measure int8 ranges on.")] = None,
+    name: Annotated[str | None, Option(help="Name of the exported model.")] = None,
+) -> None:
+    """Export a bi-encoder to int8 ONNX, for scoring with the core install.
+
+    **Examples**
+
+    `condsim export runs/bi --output runs/bi-onnx`
+
+    `condsim export runs/bi --output runs/bi-onnx --samples train.csv`
+
+    `condsim score --model runs/bi-onnx "A man runs." "A dog runs." "the animal"`
+    """
+    require("sentence_transformers", extra="train")
+    from condsim.training.export import SAMPLES, export_onnx, samples_of
+
+    texts = SAMPLES if samples is None else samples_of(samples)
+    result = export_onnx(
+        model, output, quantize=None if float32 else "int8", samples=texts, name=name
+    )
+    typer.echo(
+        f"{result.output}: {result.size / 1e6:.1f} MB, cosine to the model "
+        f"{result.cosine_mean:.4f} on average, {result.cosine_worst:.4f} at worst"
+    )

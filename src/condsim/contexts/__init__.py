@@ -6,24 +6,21 @@ must not load pyarrow, scipy or torch.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
-from condsim.errors import requires_extra
+from condsim.errors import lazy_names, requires_extra
 
 if TYPE_CHECKING:
     from condsim.contexts.corpus import Corpus
     from condsim.contexts.index import TfidfIndex
-    from condsim.contexts.run import open_pipeline as open_pipeline
-
-_MODULES = {"Corpus": "corpus", "TfidfIndex": "index", "open_pipeline": "run"}
+    from condsim.contexts.origin import open_pipeline as open_pipeline
 
 __all__ = ["Corpus", "TfidfIndex"]
 
+_PLACES = {
+    "Corpus": "condsim.contexts.corpus.Corpus",
+    "TfidfIndex": "condsim.contexts.index.TfidfIndex",
+    "open_pipeline": "condsim.contexts.origin.open_pipeline",
+}
 
-def __getattr__(name: str) -> object:
-    """Import a name of this package from its module."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with requires_extra("contexts"):
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__ = requires_extra("contexts")(lazy_names(__name__, _PLACES))

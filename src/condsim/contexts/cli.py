@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -93,7 +94,7 @@ def weigh(
     """
     for module in ("pyarrow", "torch"):
         require(module, extra="contexts")
-    from condsim.contexts.run import open_pipeline
+    from condsim.contexts.origin import open_pipeline
 
     with long_work(log=None) as progress:
         fitted = open_pipeline(run, progress=progress).fit_weights(sentences=sentences)
@@ -108,10 +109,10 @@ def _harvest_engine(
     check_engine(name, address, workers, gpus)
     if name == "local":
         return None
-    from condsim.contexts.harvest import ray_engine
+    from condsim.contexts.harvest import write_on_ray
     from condsim.integrations.ray import RayWorkers as Cluster
 
     cluster = Cluster(address=address, workers=workers, gpus=gpus)
     if address is not None:
         cluster.check()
-    return ray_engine(cluster)
+    return partial(write_on_ray, cluster)

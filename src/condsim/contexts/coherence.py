@@ -130,43 +130,54 @@ class CoherenceScorer:
     """
 
     def __init__(
-        self, model: CoherenceModel, vocabulary: Vocabulary, contexts: NDArray[np.float16]
+        self, folder: Path, corpus: Corpus, *, progress: Callable[[int, int], None] | None = None
     ) -> None:
-        self._model, self._vocabulary, self._contexts = model.eval(), vocabulary, contexts
-
-    @classmethod
-    def open(
-        cls, folder: Path, corpus: Corpus, *, progress: Callable[[int, int], None] | None = None
-    ) -> CoherenceScorer:
         """Open a trained model; the first time, the vectors of the corpus are computed."""
-        settings, vocabulary = open_finished(
+        settings, self._vocabulary = open_finished(
             folder, "coherence", CoherenceSettings, corpus=corpus.revision
         )
-        model = CoherenceModel(settings, tokens=len(vocabulary), pad=vocabulary.pad_id)
+        model = CoherenceModel(settings, tokens=len(self._vocabulary), pad=self._vocabulary.pad_id)
         restore_weights(model, folder / MODEL)
-        model.to(best_device()).eval()
-        contexts = cached_rows(
+        self._model = model.to(best_device()).eval()
+        self._contexts: NDArray[np.float16] = cached_rows(
             folder / "contexts.npy",
-            partial(_context_units, model, vocabulary, corpus),
+            partial(self._context_units, corpus),
             rows=len(corpus),
             inputs={"corpus": corpus.revision, "model": sha256_of(folder / MODEL)[:12]},
             progress=progress,
         )
-        return cls(model, vocabulary, contexts)
 
     def encode(self, sentences: Sequence[str]) -> FloatArray:
         """Compute the vectors of any m sentences, ``(m, 2 * hidden)``."""
-        return _sentence_vectors(self._model, self._vocabulary, sentences)
+        model = self._model
+        vectors = np.empty((len(sentences), 2 * model.settings.hidden), dtype=np.float32)
+        half = uses_bfloat16(model.settings.precision)
+        autocast = torch.autocast(model.missing.device.type, torch.bfloat16, enabled=half)
+        with torch.inference_mode(), autocast:
+            for first in range(0, len(sentences), _SENTENCES_PER_BLOCK):
+                tokens = self._vocabulary.encode(sentences[first : first + _SENTENCES_PER_BLOCK])
+                vectors[first : first + len(tokens)] = model.encode(tokens).cpu().numpy()
+        return vectors
+
+    def _context_units(self, corpus: Corpus, first: int, last: int) -> NDArray[np.float16]:
+        """Compute the part of the contexts around some sentences in the units, (n, width)."""
+        model = self._model
+        left, right, device = model.settings.left, model.settings.right, model.missing.device
+        neighbours = corpus.neighbours(np.arange(first, last), left=left, right=right)
+        low, high = max(0, first - left), min(last + right, len(corpus))
+        vectors = self.encode(corpus.sentences(range(low, high)))
+        near = torch.from_numpy(vectors.astype(np.float16)).to(device).float()
+        rows = torch.from_numpy(np.where(neighbours < 0, -1, neighbours - low)).to(device)
+        with torch.inference_mode():
+            return model.context(model.projections(near), rows).cpu().numpy().astype(np.float16)
 
     def log_probability(self, vectors: FloatArray, centres: IntArray) -> FloatArray:
         """Score m sentences, by their vectors, in k contexts, by their centers: ``(m, k)``."""
         model = self._model
         scores = np.empty((len(vectors), len(centres)), dtype=np.float32)
         with torch.inference_mode():
-            inputs = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
-            projected = (
-                inputs.to(model.missing.device) @ model.project[model.settings.left]
-            )  # (m, width)
+            inputs = torch.from_numpy(vectors).to(model.missing.device)
+            projected = inputs @ model.project[model.settings.left]  # (m, width)
             for first in range(0, len(centres), _CONTEXTS_PER_BLOCK):
                 rows = self._contexts[centres[first : first + _CONTEXTS_PER_BLOCK]]
                 contexts = torch.from_numpy(rows).to(model.missing.device).float()  # (block, width)
@@ -174,35 +185,6 @@ class CoherenceScorer:
                     values = F.logsigmoid(model.logits(contexts, sentence))
                     scores[row, first : first + len(rows)] = values.cpu().numpy()
         return scores
-
-
-def _sentence_vectors(
-    model: CoherenceModel, vocabulary: Vocabulary, sentences: Sequence[str]
-) -> FloatArray:
-    vectors = np.empty((len(sentences), 2 * model.settings.hidden), dtype=np.float32)
-    autocast = uses_bfloat16(model.settings.precision)
-    with (
-        torch.inference_mode(),
-        torch.autocast(model.missing.device.type, torch.bfloat16, enabled=autocast),
-    ):
-        for first in range(0, len(sentences), _SENTENCES_PER_BLOCK):
-            tokens = vocabulary.encode(sentences[first : first + _SENTENCES_PER_BLOCK])
-            vectors[first : first + len(tokens)] = model.encode(tokens).cpu().numpy()
-    return vectors
-
-
-def _context_units(
-    model: CoherenceModel, vocabulary: Vocabulary, corpus: Corpus, first: int, last: int
-) -> NDArray[np.float16]:
-    """Compute the part of the contexts around some sentences in the units, (n, width)."""
-    left, right = model.settings.left, model.settings.right
-    neighbours = corpus.neighbours(np.arange(first, last, dtype=np.int64), left=left, right=right)
-    low, high = max(0, first - left), min(last + right, len(corpus))
-    vectors = _sentence_vectors(model, vocabulary, corpus.sentences(range(low, high)))
-    near = torch.from_numpy(vectors.astype(np.float16)).to(model.missing.device).float()
-    rows = torch.from_numpy(np.where(neighbours < 0, -1, neighbours - low)).to(model.missing.device)
-    with torch.inference_mode():
-        return model.context(model.projections(near), rows).cpu().numpy().astype(np.float16)
 
 
 class Passages(NamedTuple):
@@ -289,15 +271,14 @@ class CoherenceReport(TrainingSummary, allow_inf_nan=True):
     """Accuracy at telling sentences from their replacements, on held-out documents.
 
     As many replacements as sentences are judged, so chance is 0.5. The evaluations are accuracies.
+    Those of ``document`` and ``corpus`` are of the ``examples`` whose replacement is from the same
+    document or from another one.
     """
 
     head: Head
-    # Shares judged rightly, in [0, 1]: of all examples, and of those whose replacement is from the
-    # same document or from another one.
     accuracy: float
     accuracy_document: float
     accuracy_corpus: float
-    # Number of examples judged, of documents trained on, and of held-out documents.
     examples: int
     documents: int
     held_out_documents: int
@@ -352,8 +333,7 @@ class CoherenceWork:
 
     def evaluate(self) -> float:
         """Measure the accuracy on held-out documents."""
-        hits, _ = self.held_out_hits()
-        return float(hits.mean())
+        return float(self.held_out_hits()[0].mean())
 
     def held_out_hits(self) -> tuple[Tensor, Tensor]:
         """Judge held-out examples, with the same replacements at every call.

@@ -317,17 +317,16 @@ def spans(starts: IntArray, lengths: IntArray) -> IntArray:
 
 def read_folder_manifest(folder: Path, kind: str) -> dict[str, Any]:
     """Read the manifest of a folder, which must contain something of that kind."""
-    try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if (manifest["kind"], manifest["format"]) == (kind, FORMAT):
-            return manifest
-    except (FileNotFoundError, NotADirectoryError) as error:
+    manifest: dict[str, Any] = {}
+    with one_line(f"{folder / MANIFEST} cannot be read", OSError, ValueError, TypeError):
+        if (folder / MANIFEST).is_file():
+            manifest = dict(json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+    if (manifest.get("kind"), manifest.get("format")) != (kind, FORMAT):
         raise InputError(
-            f"{folder} contains no {kind}; make it with 'condsim contexts run'."
-        ) from error
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise InputError(f"Cannot read the {kind} in {folder}: {MANIFEST}: {error}.") from error
-    raise InputError(f"{folder} contains no {kind} of this version of condsim.")
+            f"{folder} contains no {kind} of this version of condsim; make it with 'condsim "
+            "contexts run'."
+        )
+    return manifest
 
 
 def write_folder_manifest(folder: Path, kind: str, values: Mapping[str, Any]) -> None:

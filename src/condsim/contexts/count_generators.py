@@ -76,7 +76,7 @@ class CountsGenerator(nn.Module):
         self._share = settings.share
         self._ends = [vocabulary.end_id, vocabulary.separator_id]
 
-    def count(self, tokens: CorpusTokens, counted: BoolArray) -> None:
+    def prepare(self, tokens: CorpusTokens, counted: BoolArray) -> None:
         """Count the tokens of some sentences, ``(n,)``; each has an end and a separator."""
         counts = np.ones(len(self.counts))
         for first in range(0, len(tokens), _SENTENCES_PER_COUNT):
@@ -157,10 +157,11 @@ class TranslationGenerator(CountsGenerator):
         self._recent = VectorCache(_RECENT_VECTORS, width)
         # Log Z of tokens, and of sentences; NaN where it was not needed yet.
         self._log_norms: dict[int, Tensor] = {}
-        self._forget_norms()
+        self.train()
 
-    def read_vocabulary(self) -> None:
-        """Encode each entry of the vocabulary."""
+    def prepare(self, tokens: CorpusTokens, counted: BoolArray) -> None:
+        """Count tokens, and encode each entry of the vocabulary."""
+        super().prepare(tokens, counted)
         texts = [self._tokenizer.decode([entry]).strip() for entry in range(len(self.vectors))]
         vectors = _unit_vectors(self._backbone, texts)
         vectors[[not text for text in texts]] = 0.0
@@ -169,17 +170,10 @@ class TranslationGenerator(CountsGenerator):
     def train(self, mode: bool = True) -> TranslationGenerator:
         """Forget log Z if the numbers may change now."""
         if mode:
-            self._forget_norms()
+            sizes = {_WORD: len(self.vectors), _SENTENCE: len(self._corpus)}
+            self._log_norms = {kind: torch.full((size,), torch.nan) for kind, size in sizes.items()}
         super().train(mode)
         return self
-
-    def _forget_norms(self) -> None:
-        sizes = {_WORD: len(self.vectors), _SENTENCE: len(self._corpus)}
-        self._log_norms = {kind: torch.full((size,), torch.nan) for kind, size in sizes.items()}
-
-    def loss(self, units: EncoderUnits, items: Items) -> Tensor:
-        """Compute the mean negative log-probability of the target tokens, a scalar."""
-        return -self.log_probabilities(units, items).sum() / sum(map(len, items.targets))
 
     def log_probabilities(self, units: EncoderUnits, items: Items) -> Tensor:
         """Sum the log-probabilities of the tokens of each target, ``(n,)`` float64."""
@@ -195,7 +189,7 @@ class TranslationGenerator(CountsGenerator):
         return torch.cat(sums)[torch.from_numpy(order)]
 
     def _encode_units(self, units: EncoderUnits) -> _EncodedUnits:
-        logs = self._logs()
+        logs = (self.counts / self.counts.sum()).float().log()
         words = np.unique(np.concatenate(units.tokens))
         norms = self._cached_norms(self.vectors[words], words, logs, _WORD)
         rows = np.array(units.keys) >> PLACE_BITS
@@ -235,9 +229,6 @@ class TranslationGenerator(CountsGenerator):
         probabilities: Tensor = own * logs.exp() + summed[:, :-1] / summed[:, -1:]
         probabilities = probabilities + _bags(table, rows, firsts, "mean")
         return probabilities.log().double().sum(1)
-
-    def _logs(self) -> Tensor:
-        return (self.counts / self.counts.sum()).float().log()
 
     def _unit_sentences(self, units: EncoderUnits, rows: IntArray) -> Tensor:
         """Collect vectors of units, ``(u, d)``; those with a row of the corpus are cached."""
@@ -284,8 +275,7 @@ class TranslationGenerator(CountsGenerator):
 def _bags(table: Tensor, rows: IntArray, firsts: IntArray, mode: str) -> Tensor:
     """Sum or average rows of a table, ``(bags, columns)``; a bag ends where the next begins."""
     flat, starts = torch.from_numpy(rows.reshape(-1)), torch.from_numpy(firsts)
-    values: Tensor = nn.functional.embedding_bag(flat, table, starts, mode=mode)
-    return values
+    return nn.functional.embedding_bag(flat, table, starts, mode=mode)
 
 
 @lru_cache(maxsize=1)

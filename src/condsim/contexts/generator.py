@@ -34,7 +34,7 @@ from condsim.contexts.corpus import spans
 from condsim.contexts.recipe import GENERATOR_TASKS, SHAPES, GeneratorSettings
 from condsim.contexts.tokens import EncoderUnits, Items, Vocabulary, length_groups, pad_rows
 from condsim.contexts.trainer import best_device
-from condsim.errors import InputError
+from condsim.errors import InputError, one_line
 from condsim.types import IntArray
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ _LOGITS_PER_BLOCK = 1 << 20
 _KEY_SIZE = 64
 # An eighth of the probability is for copies at first.
 _INITIAL_GATE = -2.0
+_UNUSABLE = "Cannot use the backbone of the generators"
 
 
 class Copies(NamedTuple):
@@ -145,17 +146,14 @@ class StateStore:
 
     def __init__(self, gigabytes: float) -> None:
         self._room = gigabytes * 10**9
-        self._states: dict[int, Tensor] = {}
-
-    def get(self, key: int) -> Tensor | None:
-        """Look up the states of a unit, ``(t, d)``."""
-        return self._states.get(key)
+        # Of units by key, each (t, d).
+        self.states: dict[int, Tensor] = {}
 
     def keep(self, key: int, states: Tensor) -> None:
         """Store the states of a unit that has a key, if there is room."""
         if key >= 0 and states.nbytes <= self._room:
             self._room -= states.nbytes
-            self._states[key] = states.clone()
+            self.states[key] = states.clone()
 
 
 class ContextGenerator(nn.Module):
@@ -178,13 +176,14 @@ class ContextGenerator(nn.Module):
 
     def encode(self, units: EncoderUnits, store: StateStore | None = None) -> Memory:
         """Encode units that are not in the store, sorted by length and in few passes."""
-        states = {row: store.get(key) for row, key in enumerate(units.keys)} if store else {}
-        missing = [row for row in range(len(units)) if states.get(row) is None]
+        stored = store.states if store is not None else {}
+        states = {row: stored[key] for row, key in enumerate(units.keys) if key in stored}
+        missing = [row for row in range(len(units)) if row not in states]
         for row, encoded in self._encode(units, np.array(missing, dtype=np.int64)):
             states[row] = encoded
             if store is not None:
                 store.keep(units.keys[row], encoded)
-        parts = [cast("Tensor", states[row]) for row in range(len(units))]
+        parts = [states[row] for row in range(len(units))]
         joined = torch.cat([*parts, self.places.new_zeros(1, self.places.shape[1])])
         lengths = np.array([len(tokens) for tokens in units.tokens], dtype=np.int64)
         tokens = self._tensor(np.concatenate([*units.tokens, [self._pad]]))
@@ -247,12 +246,6 @@ class ContextGenerator(nn.Module):
             bias = None
         return scale, head.weight, None if bias is None else bias.flatten()
 
-    def loss(self, units: EncoderUnits, items: Items) -> Tensor:
-        """Compute the mean negative log-probability of all target tokens, a scalar."""
-        return -self.log_probabilities(self.encode(units), items).sum() / sum(
-            map(len, items.targets)
-        )
-
     def log_probabilities(self, memory: Memory, items: Items) -> Tensor:
         """Compute log p(target | given) of each item, ``(n,)`` float32."""
         lengths = np.array([len(target) for target in items.targets], dtype=np.int64)
@@ -302,14 +295,14 @@ def backbone_vocabulary(backbone: str) -> Vocabulary:
     """Load the tokenizer of a pre-trained backbone."""
     from transformers import AutoConfig, AutoTokenizer
 
-    try:
+    with one_line(f"{_UNUSABLE} {backbone!r}", OSError, ValueError, KeyError):
         tokenizer = AutoTokenizer.from_pretrained(backbone)
         config = AutoConfig.from_pretrained(backbone)
-    except (OSError, ValueError, KeyError) as error:
-        raise _unusable(backbone, error) from error
     fast = getattr(tokenizer, "backend_tokenizer", None)
     if fast is None or tokenizer.eos_token_id is None:
-        raise _unusable(backbone, "its tokenizer must be a fast one with an end token")
+        raise InputError(
+            f"{_UNUSABLE} {backbone!r}: its tokenizer must be a fast one with an end token."
+        )
     fast.no_truncation()
     fast.no_padding()
     end, start = tokenizer.eos_token_id, config.decoder_start_token_id
@@ -350,17 +343,14 @@ def _pretrained(settings: GeneratorSettings) -> PreTrainedModel:
     from transformers import AutoModelForSeq2SeqLM
 
     name = str(settings.backbone)
-    try:
+    with one_line(f"{_UNUSABLE} {name!r}", OSError, ValueError):
         loaded = AutoModelForSeq2SeqLM.from_pretrained(name, dtype=torch.float32)
-    except (OSError, ValueError) as error:
-        raise _unusable(name, error) from error
     backbone = cast("PreTrainedModel", loaded)
     positions = getattr(backbone.config, "max_position_embeddings", None)
     if positions is not None and positions < settings.positions:
-        raise _unusable(
-            name,
-            f"it has {positions} token positions and the settings need {settings.positions}: "
-            "lower 'max_tokens', or use encoder 'apart'",
+        raise InputError(
+            f"{_UNUSABLE} {name!r}: it has {positions} token positions and the settings need "
+            f"{settings.positions}. Lower 'max_tokens', or use encoder 'apart'."
         )
     return backbone
 
@@ -381,13 +371,8 @@ def _check_backbone(generator: ContextGenerator, name: str, vocabulary: Vocabula
     states = own.encoder_last_hidden_state, out.encoder_last_hidden_state
     for mine, theirs in (states, (logits, out.logits)):
         if not torch.allclose(mine, theirs, rtol=1e-3, atol=1e-3):
-            raise _unusable(
-                name,
-                "it does more to its tokens than look up their embeddings, or to its decoder "
-                "states than multiply them by the output embeddings; take one such as T5 or BART",
+            raise InputError(
+                f"{_UNUSABLE} {name!r}: it does more to its tokens than look up their embeddings, "
+                "or to its decoder states than multiply them by the output embeddings. Take one "
+                "such as T5 or BART."
             )
-
-
-def _unusable(backbone: str, reason: object) -> InputError:
-    text = " ".join(str(reason).split())[:300]
-    return InputError(f"Cannot use the backbone {backbone!r} as a generator: {text}.")

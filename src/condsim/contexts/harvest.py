@@ -32,7 +32,7 @@ from condsim.io import replacing, sha256_of, write_json
 from condsim.types import IntArray
 
 if TYPE_CHECKING:
-    from condsim.contexts.run import ContextsRun
+    from condsim.contexts.origin import ContextsRun
     from condsim.integrations.ray import RayWorkers
 
 SPLITS = ("train", "dev", "test")
@@ -73,14 +73,9 @@ _RANDOM_CONTEXTS = b"sentences_without_contexts"
 _PARQUET_END = b"PAR1"
 
 
-def single_sentence_rows(corpus: Corpus) -> IntArray:
-    """List the rows of the documents of one sentence, ``(k,)``."""
-    return np.flatnonzero(~corpus.has_context)
-
-
 def build_single_index(corpus: Corpus, index: Path, *, min_df: int) -> TfidfIndex | None:
     """Build or open the index of the single-sentence documents; None if fewer than two."""
-    rows = single_sentence_rows(corpus)
+    rows = np.flatnonzero(~corpus.has_context)
     if len(rows) < 2:
         return None
     starts = range(0, len(rows), _SENTENCES_PER_BLOCK)
@@ -96,7 +91,7 @@ def build_single_index(corpus: Corpus, index: Path, *, min_df: int) -> TfidfInde
 
 def open_single_index(corpus: Corpus, index: Path) -> TfidfIndex | None:
     """Open the index of the single-sentence documents; None if there are fewer than two."""
-    return TfidfIndex(index / _SINGLES) if len(single_sentence_rows(corpus)) > 1 else None
+    return TfidfIndex(index / _SINGLES) if (~corpus.has_context).sum() > 1 else None
 
 
 def splits_of(corpus: Corpus) -> NDArray[np.int8]:
@@ -153,8 +148,7 @@ class PairDrawer:
     ) -> None:
         self._corpus, self._index, self._single_index = corpus, index, single_index
         self._mix, self._seed = mix or PairMix(), seed
-        rows = single_sentence_rows(corpus)
-        self._singles = rows if single_index is not None else rows[:0]
+        self._singles = np.flatnonzero(~corpus.has_context & (single_index is not None))
         self._splits = splits_of(corpus)
         self._ids = [np.flatnonzero(self._splits == split) for split in range(len(SPLITS))]
 
@@ -343,33 +337,28 @@ class ShardWriter:
         return number
 
 
-def write_in_process(
+def _write_in_process(
     target: Harvest, opener: Callable[[], ContextsRun], numbers: list[int]
 ) -> Iterator[int]:
-    """Write shards in this process; the default engine."""
     return map(ShardWriter(target, opener).work, numbers)
 
 
-def ray_engine(workers: RayWorkers) -> Engine:
-    """Make an engine of the workers of a Ray cluster; all machines must share the folder.
+def write_on_ray(
+    workers: RayWorkers, target: Harvest, opener: Callable[[], ContextsRun], numbers: list[int]
+) -> Iterator[int]:
+    """Write shards on the workers of a Ray cluster, in any order; a worker that dies is replaced.
 
-    Shards come in any order; a worker that dies is replaced.
+    All machines must share the folder.
     """
-
-    def write(
-        target: Harvest, opener: Callable[[], ContextsRun], numbers: list[int]
-    ) -> Iterator[int]:
-        yield from workers.map(
-            ShardWriter,
-            # Each worker has its own working directory.
-            (replace(target, folder=target.folder.resolve()), opener),
-            numbers,
-            max_workers=len(numbers),
-            failure="A worker of the harvest failed: {} Finished shards are saved; run the same "
-            "command again for the rest.",
-        )
-
-    return write
+    return workers.map(
+        ShardWriter,
+        # Each worker has its own working directory.
+        (replace(target, folder=target.folder.resolve()), opener),
+        numbers,
+        max_workers=len(numbers),
+        failure="A worker of the harvest failed: {} Finished shards are saved; run the same "
+        "command again for the rest.",
+    )
 
 
 def harvest_pairs(
@@ -378,10 +367,13 @@ def harvest_pairs(
     opener: Callable[[], ContextsRun],
     *,
     identity: Mapping[str, Any],
-    engine: Engine = write_in_process,
-    progress: Callable[[int, int], None] | None = None,
+    engine: Engine | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Harvest:
-    """Draw pairs of the corpus and score them, or continue a harvest that was stopped."""
+    """Draw pairs of the corpus and score them, or continue a harvest that was stopped.
+
+    Shards are written by the engine, or in this process.
+    """
     plain = json.loads(json.dumps(identity))
     target = Harvest(folder, settings, plain)
     if (folder / HARVEST_MANIFEST).exists():
@@ -394,9 +386,9 @@ def harvest_pairs(
     missing = target.missing()
     done = settings.pairs - sum(map(settings.pairs_of, missing))
     if missing:
-        report = progress or (lambda done, total: None)
-        report(done, settings.pairs)
-        for number in engine(target, opener, missing):
+        progress(done, settings.pairs)
+        write = engine or _write_in_process
+        for number in write(target, opener, missing):
             done += settings.pairs_of(number)
-            report(done, settings.pairs)
+            progress(done, settings.pairs)
     return target

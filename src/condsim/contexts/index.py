@@ -22,7 +22,7 @@ from condsim.contexts.corpus import (
     read_folder_manifest,
     write_folder_manifest,
 )
-from condsim.errors import InputError
+from condsim.errors import InputError, check_at_least
 from condsim.model.baselines import tokens_of
 from condsim.types import FloatArray, IntArray
 
@@ -114,8 +114,7 @@ class TfidfIndex:
             may_be_empty: Whether an index in which nothing can be found is allowed.
             progress: Called with the number of chunks read.
         """
-        if min_df < 1:
-            raise InputError(f"'min_df' must be 1 or more; got {min_df}.")
+        check_at_least(1, min_df=min_df)
         with build_folder(folder, _KIND) as partial:
             if partial is not None:
                 counts = _write_index(texts, partial, min_df, progress)
@@ -150,8 +149,7 @@ class TfidfIndex:
             k <= ``top_n``, best first and of equal scores the earlier chunk first. Chunks that
             share no term are never among them.
         """
-        if top_n < 1:
-            raise InputError(f"'top_n' must be 1 or more; got {top_n}.")
+        check_at_least(1, top_n=top_n)
         if not len(sentences):
             return []
         batches = -(-len(sentences) // max(1, _SCORES_PER_BATCH // max(1, self._chunks)))

@@ -1,33 +1,57 @@
-"""The origin score: two sentences are alike when the same contexts fit both (SSBC §3.3, Eq. 4)."""
+"""The origin model: two sentences are alike when the same contexts fit both (SSBC §3.3, Eq. 4).
+
+The folder of a run is such a model: `ContextsRun` opens its stages and makes nothing.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
-import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from condsim import __version__
+from condsim.cache import digest
+from condsim.console import Progress, silent
 from condsim.contexts.corpus import Corpus
 from condsim.contexts.equations import (
     SENTENCE_TERMS,
     ContextMeans,
+    ContextSelector,
+    ContextSet,
     ContextTerms,
+    FittedWeights,
     PairTerms,
+    are_far,
+    fit_weights,
     similarity,
 )
+from condsim.contexts.harvest import HARVEST_FORMAT, open_single_index
 from condsim.contexts.index import TfidfIndex
-from condsim.contexts.recipe import ScoringSettings, Selection
-from condsim.contexts.selection import ContextSelector, ContextSet, are_far
-from condsim.errors import InputError
+from condsim.contexts.recipe import (
+    COHERENCE,
+    CORPUS,
+    GENERATORS,
+    INDEX,
+    MODEL,
+    RECIPE,
+    REPORT,
+    ContextsRecipe,
+    ScoringSettings,
+    Selection,
+    load_contexts_recipe,
+)
+from condsim.errors import InputError, ModelError
+from condsim.io import sha256_of
 from condsim.model.base import PairScorer, Rows, Scale, rescaled
 from condsim.model.calibration import Calibration
 from condsim.types import FloatArray, IntArray
@@ -51,7 +75,7 @@ class ScoreCache:
         """Look up the scores of pairs, ``(n,)``; NaN where there is none."""
         content = self._path.read_bytes() if self._path.is_file() else b""
         scores = {key.decode(): float(value) for key, value in self._LINE.findall(content)}
-        keys = map(_pair_key, sentences1, sentences2)
+        keys = map(self._key, sentences1, sentences2)
         return np.array([scores.get(key, np.nan) for key in keys], np.float32)
 
     def add(
@@ -61,7 +85,7 @@ class ScoreCache:
         # A blank line keeps what was cut off before apart from the first line.
         lines = ["\n"]
         for sentence1, sentence2, score in zip(sentences1, sentences2, scores, strict=True):
-            lines.append(f"{_pair_key(sentence1, sentence2)} {np.float32(score):+.8e}\n")
+            lines.append(f"{self._key(sentence1, sentence2)} {np.float32(score):+.8e}\n")
         try:
             self._path.parent.mkdir(exist_ok=True)
             with self._path.open("ab", buffering=0) as stream:
@@ -71,13 +95,12 @@ class ScoreCache:
                 _LOGGER.warning("Cannot cache scores in %s: %s", self._path.parent, error)
             self._warned = True
 
+    @staticmethod
+    def _key(sentence1: str, sentence2: str) -> str:
+        return hashlib.sha256(json.dumps([sentence1, sentence2]).encode()).hexdigest()[:32]
 
-def _pair_key(sentence1: str, sentence2: str) -> str:
-    return hashlib.sha256(json.dumps([sentence1, sentence2]).encode()).hexdigest()[:32]
 
-
-@dataclass(frozen=True)
-class _PreparedSentence:
+class _PreparedSentence(NamedTuple):
     """The contexts of a sentence, and its mean terms over the reference contexts."""
 
     contexts: ContextSet
@@ -183,14 +206,22 @@ class OriginScorer(PairScorer):
         return similarity(pair, weights=self.weights, center=self._scoring.center)
 
     def cost(self, *, sentences: int, pairs: int) -> Cost:
-        """Count the cost of scoring pairs of so many distinct sentences."""
-        return cost_of(
-            sentences=sentences,
-            pairs=pairs,
-            corpus=len(self._corpus),
-            selection=self._selection,
-            scoring=self._scoring,
-        )
+        """Count the work of scoring pairs of so many distinct sentences."""
+        selection, scoring, corpus = self._selection, self._scoring, len(self._corpus)
+        generated = set(self.weights.used) - {"coherence"}
+        models, sides = len(generated), len(generated - {"centre"})
+        candidates = selection.size
+        if selection.strategy != "random":
+            candidates = round(selection.candidates * selection.size)
+        size = min(selection.size, corpus)
+        of_contexts = scoring.references * min(sentences * selection.size, corpus)
+        means = {
+            "none": 0,
+            "context": models * of_contexts,
+            "pmi": sides * of_contexts + (models - sides) * scoring.references * sentences,
+        }
+        sequences = models * (sentences * min(candidates, corpus) + 2 * pairs * size)
+        return Cost(pairs, 2 * size, models, sequences + means[scoring.center])
 
     def pair_terms(
         self, sentences1: Sequence[str], sentences2: Sequence[str]
@@ -300,32 +331,113 @@ class Cost:
         )
 
 
-def cost_of(
-    *, sentences: int, pairs: int, corpus: int, selection: Selection, scoring: ScoringSettings
-) -> Cost:
-    """Count the work of scoring pairs of distinct ``sentences`` by a corpus of a size."""
-    generated = set(scoring.weights.used) - {"coherence"}
-    models = len(generated)
-    candidates = selection.size
-    if selection.strategy != "random":
-        candidates = round(selection.candidates * selection.size)
-    size = min(selection.size, corpus)
-    of_contexts = scoring.references * min(sentences * selection.size, corpus)
-    sides = len(generated - {"centre"})
-    means = {
-        "none": 0,
-        "context": models * of_contexts,
-        "pmi": sides * of_contexts + (models - sides) * scoring.references * sentences,
-    }
-    sequences = models * (sentences * min(candidates, corpus) + 2 * pairs * size)
-    return Cost(pairs, 2 * size, models, sequences + means[scoring.center])
+class ContextsRun:
+    """Corpus, index and origin model of a run.
 
-
-def expected_distinct(draws: int, *, of: int) -> int:
-    """Expect this many different ones among some drawn at random.
-
-    Examples:
-        >>> expected_distinct(400, of=300), expected_distinct(400, of=1_000_000)
-        (221, 400)
+    The input files are no longer needed, so the folder may be moved or shared by machines. The
+    recipe may differ from the one in the folder in scoring and selection.
     """
-    return round(-of * math.expm1(draws * math.log1p(-1 / of))) if of > 1 else min(draws, of)
+
+    def __init__(
+        self, folder: Path, recipe: ContextsRecipe, *, progress: Progress = silent
+    ) -> None:
+        """Open nothing yet; ``progress`` is called while sentence vectors are computed, once."""
+        self.folder, self.recipe = folder, recipe
+        self._progress = progress
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The sentences."""
+        return Corpus(self.folder / CORPUS)
+
+    @cached_property
+    def index(self) -> TfidfIndex:
+        """The TF-IDF index of their chunks."""
+        return TfidfIndex(self.folder / INDEX)
+
+    @cached_property
+    def single_index(self) -> TfidfIndex | None:
+        """The index of the single-sentence documents; None if there are fewer than two."""
+        return open_single_index(self.corpus, self.folder / INDEX)
+
+    @cached_property
+    def scorer(self) -> OriginScorer:
+        """The origin model (§3.3); ModelError if a model it needs is not finished."""
+        from condsim.contexts.coherence import CoherenceScorer
+        from condsim.contexts.generators import GeneratorScorer
+
+        scoring, coherence, generators = self.recipe.scoring, None, None
+        if self.recipe.uses_coherence:
+            coherence = CoherenceScorer(
+                self._finished(COHERENCE),
+                self.corpus,
+                progress=partial(self._progress, "sentence vectors"),
+            )
+        if self.recipe.uses_generators:
+            generators = GeneratorScorer.open(
+                self._finished(GENERATORS),
+                self.corpus,
+                kind=self.recipe.generators.kind,
+                tasks=scoring.weights.used,
+                memory_gb=scoring.memory_gb,
+            )
+        return OriginScorer(
+            self.corpus,
+            self.index,
+            ContextTerms(coherence, generators),
+            scoring=scoring,
+            selection=self.recipe.selection,
+            name=f"{self.recipe.name} origin",
+            revision=self._revision,
+            cache=ScoreCache(self.folder / "scored" / f"{self._revision}.txt"),
+        )
+
+    def fit_weights(self, *, sentences: int = 640) -> FittedWeights:
+        """Fit λ of Eq. 3 to sentences of documents that no model was trained on, without labels."""
+        recipe, corpus = self.recipe, self.corpus
+        held_out = np.ones(len(corpus.document_starts) - 1, np.bool_)
+        for settings, is_used in (
+            (recipe.coherence, recipe.uses_coherence),
+            (recipe.generators, recipe.uses_generators),
+        ):
+            if is_used:
+                held_out &= corpus.held_out_documents(share=settings.held_out, seed=settings.seed)
+        rows = np.flatnonzero(np.repeat(held_out, np.diff(corpus.document_starts)))
+        return fit_weights(self.scorer, corpus, rows, sentences=sentences)
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """All that decides a score, as plain values: the corpus, the weights and the recipe."""
+        folders = [self.folder / COHERENCE] if self.recipe.uses_coherence else []
+        if self.recipe.uses_generators:
+            models = self.recipe.generators.models_for(self.recipe.scoring.weights.used)
+            folders += [self.folder / GENERATORS / name for name in models]
+        weights = [sha256_of(folder / MODEL) for folder in folders]
+        return {"corpus": self.corpus.revision, "models": weights, **self.recipe.scored_by}
+
+    @property
+    def _revision(self) -> str:
+        """A hash of the identity, the version of condsim and the number format."""
+        from condsim.model.precision import uses_bfloat16
+
+        build = {"condsim": __version__, "format": HARVEST_FORMAT}
+        build["bfloat16"] = uses_bfloat16(self.recipe.generators.precision)
+        return digest({**self.identity, **build})[:12]
+
+    def _finished(self, stage: str) -> Path:
+        if not (self.folder / stage / REPORT).is_file():
+            raise ModelError(
+                f"The run in {self.folder} is unfinished: stage '{stage}' is not done. "
+                "Run 'condsim contexts run' with the same recipe and folder to continue."
+            )
+        return self.folder / stage
+
+
+def open_pipeline(folder: Path, *, progress: Progress = silent) -> ContextsRun:
+    """Open the run in a folder; InputError if there is none."""
+    if not (folder / RECIPE).is_file():
+        raise InputError(
+            f"{folder} is not a run of contexts: there is no {RECIPE}. Give the folder that "
+            "'condsim contexts run' wrote."
+        )
+    return ContextsRun(folder, load_contexts_recipe(folder / RECIPE), progress=progress)

@@ -9,11 +9,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, get_args
 
+import numpy as np
+
 from condsim.cache import check_unchanged, sole_process
 from condsim.console import Progress, silent
 from condsim.contexts.coherence import CoherenceReport, train_coherence
 from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.generator_training import GeneratorReport, train_generators
+from condsim.contexts.generators import GeneratorReport, train_generators
 from condsim.contexts.harvest import (
     HARVEST_MANIFEST,
     SPLITS,
@@ -22,10 +24,9 @@ from condsim.contexts.harvest import (
     build_single_index,
     harvest_pairs,
     splits_of,
-    write_in_process,
 )
 from condsim.contexts.index import TfidfIndex
-from condsim.contexts.origin import Cost, OriginScorer, expected_distinct
+from condsim.contexts.origin import ContextsRun, Cost, OriginScorer, open_pipeline
 from condsim.contexts.recipe import (
     COHERENCE,
     CORPUS,
@@ -39,7 +40,6 @@ from condsim.contexts.recipe import (
     load_contexts_recipe,
     save_contexts_recipe,
 )
-from condsim.contexts.run import ContextsRun, open_pipeline
 from condsim.contexts.sentences import find_inputs
 from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
 from condsim.contexts.tokens import CorpusTokens, Vocabulary, learn_vocabulary
@@ -226,10 +226,12 @@ class Pipeline(ContextsRun):
         missing = Harvest(self.folder / HARVEST, settings, {}).missing()
         if not missing:
             return None
-        sizes = [settings.pairs_of(number) for number in missing]
-        # The contexts of a sentence are chosen once in a shard, however often it was drawn.
-        sentences = sum(expected_distinct(2 * size, of=len(self.corpus)) for size in sizes)
-        return self.scorer.cost(sentences=sentences, pairs=sum(sizes))
+        sizes = np.array([settings.pairs_of(number) for number in missing])
+        # The contexts of a sentence are chosen once in a shard, however often it was drawn: the
+        # expected number of different ones among those drawn at random.
+        rows = len(self.corpus)
+        sentences = int((-rows * np.expm1(2 * sizes * np.log1p(-1 / rows))).round().sum())
+        return self.scorer.cost(sentences=sentences, pairs=int(sizes.sum()))
 
     def harvest(self, engine: Engine | None = None) -> Harvest:
         """Harvest pairs (stage 7) by an engine, this process by default, or continue with it."""
@@ -242,7 +244,7 @@ class Pipeline(ContextsRun):
             self.recipe.harvest,
             partial(open_pipeline, folder) if engine else lambda: self,
             identity=self.identity,
-            engine=engine or write_in_process,
+            engine=engine,
             progress=partial(self._progress, HARVEST),
         )
 
@@ -268,15 +270,13 @@ class Pipeline(ContextsRun):
     def _training_pairs(self, harvest: Harvest) -> dict[str, Path]:
         """Write the files of `write_training_pairs`, once for a harvest."""
         folder = self.folder / "pairs"
-        record, revision = folder / "files.json", harvest.revision
-        if record.is_file():
-            content = json.loads(record.read_text(encoding="utf-8"))
-            if content.get("harvest") == revision:
-                return {split: folder / name for split, name in content["files"].items()}
-        files = write_training_pairs(harvest, folder)
-        names = {split: file.name for split, file in files.items()}
-        write_text(record, json.dumps({"harvest": revision, "files": names}))
-        return files
+        names = {split: f"{split}.parquet" for split in SPLITS}
+        record = json.dumps({"harvest": harvest.revision, "files": names})
+        path = folder / "files.json"
+        if not path.is_file() or path.read_text(encoding="utf-8") != record:
+            write_training_pairs(harvest, folder)
+            write_text(path, record)
+        return {split: folder / name for split, name in names.items()}
 
     def _check_unchanged(self) -> None:
         """Refuse a recipe that differs from the one that made the folder."""

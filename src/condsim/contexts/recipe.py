@@ -120,12 +120,6 @@ class CoherenceSettings(TrainingSettings):
     evaluations: AtLeast1 = 8
     held_out_sentences: AtLeast1 = 20_000
 
-    @model_validator(mode="after")
-    def _check_context(self) -> CoherenceSettings:
-        if self.left + self.right < 1:
-            raise InputError("'left' and 'right' must not both be 0; a context needs a sentence.")
-        return self
-
 
 GeneratorTask = Literal["centre", "left", "right"]
 """Target of a generator: the sentence at the center, or one side of its context."""
@@ -362,13 +356,12 @@ class ContextsRecipe(Settings):
 
     @model_validator(mode="after")
     def _check_sections(self) -> ContextsRecipe:
-        kind, backbone = self.generators.kind, self.generators.backbone
-        if kind == "counts" and backbone is not None:
-            raise InputError("Generators of the kind 'counts' take no 'backbone'.")
-        if kind == "translation" and backbone is None:
+        kind = self.generators.kind
+        has_backbone = self.generators.backbone is not None
+        if kind != "trained" and has_backbone != (kind == "translation"):
             raise InputError(
                 "Generators of the kind 'translation' need a 'backbone', an encoder such as "
-                "sentence-transformers/all-MiniLM-L6-v2."
+                "sentence-transformers/all-MiniLM-L6-v2, and those of the kind 'counts' take none."
             )
         coherence = (self.coherence.left, self.coherence.right)
         generators = (self.generators.left, self.generators.right)

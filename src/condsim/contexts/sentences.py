@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -78,25 +77,18 @@ class CorpusSentence(NamedTuple):
 
 
 def find_inputs(inputs: Sequence[Path]) -> list[Path]:
-    """List the input files: a folder stands for the files in it, by name."""
-    suffixes = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
-    files: list[Path] = []
+    """List the input files, each once: a folder stands for the files in it, by name."""
+    files: dict[Path, None] = {}
     for path in inputs:
-        if path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if _suffix(file) and file.is_file())
-            if not inside:
-                raise InputError(f"{path} contains no file that ends in {suffixes}.")
-            files += inside
-        elif not path.is_file():
+        if not path.exists():
             raise InputError(f"{path} does not exist.")
-        elif not _suffix(path):
-            raise InputError(f"{path} must end in {suffixes}.")
-        else:
-            files.append(path)
-    for file, times in Counter(files).items():
-        if times > 1:
-            raise InputError(f"{file} is given twice.")
-    return files
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        chosen = [file for file in inside if _suffix(file) and file.is_file()]
+        if not chosen:
+            rule = "contains no file that ends" if path.is_dir() else "must end"
+            raise InputError(f"{path} {rule} in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
+        files |= dict.fromkeys(chosen)
+    return list(files)
 
 
 def read_paragraphs(files: Sequence[Path], settings: CorpusSettings) -> Iterator[Paragraph]:

@@ -182,26 +182,23 @@ class Training:
 
     def run(self, progress: StepProgress) -> TrainingSummary:
         """Take the remaining steps."""
-        with torch.random.fork_rng():
-            return self._run(progress)
-
-    def _run(self, progress: StepProgress) -> TrainingSummary:
         self._resume()
         started = saved = time.monotonic()
         before = self.seconds
         interval = _SECONDS_PER_CHECKPOINT
-        while self.step < self.steps and not self._patience_is_over():
-            self._take_step()
-            progress(self.step, self.steps)
-            evaluated = self.step % self.steps_per_evaluation == 0 or self.step == self.steps
-            if evaluated:
-                self._evaluate()
-            now = time.monotonic()
-            self.seconds = before + now - started
-            if evaluated or now - saved > interval:
-                self._save()
-                saved = time.monotonic()
-                interval = max(interval, (saved - now) / _MAX_CHECKPOINT_SHARE)
+        with torch.random.fork_rng():
+            while self.step < self.steps and not self._patience_is_over():
+                self._take_step()
+                progress(self.step, self.steps)
+                evaluated = self.step % self.steps_per_evaluation == 0 or self.step == self.steps
+                if evaluated:
+                    self._evaluate()
+                now = time.monotonic()
+                self.seconds = before + now - started
+                if evaluated or now - saved > interval:
+                    self._save()
+                    saved = time.monotonic()
+                    interval = max(interval, (saved - now) / _MAX_CHECKPOINT_SHARE)
         if self.evaluations:
             restore_weights(self.model, self.folder / _BEST)
         self.model.eval()

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from condsim.data.files import iter_rows
-from condsim.data.row import Row, label_hint, number_of, short_repr
+from condsim.data.files import BlankRows, iter_rows
+from condsim.data.row import Row, number_of
 from condsim.data.tasks import compare_split, make_task
 from condsim.errors import InputError
 from condsim.types import Task
@@ -40,47 +40,55 @@ class CstsRow(NamedTuple):
     label: float | None
 
 
-def iter_csts(path: Path | str, *, labels: bool = True) -> Iterator[CstsRow]:
-    """Stream a C-STS file of any size in bounded memory.
+def iter_csts(
+    path: Path | str, *, labels: bool = True, blank: BlankRows | None = None
+) -> Iterator[CstsRow]:
+    """Stream a C-STS file of any size in bounded memory; see `load_csts`.
 
-    Args:
-        path: File with the columns ``sentence1``, ``sentence2``, ``condition`` and perhaps
-            ``label``; formats as `condsim.data.files.iter_rows` reads them.
-        labels: Whether to read and check the labels; otherwise a column of that name is ignored.
-
-    Yields:
-        The rows in file order. The label is None where it is missing, empty, NaN or -1.
+    The label is None where it is missing, empty, NaN or -1. Without ``labels``, a column of that
+    name is ignored.
     """
     optional = ("label",) if labels else ()
-    for row in iter_rows(path, columns=_TEXT_COLUMNS, optional=optional):
+    blank = blank or BlankRows(strict=True)
+    rows = iter_rows(path, columns=_TEXT_COLUMNS, optional=optional)
+    for _, row in blank.present(rows, _TEXT_COLUMNS):
         sentence1, sentence2, condition = map(row.text, _TEXT_COLUMNS)
         label = _csts_label(row) if labels else None
         yield CstsRow(sentence1, sentence2, condition, label)
 
 
-def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool = False) -> Task:
+def load_csts(
+    path: Path | str,
+    *,
+    name: str | None = None,
+    require_labels: bool = False,
+    blank: BlankRows | None = None,
+) -> Task:
     """Load a C-STS file.
 
     The number of unlabeled rows is logged at level info. A file named as in the original release
     with another number of rows than published is logged as a warning.
 
     Args:
-        path: See `iter_csts`.
+        path: File with the columns ``sentence1``, ``sentence2``, ``condition`` and perhaps
+            ``label``; formats as `condsim.data.files.iter_rows` reads them.
         name: Name of the task; the file's stem by default.
         require_labels: Whether a file without a single labeled row is an error.
+        blank: Counts rows without text, which are left out; by default they are rejected.
 
     Returns:
         The validated rows in file order, with labels from 1 to 5, and NaN where the label is
         missing, empty, NaN or -1.
 
     Raises:
-        InputError: See `iter_csts`; also if labels are required and no row has one.
-        MissingExtraError: See `iter_csts`.
+        InputError: If the file cannot be read or breaks a rule, or labels are required and no row
+            has one.
+        MissingExtraError: If the file is Parquet and pyarrow is missing.
     """
     path = Path(path)
     rows = (
         (sentence1, sentence2, condition, math.nan if label is None else label)
-        for sentence1, sentence2, condition, label in iter_csts(path)
+        for sentence1, sentence2, condition, label in iter_csts(path, blank=blank)
     )
     task = make_task(path, rows, label_range=LABEL_RANGE, name=name)
     labelled, rest = int(task.valid.sum()), int((~task.valid).sum())
@@ -88,7 +96,7 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
         "%s: %d rows, %d labeled, %d unlabeled or invalid", task.name, len(task), labelled, rest
     )
     if path.name.startswith("csts_"):
-        compare_split(path, rows=len(task), published=CSTS_COUNTS)
+        compare_split(path, rows=len(task) + (blank.count if blank else 0), published=CSTS_COUNTS)
     if require_labels and not labelled:
         raise InputError(
             f"{path}: at least one row needs a label from 1 to 5 in the column 'label'; none of "
@@ -97,22 +105,20 @@ def load_csts(path: Path | str, *, name: str | None = None, require_labels: bool
     return task
 
 
-def load_applicability(path: Path | str, *, require_both: bool = True) -> Task:
+def load_applicability(
+    path: Path | str, *, require_both: bool = True, blank: BlankRows | None = None
+) -> Task:
     """Load a C-STS file for whether conditions apply, not for how similar the sentences are.
 
-    Args:
-        path: See `iter_csts`; every row must have a label.
-        require_both: Whether rows whose condition applies and rows whose condition does not are
-            both needed.
-
-    Returns:
-        The rows in file order, with the label 1 where the condition applies (1 to 5 in the file)
-        and 0 where it does not (-1); the range of labels is (0, 1).
+    Every row must have a label: 1 to 5 in the file becomes 1, the condition applies; -1 becomes 0.
+    Unless ``require_both`` is False, rows of both kinds are needed.
     """
     path = Path(path)
+    blank = blank or BlankRows(strict=True)
+    all_rows = iter_rows(path, columns=(*_TEXT_COLUMNS, "label"))
     rows = (
         (row.text("sentence1"), row.text("sentence2"), row.text("condition"), _applies(row))
-        for row in iter_rows(path, columns=(*_TEXT_COLUMNS, "label"))
+        for _, row in blank.present(all_rows, _TEXT_COLUMNS)
     )
     task = make_task(path, rows, label_range=(0.0, 1.0), name=None)
     applied = int(task.labels.sum())
@@ -130,13 +136,7 @@ def _csts_label(row: Row) -> float | None:
     label = number_of(value)
     if value in (None, "") or (label is not None and (math.isnan(label) or label == _NO_LABEL)):
         return None
-    low, high = LABEL_RANGE
-    if label is None or not low <= label <= high:
-        raise InputError(
-            f"{row.location('label')}: must be a number from {low:g} to {high:g}, or -1 for no "
-            f"label, got {short_repr(value)}.{label_hint(value, high=high)}"
-        )
-    return label
+    return row.score("label", label_range=LABEL_RANGE, alternative=", or -1 for no label")
 
 
 def _applies(row: Row) -> float:

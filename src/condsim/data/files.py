@@ -7,7 +7,7 @@ Every command reads and writes rows in the same way::
             batch["score"] = scorer.score(batch.texts("sentence1"), ...)
             writer.write(batch)
 
-`BlankRows.texts` gives the texts of the rows that have any, and counts the others.
+`BlankRows` gives the rows that have a text, or their texts, and counts the others.
 """
 
 from __future__ import annotations
@@ -74,21 +74,15 @@ def read_batches(
     source: Path | str | BinaryIO | PeekedStream,
     *,
     columns: Sequence[str],
-    optional: Sequence[str] = (),
     size: int = ROWS_PER_BATCH,
     file_format: FileFormat = DETECTED,
 ) -> Iterator[Batch]:
     """Stream a data file in batches of rows that can be written again with all their columns.
 
-    Args:
-        source: A file as `iter_rows` reads it; or an open binary stream such as standard input,
-            which is CSV or TSV, or JSON lines if its first character is ``{``.
-        columns: Columns that the file must have.
-        optional: Columns that are read if present, and are None otherwise.
-        size: Maximum number of rows of a batch.
-        file_format: What is known of a text table, instead of what its first lines tell.
+    An open binary stream such as standard input is CSV or TSV, or JSON lines if its first character
+    is ``{``. See `iter_rows` for the rest.
     """
-    selection = ColumnSelection(tuple(columns), tuple(optional), whole_record=True)
+    selection = ColumnSelection(tuple(columns), whole_record=True)
     if isinstance(source, Path | str):
         path, suffix = _checked_path(source)
         if suffix == ".parquet":
@@ -99,13 +93,15 @@ def read_batches(
             source = PeekedStream(STANDARD_INPUT, source, file_format)
         path, suffix = source.path, stream_suffix(source)
         rows = stream_rows(source, suffix, selection)
-    rows = never_empty(path, rows)
-    return _row_batches(rows, size, ragged=suffix in JSON_SUFFIXES)
+    blocks = in_blocks(never_empty(path, rows), size)
+    return (Batch(block, ragged=suffix in JSON_SUFFIXES) for block in blocks)
 
 
-def _row_batches(rows: Iterator[Row], size: int, *, ragged: bool) -> Iterator[Batch]:
-    while batch := list(islice(rows, size)):
-        yield Batch(batch, ragged=ragged)
+def in_blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Cut items into lists."""
+    remaining = iter(items)
+    while block := list(islice(remaining, size)):
+        yield block
 
 
 def _parquet_batches(path: Path, selection: ColumnSelection, size: int) -> Iterator[Batch]:
@@ -126,6 +122,8 @@ def iter_rows(
 ) -> Iterator[Row]:
     """Stream the rows of a data file in bounded memory.
 
+    The call reports a wrong path or suffix, the iteration all else.
+
     Args:
         path: A ``.csv``, ``.tsv``, ``.jsonl`` or ``.ndjson`` file, perhaps gzipped; or a
             ``.parquet`` or ``.xlsx`` file. The separator, the quote and the encoding of a table
@@ -135,12 +133,7 @@ def iter_rows(
         optional: Columns that are read if present, and are None otherwise.
         whole_record: Whether to keep all columns of the file, as `Row.record`.
         txt_as_tsv: Whether to read ``.txt`` as ``.tsv``.
-        file_format: As for `read_batches`.
-
-    Raises:
-        InputError: If the file cannot be read, has no rows, lacks a column or breaks a rule of its
-            format. The call reports a wrong path or suffix, the iteration all else.
-        MissingExtraError: If the file is Parquet and pyarrow is missing, or Excel and openpyxl.
+        file_format: What is known of a text table, instead of what its first lines tell.
     """
     path, suffix = _checked_path(path, txt_as_tsv=txt_as_tsv)
     selection = ColumnSelection(tuple(columns), tuple(optional), whole_record)
@@ -170,17 +163,10 @@ def never_empty(path: Path, items: Iterator[Item]) -> Iterator[Item]:
 def column_names(
     source: Path | PeekedStream, file_format: FileFormat = DETECTED
 ) -> tuple[str, ...]:
-    """Read the column names at the start of a data file.
+    """Read the names of the columns, or the keys of the first JSON lines, without spaces around.
 
-    Args:
-        source: A file as `iter_rows` reads it, in which ``.txt`` is read as tab separated; or an
-            open stream, from which rows can be read after that.
-        file_format: As for `read_batches`.
-
-    Returns:
-        The names in the order of the file (of JSON lines: of its first rows), without the spaces
-        around them. Empty if the file has no columns or cannot be read: reading its rows gives
-        the error.
+    A ``.txt`` is read as tab separated; rows can still be read from an open stream. There are no
+    names if the file cannot be read: reading its rows gives the error.
     """
     try:
         if isinstance(source, PeekedStream):
@@ -199,18 +185,15 @@ def column_names(
 
 
 class Batch:
-    """Rows that are read together, and the columns that a command adds to them.
+    """Rows that are read together, and the columns that a command adds to them, by name.
 
-    Attributes:
-        rows: The rows, with their checked cells.
-        added: The added columns by name, each with a value for every row.
-        ragged: Whether rows may differ in their columns, as in JSON lines.
+    The rows of JSON lines are ``ragged``: they may differ in their columns.
     """
 
     def __init__(
         self, rows: Sequence[Row], *, ragged: bool = False, table: pa.RecordBatch | None = None
     ) -> None:
-        """Take the rows; those of Parquet also as an Arrow ``table``, in place of their records."""
+        # Rows of Parquet have an Arrow table in place of their records.
         self.rows = rows
         self.ragged = ragged
         self.added: dict[str, Sequence[object] | NDArray[Any]] = {}
@@ -223,9 +206,9 @@ class Batch:
         """Add a column; a column of the file that has its name is written as ``name.1``."""
         self.added[name] = values
 
-    def texts(self, column: str, *, is_condition: bool | None = None) -> list[str]:
+    def texts(self, column: str) -> list[str]:
         """Return a column of texts, each checked not to be empty; see `Row.text`."""
-        return [row.text(column, is_condition=is_condition) for row in self.rows]
+        return [row.text(column) for row in self.rows]
 
     def take(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> Batch:
         """Return some rows, by their indices in the batch, without added columns."""
@@ -287,14 +270,9 @@ def _arrow() -> ModuleType:
 
 
 class BlankRows:
-    """Rows that lack a text; they are skipped and counted, or rejected if ``strict``.
-
-    Attributes:
-        count: Number of skipped rows.
-    """
+    """Rows that lack a text; they are skipped and counted, or rejected if ``strict``."""
 
     def __init__(self, *, strict: bool = False) -> None:
-        """Begin without any row."""
         self.strict = strict
         self.count = 0
         self._first: list[int] = []
@@ -302,25 +280,30 @@ class BlankRows:
     def texts(
         self, batch: Batch, columns: Sequence[str], *, condition: str | None = None
     ) -> tuple[IntArray, list[list[str]]]:
-        """Read columns of texts from the rows that have a text in each.
+        """Return the indices of the rows with a text in each column, ``(m,)``, and these texts.
 
-        Args:
-            condition: The one of the columns with conditions, which need more than punctuation.
-
-        Returns:
-            The indices of these rows in the batch, ``(m,)``, and the m texts of each column.
+        The texts of the column ``condition`` need more than punctuation.
         """
         rows: list[int] = []
         texts: list[list[str]] = [[] for _ in columns]
-        for index, row in enumerate(batch.rows):
-            if self.strict and _is_blank(row, columns):
-                raise _blank_error(batch.rows[index:], columns)
-            if self.skips(row, columns):
-                continue
+        for index, row in self.present(batch.rows, columns):
             rows.append(index)
             for name, column in zip(columns, texts, strict=True):
                 column.append(row.text(name, is_condition=name == condition))
         return np.array(rows, np.int64), texts
+
+    def present(self, rows: Iterable[Row], columns: Sequence[str]) -> Iterator[tuple[int, Row]]:
+        """Yield the rows that have a text in each of the columns, and their indices from 0."""
+        indexed_rows = enumerate(rows)
+        for index, row in indexed_rows:
+            if not _is_blank(row, columns):
+                yield index, row
+                continue
+            if self.strict:
+                raise _blank_error(row, (later for _, later in indexed_rows), columns)
+            self.count += 1
+            if len(self._first) < _MAX_LISTED_ROWS:
+                self._first.append(row.number)
 
     def note(self, consequence: str) -> str:
         """Return a line on the skipped rows; empty if there are none."""
@@ -331,30 +314,21 @@ class BlankRows:
         rows = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
         return f"{rows} no text and thus {consequence} (row {numbers}{more}); --strict stops there."
 
-    def skips(self, row: Row, columns: Sequence[str]) -> bool:
-        """Return True for a row that lacks a text in one of the columns, and count it."""
-        if not _is_blank(row, columns):
-            return False
-        self.count += 1
-        if len(self._first) < _MAX_LISTED_ROWS:
-            self._first.append(row.number)
-        return True
-
 
 def _is_blank(row: Row, columns: Sequence[str]) -> bool:
     cells = [row.cells[name] for name in columns]
     return None in cells or "" in cells
 
 
-def _blank_error(rows: Sequence[Row], columns: Sequence[str]) -> InputError:
-    """Name the first row, which lacks a text, and the next ones that do."""
-    first, *later_rows = rows
-    column = next(name for name in columns if first.cells[name] in (None, ""))
-    numbers = [str(row.number) for row in later_rows if _is_blank(row, columns)]
+def _blank_error(row: Row, later_rows: Iterable[Row], columns: Sequence[str]) -> InputError:
+    """Name a row that lacks a text, and the next ones that do."""
+    column = next(name for name in columns if row.cells[name] in (None, ""))
+    blank_rows = (later for later in later_rows if _is_blank(later, columns))
+    numbers = [str(blank.number) for blank in islice(blank_rows, _MAX_LISTED_ROWS)]
     listed = ", ".join(numbers[: _MAX_LISTED_ROWS - 1])
     more = ", ..." if len(numbers) >= _MAX_LISTED_ROWS else ""
     note = f" Also without text: row {listed}{more}." if numbers else ""
-    return InputError(f"{first.location(column)}: must not be empty.{note}")
+    return InputError(f"{row.location(column)}: must not be empty.{note}")
 
 
 # Paths
@@ -390,12 +364,11 @@ def _checked_path(path: Path | str, *, txt_as_tsv: bool = False) -> tuple[Path, 
 def _status(path: Path) -> os.stat_result:
     try:
         status = path.stat()
-    except FileNotFoundError:
-        hint = f" {_STANDARD_INPUT_HINT}" if str(path) == "-" else ""
-        raise InputError(f"{path}: no such file.{hint}") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: cannot be read ({reason}).") from None
+        fault = f"cannot be read ({getattr(error, 'strerror', None) or error})."
+        if isinstance(error, FileNotFoundError):
+            fault = "no such file." + (f" {_STANDARD_INPUT_HINT}" if str(path) == "-" else "")
+        raise InputError(f"{path}: {fault}") from None
     if stat.S_ISDIR(status.st_mode):
         raise InputError(f"{path}: is a folder, not a file.")
     if stat.S_ISREG(status.st_mode) and status.st_size == 0:
@@ -453,14 +426,10 @@ def write_records(path: Path, records: Iterable[Record], *, columns: Sequence[st
 
 
 class RecordWriter:
-    """Writer of batches of rows; `open_writer` makes one.
-
-    Attributes:
-        rows: Number of rows written so far.
-    """
+    """Writer of batches of rows; `open_writer` makes one."""
 
     def __init__(self, stream: TextIO, suffix: str) -> None:
-        """Take the open file and its format, as a suffix."""
+        # Number of rows written so far.
         self.rows = 0
         self._stream = stream
         self._suffix = suffix
@@ -547,10 +516,7 @@ def _cell_text(value: object) -> str:
 
 
 class _ParquetWriter(RecordWriter):
-    """Writer of batches that were read from Parquet; the types of their columns stay.
-
-    It writes to a path by pyarrow, and uses no stream of `RecordWriter`.
-    """
+    """Writer of batches that were read from Parquet; the types of their columns stay."""
 
     def __init__(self, partial: Path, output: Path) -> None:
         self.rows = 0

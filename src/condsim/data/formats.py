@@ -18,9 +18,9 @@ from condsim.data.row import (
     Cell,
     Record,
     Row,
-    check_header,
     location,
     match_columns,
+    match_header,
     short_repr,
     unique_names,
 )
@@ -220,8 +220,7 @@ def table_rows(path: Path, records: Records, selection: ColumnSelection) -> Iter
     if not header:
         return
     names = [name.strip() for name in header]
-    check_header(f"{path}, header", names, selection.required, selection.optional)
-    columns = match_columns(names, selection.names)
+    columns = match_header(f"{path}, header", names, selection.required, selection.optional)
     positions = {name: names.index(column) for name, column in columns.items()}
     absent = dict.fromkeys(name for name in selection.optional if name not in columns)
     record_names = unique_names(names)
@@ -264,7 +263,7 @@ def _json_rows(stream: PeekedStream, selection: ColumnSelection) -> Iterator[Row
         if not isinstance(record, dict):
             raise InputError(f"{where}: must be a JSON object, got {short_repr(record)}.")
         if number == 1:
-            check_header(f"{stream.path}, first rows", names or [*record], selection.required)
+            match_header(f"{stream.path}, first rows", names or [*record], selection.required)
         if "\\u" in text:
             _check_unicode(where, record)
         yield _typed_row(Row(stream.path, number, line, {}), record, selection)
@@ -331,11 +330,9 @@ def parquet_tables(
     try:
         with parquet.ParquetFile(path, pre_buffer=False) as file:
             names = list(file.schema_arrow.names)
-            check_header(f"{path}, header", names, selection.required, selection.optional)
-            columns = list(match_columns(names, selection.names).values())
-            for table in file.iter_batches(
-                batch_size=size, columns=None if selection.whole_record else columns
-            ):
+            columns = match_header(f"{path}, header", names, selection.required, selection.optional)
+            chosen = None if selection.whole_record else list(columns.values())
+            for table in file.iter_batches(batch_size=size, columns=chosen):
                 yield number, table
                 number += len(table)
     except (require("pyarrow", extra="parquet").ArrowException, OSError) as error:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from condsim.data.files import iter_rows
-from condsim.data.row import Cell, join_names, number_of, short_repr
+from condsim.data.row import join_names, number_of, short_repr
 from condsim.data.text import DETECTED, FileFormat, log_form
 from condsim.errors import InputError
 from condsim.types import BoolArray, Float64Array, FloatArray
@@ -27,16 +27,13 @@ _ALIKE_SHARE = 0.75
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The labels of a file.
+    """The labels of a file."""
 
-    Attributes:
-        values: Similarity from 1 to 5, ``(n,)``; NaN where a row has the label -1 or none.
-        alike: Which rows are labeled alike, ``(n,)``.
-        scale: Lowest and highest label of the scale they were read on; None for words.
-    """
-
-    values: FloatArray
-    alike: BoolArray
+    # Similarity from 1 to 5; NaN where a row has the label -1 or none.
+    values: FloatArray  # (n,)
+    # Which rows are labeled alike.
+    alike: BoolArray  # (n,)
+    # Lowest and highest label of the scale they were read on; None for words.
     scale: tuple[float, float] | None = None
 
     @property
@@ -61,23 +58,13 @@ def read_labels(
     one, as those of a file of only 1s do.
 
     Args:
-        path: The file.
-        column: The column of the labels.
         positive: The lowest number that counts as alike, or the word that means alike; by default
             three quarters of the scale, or a word such as ``alike``, ``same``, ``yes`` or ``true``.
         scale: Lowest and highest number of the scale; by default the first of the three above that
             the labels fit.
-        file_format: As for `condsim.data.files.read_batches`.
-
-    Raises:
-        InputError: If the file cannot be read, or a label is not on the scale of the others.
     """
     path = Path(path)
     rows = list(iter_rows(path, columns=(column,), file_format=file_format))
-
-    def locate(index: int) -> str:
-        return rows[index].location(column)
-
     cells = [row.cells[column] for row in rows]
     texts = ["" if cell is None else str(cell).strip().casefold() for cell in cells]
     numbers = np.array([number_of(cell) for cell in cells], np.float64)
@@ -86,12 +73,29 @@ def read_labels(
     if not labelled.any():
         raise InputError(f"{path}: no row has a label in the column {column!r}.")
     if np.isnan(numbers[labelled]).all():
-        scale = None
-        alike = _alike_words(texts, labelled, positive, locate=locate)
+        scale, rule = None, "a label must be a number, or a word such as 'alike' and 'different'"
+        alike_words: Collection[str] = ALIKE_WORDS
+        all_words: Collection[str] = ALIKE_WORDS | DIFFERENT_WORDS
+        if positive is not None:
+            all_words = dict.fromkeys(texts[row] for row in np.flatnonzero(labelled))
+            alike_words = _checked_word(positive, all_words)
+        alike = np.array([text in alike_words for text in texts])
+        is_right = np.array([text in all_words for text in texts])
         values = np.where(alike, 5.0, 1.0)
     else:
-        scale = scale or _detect_scale(path, numbers[labelled])
-        values, alike = _on_scale(cells, numbers, labelled, positive, scale, locate=locate)
+        low, high = scale = scale or _detect_scale(path, numbers[labelled])
+        rule = f"labels must be numbers from {low:g} to {high:g} and -1 for none, or two words"
+        alike = numbers >= _minimum(scale, positive)
+        # NaN, the number of a word, is not within the range either.
+        is_right = (numbers >= low) & (numbers <= high)
+        values = 1 + 4 * (numbers - low) / (high - low)
+    wrong_rows = np.flatnonzero(labelled & ~is_right)
+    if wrong_rows.size:
+        row = rows[wrong_rows[0]]
+        advice = " Name another word with --positive." if scale is None else ""
+        raise InputError(
+            f"{row.location(column)}: {rule}; got {short_repr(row.cells[column])}.{advice}"
+        )
     values[~labelled] = np.nan
     return Labels(values.astype(np.float32), alike & labelled, scale)
 
@@ -114,54 +118,21 @@ def _detect_scale(path: Path, numbers: Float64Array) -> tuple[float, float]:
     return fitting[0]
 
 
-def _on_scale(
-    cells: Sequence[Cell],
-    numbers: Float64Array,
-    labelled: BoolArray,
-    positive: str | None,
-    scale: tuple[float, float],
-    *,
-    locate: Callable[[int], str],
-) -> tuple[Float64Array, BoolArray]:
-    """Return numbers moved to the scale from 1 to 5, and which of them are alike."""
+def _minimum(scale: tuple[float, float], positive: str | None) -> float:
+    """Return the lowest number that counts as alike."""
     low, high = scale
-    # NaN, the number of a word, is not within the range either.
-    wrong_rows = np.flatnonzero(labelled & ~((numbers >= low) & (numbers <= high)))
-    if wrong_rows.size:
-        row = int(wrong_rows[0])
-        raise InputError(
-            f"{locate(row)}: labels must be numbers from {low:g} to {high:g} and -1 for "
-            f"none, or two words; got {short_repr(cells[row])}."
-        )
     minimum = low + _ALIKE_SHARE * (high - low) if positive is None else number_of(positive)
     if minimum is None:
         raise InputError(f"--positive must be a number, as the labels are; got {positive!r}.")
-    return 1 + 4 * (numbers - low) / (high - low), numbers >= minimum
+    return minimum
 
 
-def _alike_words(
-    words: Sequence[str],
-    labelled: BoolArray,
-    positive: str | None,
-    *,
-    locate: Callable[[int], str],
-) -> BoolArray:
-    """Return which words mean alike."""
-    rows = np.flatnonzero(labelled).tolist()
-    distinct = list(dict.fromkeys(words[row] for row in rows))
-    alike_words: frozenset[str] = ALIKE_WORDS
-    if positive is not None:
-        alike_words = frozenset([positive.strip().casefold()])
-        if len(distinct) > 2 or not alike_words & set(distinct):
-            raise InputError(
-                f"--positive {positive!r} must be one of the two words of the labels; the labels "
-                f"are {join_names(distinct)}."
-            )
-    else:
-        for row in rows:
-            if words[row] not in ALIKE_WORDS | DIFFERENT_WORDS:
-                raise InputError(
-                    f"{locate(row)}: a label must be a number, or a word such as 'alike' and "
-                    f"'different'; got {short_repr(words[row])}. Name another word with --positive."
-                )
-    return np.array([word in alike_words for word in words], np.bool_)
+def _checked_word(positive: str, words: Collection[str]) -> frozenset[str]:
+    """Return the word that means alike, which must be one of two."""
+    word = positive.strip().casefold()
+    if len(words) > 2 or word not in words:
+        raise InputError(
+            f"--positive {positive!r} must be one of the two words of the labels; the labels are "
+            f"{join_names([*words])}."
+        )
+    return frozenset([word])

@@ -1,24 +1,50 @@
-"""Load a data file of any kind of similarity, detected from its content."""
+"""Load a data file of any kind of similarity, detected from its content.
+
+Files other than C-STS have pairs with a gold score and no condition. Scored pairs have a score from
+0 to 1, such as the harvest that a model of contexts scored, or from 0 to 5, as people rate them for
+STS. The released STS-B files (Cer et al., 2017) have no header.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from condsim.data.csts import load_csts
-from condsim.data.files import BlankRows, check_file, column_names
-from condsim.data.nli import NLI_COLUMNS
-from condsim.data.pairs import is_stsb, load_pairs, load_stsb
-from condsim.data.triplets import TRIPLET_COLUMNS
+from condsim.data.files import (
+    BlankRows,
+    check_file,
+    column_names,
+    iter_rows,
+    never_empty,
+    text_lines,
+)
+from condsim.data.formats import tsv_records
+from condsim.data.nli_triplets import NLI_COLUMNS, TRIPLET_COLUMNS
+from condsim.data.row import Row, location, number_of
+from condsim.data.tasks import compare_split, make_task
+from condsim.data.text import first_line
 from condsim.data.written import is_written, load_written
 from condsim.errors import InputError, one_line, require
 from condsim.types import Task
 
 DEFAULT_SPLIT = "test"
+
+STSB_COLUMNS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2")
+"""The fields of a line of STS-B, in order; the files themselves do not name them."""
+
+STSB_COUNTS = {"train": 5749, "dev": 1500, "test": 1379}
+"""Published number of rows of each split of STS-B."""
+
+_UNIT_RANGE = (0.0, 1.0)
+_STS_RANGE = (0.0, 5.0)
+# A cosine that rounding brought above 1 does not turn a file into ratings from 0 to 5.
+_MIN_RATING_ABOVE_UNIT = 1.01
 
 _HUB_PREFIX = "hub:"
 _HUB_NAME = re.compile(
@@ -29,28 +55,15 @@ _HUB_NAME = re.compile(
 _HUB_LABEL_RANGES = {"mteb/sickr-sts": (1.0, 5.0)}
 # Columns of the Hub that are called differently in files.
 _HUB_COLUMNS = {"nyu-mll/glue/stsb": {"label": "score"}}
-
-TASK_LOADERS: list[tuple[Callable[[Path], bool], Callable[..., Task]]] = [
-    (is_written, load_written),
-    (is_stsb, load_stsb),
-]
-"""Detectors and loaders of files without the columns of C-STS, tried in order.
-
-Append to it to let `load_task` read another kind of file. A detector takes the path and answers
-False for a file that it cannot read; a loader takes the path and ``name``.
-"""
+_LOGGER = logging.getLogger(__name__)
 
 
 class HubName(NamedTuple):
-    """A split of a data set of the Hugging Face Hub.
+    """A split of a data set of the Hugging Face Hub, at a commit, tag or branch."""
 
-    Attributes:
-        dataset: Owner and name.
-        config: Configuration, or None for the only one.
-        revision: Commit, tag or branch.
-    """
-
+    # Owner and name.
     dataset: str
+    # None for the only one.
     config: str | None
     revision: str
     split: str = DEFAULT_SPLIT
@@ -99,7 +112,8 @@ def load_task(
         path: See the loader of each.
         name: Name of the task; the file's stem by default.
         require_labels: Whether a file without a single labeled row is an error.
-        blank: Counts scored pairs without text, which are left out; by default they are rejected.
+        blank: Counts rows of C-STS and scored pairs without text, which are left out; by default
+            they are rejected.
 
     Returns:
         The validated rows in file order; ``conditions`` is None for all but C-STS and the
@@ -114,16 +128,6 @@ def load_task(
         return _load_from_hub(hub, name=name, require_labels=require_labels)
     path = Path(path)
     check_file(path)
-    task = _load_without_conditions(path, name, blank)
-    if task is None:
-        return load_csts(path, name=name, require_labels=require_labels)
-    if require_labels and not task.valid.any():
-        raise InputError(f"{path}: at least one row needs a label; none of {len(task)} has one.")
-    return task
-
-
-def _load_without_conditions(path: Path, name: str | None, blank: BlankRows | None) -> Task | None:
-    """Load a file of any kind but C-STS; None if it is of none of these kinds."""
     for detects, load in TASK_LOADERS:
         if detects(path):
             return load(path, name=name)
@@ -139,7 +143,7 @@ def _load_without_conditions(path: Path, name: str | None, blank: BlankRows | No
                 f"{path}: contains {content}, and similarities are needed here: C-STS, STS-B or "
                 f"scored pairs. Such a file is for recipes with the objective {objective!r}."
             )
-    return None
+    return load_csts(path, name=name, require_labels=require_labels, blank=blank)
 
 
 def _load_from_hub(hub: HubName, *, name: str | None, require_labels: bool) -> Task:
@@ -160,3 +164,102 @@ def _load_from_hub(hub: HubName, *, name: str | None, require_labels: bool) -> T
         if (label_range := _HUB_LABEL_RANGES.get(hub.dataset)) is not None:
             return load_pairs(path, name=name, label_range=label_range)
         return load_task(path, name=name, require_labels=require_labels)
+
+
+class ScoredColumns(NamedTuple):
+    """The names of the columns of scored pairs."""
+
+    sentence1: str = "sentence1"
+    sentence2: str = "sentence2"
+    score: str = "score"
+
+
+def load_pairs(
+    path: Path | str,
+    *,
+    name: str | None = None,
+    columns: ScoredColumns = ScoredColumns(),  # noqa: B008
+    label_range: tuple[float, float] | None = None,
+    txt_as_tsv: bool = False,
+    blank: BlankRows | None = None,
+) -> Task:
+    """Load a file of sentence pairs with a score each.
+
+    By default scores are from 0 to 1, or from 0 to 5 if one is above 1, and rows without text are
+    rejected.
+    """
+    path = Path(path)
+    blank = blank or BlankRows(strict=True)
+    all_rows = iter_rows(path, columns=columns, txt_as_tsv=txt_as_tsv)
+    rows = (row for _, row in blank.present(all_rows, columns[:2]))
+    if label_range is None:
+        label_range = _detected_range(path, columns)
+    return task_of_pairs(path, rows, name=name, columns=columns, label_range=label_range)
+
+
+def task_of_pairs(
+    path: Path,
+    rows: Iterable[Row],
+    *,
+    name: str | None,
+    columns: ScoredColumns,
+    label_range: tuple[float, float],
+) -> Task:
+    """Make a task of the rows of a file of sentence pairs; see `load_pairs`."""
+    first, second, score = columns
+    pairs = (
+        (row.text(first), row.text(second), None, row.score(score, label_range=label_range))
+        for row in rows
+    )
+    task = make_task(path, pairs, label_range=label_range, name=name)
+    _LOGGER.info("%s: %d pairs without conditions, all scored", task.name, len(task))
+    return task
+
+
+def _detected_range(path: Path, columns: ScoredColumns) -> tuple[float, float]:
+    for row in iter_rows(path, columns=(columns.score,)):
+        score = number_of(row.cells[columns.score])
+        if score is not None and score > _MIN_RATING_ABOVE_UNIT:
+            return _STS_RANGE
+    return _UNIT_RANGE
+
+
+def is_stsb(path: Path) -> bool:
+    """Detect a released STS-B file: its first line has a number in the fifth of 7 fields."""
+    cells = dict(zip(STSB_COLUMNS, first_line(path).split("\t"), strict=False))
+    return len(cells) == len(STSB_COLUMNS) and number_of(cells["score"]) is not None
+
+
+def load_stsb(path: Path | str, *, name: str | None = None) -> Task:
+    """Load a released STS-B file: ``sts-train.csv``, ``sts-dev.csv`` or ``sts-test.csv``.
+
+    A number of rows that differs from the published one is logged as a warning.
+    """
+    path = Path(path)
+    records = enumerate(never_empty(path, tsv_records(path, text_lines(path))), start=1)
+    rows = (_stsb_row(path, number, line, fields) for number, (line, fields) in records)
+    task = task_of_pairs(path, rows, name=name, columns=ScoredColumns(), label_range=_STS_RANGE)
+    compare_split(path, rows=len(task), published=STSB_COUNTS)
+    return task
+
+
+def _stsb_row(path: Path, number: int, line: int, fields: list[str]) -> Row:
+    if len(fields) < len(STSB_COLUMNS):
+        raise InputError(
+            f"{location(path, line=line)}: must have at least {len(STSB_COLUMNS)} tab separated "
+            f"fields ({', '.join(STSB_COLUMNS)}), got {len(fields)}."
+        )
+    # The sources of the sentences may follow.
+    return Row(path, number, line, dict(zip(STSB_COLUMNS, map(str.strip, fields), strict=False)))
+
+
+TASK_LOADERS: list[tuple[Callable[[Path], bool], Callable[..., Task]]] = [
+    (is_written, load_written),
+    (is_stsb, load_stsb),
+]
+"""Detectors and loaders of files without the columns of C-STS, tried in order.
+
+Append to it to let `load_task` read another kind of file. A detector takes the path and answers
+False for a file that it cannot read; a loader takes the path and ``name``. Every row of such a
+file has a label.
+"""

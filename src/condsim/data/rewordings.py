@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.data.files import iter_rows
+from condsim.data.files import BlankRows, iter_rows, never_empty
 from condsim.data.row import Row, short_repr
 from condsim.errors import InputError
 from condsim.io import asset, sha256_of, stem_of
@@ -47,12 +47,15 @@ class Rewordings:
         return len(self.conditions)
 
 
-def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
+def load_rewordings(
+    path: Path | str = BUNDLED_REWORDINGS, *, blank: BlankRows | None = None
+) -> Rewordings:
     """Load a file of rewordings.
 
     Args:
         path: File with the columns ``sentence1``, ``sentence2``, ``condition_group`` and
             ``condition``; formats as `condsim.data.files.iter_rows` reads them.
+        blank: Counts rows without text, which are left out; by default they are rejected.
 
     Returns:
         The rows in file order.
@@ -63,8 +66,10 @@ def load_rewordings(path: Path | str = BUNDLED_REWORDINGS) -> Rewordings:
         MissingExtraError: If the file is Parquet and pyarrow is missing.
     """
     path = Path(path)
+    blank = blank or BlankRows(strict=True)
     rows: dict[tuple[str, ...], Row] = {}
-    for row in iter_rows(path, columns=REWORDING_COLUMNS):
+    present_rows = blank.present(iter_rows(path, columns=REWORDING_COLUMNS), REWORDING_COLUMNS)
+    for _, row in never_empty(path, present_rows):
         texts = tuple(map(row.text, REWORDING_COLUMNS))
         first = rows.setdefault(texts, row)
         if first is not row:

@@ -45,20 +45,27 @@ class Row(NamedTuple):
 
         A condition must be more than punctuation; by default, the column ``condition`` holds them.
         """
-        value = self.cells[column]
+        value = self.value(column)
         if is_condition is None:
             is_condition = column == "condition"
-        if isinstance(value, str) and value and not (is_condition and is_marks(value)):
+        if isinstance(value, str) and not (is_condition and is_marks(value)):
             return value
-        if value is None or value == "":
-            raise InputError(f"{self.location(column)}: must not be empty.")
         rule = "have a letter, digit or symbol" if isinstance(value, str) else "be text"
         raise InputError(f"{self.location(column)}: must {rule}, got {short_repr(value)}.")
 
-    def score(self, column: str, *, label_range: tuple[float, float], hint: str = "") -> float:
-        """Return a cell that is a number within a range; see `score_of`."""
+    def value(self, column: str) -> str | float | int:
+        """Return a cell that is not empty."""
+        value = self.cells[column]
+        if value is None or value == "":
+            raise InputError(f"{self.location(column)}: must not be empty.")
+        return value
+
+    def score(
+        self, column: str, *, label_range: tuple[float, float], alternative: str = ""
+    ) -> float:
+        """Return a cell that is a number within a range; the message names an ``alternative``."""
         cell, where = self.cells[column], self.location(column)
-        return score_of(cell, where, label_range=label_range, hint=hint)
+        return score_of(cell, where, label_range=label_range, alternative=alternative)
 
 
 def location(
@@ -87,25 +94,21 @@ def number_of(value: Cell) -> float | None:
         return None
 
 
-def score_of(value: Cell, where: str, *, label_range: tuple[float, float], hint: str = "") -> float:
-    """Convert a cell to a number within a range.
-
-    Args:
-        where: Location of the cell, which begins the error message.
-        hint: Sentence that ends the message, unless the cell is a word that only some commands
-            read as a label.
-    """
+def score_of(
+    value: Cell, where: str, *, label_range: tuple[float, float], alternative: str = ""
+) -> float:
+    """Convert a cell to a number within a range; the location begins the error message."""
     low, high = label_range
     score = number_of(value)
     if score is None or not low <= score <= high:
-        advice = label_hint(value, high=high) or (f" {hint}" if hint else "")
         raise InputError(
-            f"{where}: must be a number from {low:g} to {high:g}, got {short_repr(value)}.{advice}"
+            f"{where}: must be a number from {low:g} to {high:g}{alternative}, got "
+            f"{short_repr(value)}.{_label_hint(value, high=high)}"
         )
     return score
 
 
-def label_hint(value: Cell, *, high: float) -> str:
+def _label_hint(value: Cell, *, high: float) -> str:
     """Name the number to write for a label that only some commands accept."""
     if str(value).casefold() not in ("alike", "different"):
         return ""
@@ -116,17 +119,21 @@ def label_hint(value: Cell, *, high: float) -> str:
     )
 
 
-def check_header(
+def match_header(
     where: str, names: Sequence[str], columns: Sequence[str], optional: Sequence[str] = ()
-) -> None:
-    """Reject the names of a file that lack one of ``columns``, or repeat one that is read."""
+) -> dict[str, str]:
+    """Match the names of a file as `match_columns` does.
+
+    Names that lack one of ``columns``, or repeat one that is read, are rejected.
+    """
     stripped = [name.strip() for name in names]
     repeated = sorted({name for name in (*columns, *optional) if stripped.count(name.strip()) > 1})
     if repeated:
         raise InputError(
             f"{where}: each column name must occur once, got {join_names(repeated)} more than once."
         )
-    missing = [name for name in columns if name not in names and name.strip() not in stripped]
+    matches = match_columns(names, (*columns, *optional))
+    missing = [name for name in columns if name not in matches]
     if missing:
         subject, verb = ("column", "is") if len(missing) == 1 else ("columns", "are")
         unused = [name for name in names if name not in columns]
@@ -134,6 +141,7 @@ def check_header(
             f"{where}: {subject} {join_names(missing)} {verb} missing; found "
             f"{join_names(names) or 'none'}.{_missing_hint(names, missing, unused)}"
         )
+    return matches
 
 
 def _missing_hint(names: Sequence[str], missing: Sequence[str], unused: Sequence[str]) -> str:
@@ -146,15 +154,19 @@ def _missing_hint(names: Sequence[str], missing: Sequence[str], unused: Sequence
         for match in difflib.get_close_matches(name.casefold(), by_folded_name, n=1):
             new_names.setdefault(by_folded_name[match], name)
     pairs = [f"{short_repr(old)} to {short_repr(new)}" for old, new in new_names.items()]
-    return f" Rename {', '.join(pairs)}." if pairs else ""
+    return f" Rename {', '.join(pairs)}." if pairs else header_hint(names)
+
+
+def header_hint(names: Sequence[str]) -> str:
+    """Say that a first line looks like a row of texts, if it does."""
+    longest = max(names, key=len, default="")
+    if len(longest.split()) > 5 or longest.endswith((".", "!", "?")):
+        return " The first line looks like a row; the file needs a header line."
+    return ""
 
 
 def match_columns(names: Iterable[str], columns: Sequence[str]) -> dict[str, str]:
-    """Find columns by their names without the spaces around them.
-
-    Returns:
-        The name in ``names`` of each of ``columns`` that is there; the exact one goes first.
-    """
+    """Return the name in ``names`` of each column that is there; spaces around it are ignored."""
     actual = {name.strip(): name for name in reversed([*names])}
     actual |= {name: name for name in names}
     matches = {name: actual.get(name, actual.get(name.strip())) for name in columns}

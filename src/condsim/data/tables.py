@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from condsim.data.files import column_names, iter_rows
 from condsim.data.row import Row, short_repr
-from condsim.errors import InputError, unknown_name
+from condsim.errors import InputError, check_name
 
 _TEXT_FORM = ("text", "attributes")
 _PAIR_FORM = ("text1", "text2", "labels")
@@ -100,8 +100,7 @@ def iter_criteria(
         seen |= dict.fromkeys(row.attributes if isinstance(row, CriteriaText) else row.labels)
         yield row if criteria is None else _select(row, criteria)
     for name in criteria or ():
-        if name not in seen:
-            raise unknown_name(f"criterion in {path}", name, seen)
+        check_name(f"criterion in {path}", name, seen)
 
 
 def _select(
@@ -110,9 +109,9 @@ def _select(
     """Reduce a row to some criteria, in their order."""
     if isinstance(row, CriteriaPair):
         labels = {name: row.labels[name] for name in criteria if name in row.labels}
-        return CriteriaPair(row.text1, row.text2, labels, row.location)
+        return replace(row, labels=labels)
     attributes = {name: row.attributes[name] for name in criteria if name in row.attributes}
-    return CriteriaText(row.text, attributes, row.location)
+    return replace(row, attributes=attributes)
 
 
 def _read_criteria_text(row: Row) -> CriteriaText:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.errors import InputError
+from condsim.errors import InputError, check_at_least
 from condsim.io import sha256_of, stem_of
 from condsim.types import IntArray, Task
 
@@ -285,8 +285,7 @@ def describe(task: Task, *, top: int = 10) -> TaskStatistics:
     Raises:
         InputError: If the task has no rows, or ``top`` is negative.
     """
-    if top < 0:
-        raise InputError(f"'top' must be 0 or more; got {top}.")
+    check_at_least(0, top=top)
     if not len(task):
         raise InputError(f"{task.name}: has no rows to describe.")
     pairing = pair_rows(task)

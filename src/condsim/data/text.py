@@ -10,7 +10,7 @@ import logging
 import re
 import zlib
 from collections.abc import Generator, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
@@ -28,6 +28,11 @@ _HEAD_LINES = 64
 _HEAD_BYTES = 64 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _EXCEL_MAGIC = b"PK\x03\x04"
+# UTF-16 without a byte-order mark, by its first two characters, if these are ASCII.
+_UTF_16_STARTS = {
+    "utf-16-le": re.compile(rb"[^\0]\0[^\0]\0"),
+    "utf-16-be": re.compile(rb"\0[^\0]\0[^\0]"),
+}
 # Letters with accents and typographic quotes; in cp1252 these bytes are not text.
 _UTF_8_LETTER = re.compile(rb"\xc3[\x80-\xbf]|\xe2\x80[\x80-\xbf]")
 
@@ -85,13 +90,10 @@ def separator_line(line: str) -> str | None:
 
 
 def detect_dialect(head: str, default: Dialect, *, separator: str | None = None) -> Dialect:
-    """Detect the dialect of a table.
+    """Detect the dialect of a table from its first lines.
 
-    Args:
-        head: The first lines, of which the last record may be incomplete.
-        default: The dialect that the suffix stands for; it is kept unless another one gives
-            equal numbers of fields to more records.
-        separator: The separator, if it is known.
+    The default, for which the suffix stands, is kept unless another dialect gives equal numbers of
+    fields to more records. The last record may be incomplete.
     """
     first, _, rest = head.partition("\n")
     if (named := separator_line(first)) is not None:
@@ -186,14 +188,17 @@ def file_lines(path: Path) -> Generator[str, None, None]:
         yield from PeekedStream(path, stream).lines()
 
 
-class PeekedStream:
-    """A binary stream whose first lines have been read ahead, to detect its form.
+def first_line(path: Path) -> str:
+    """Return the first line of a file that is not blank; empty if it cannot be read."""
+    try:
+        with closing(file_lines(path)) as lines:
+            return next((line for line in lines if line.strip()), "")
+    except InputError:
+        return ""
 
-    Attributes:
-        path: The file, or a name for messages.
-        file_format: What is known of its form.
-        head: The first lines, as bytes.
-    """
+
+class PeekedStream:
+    """A binary stream whose first lines, the ``head``, have been read ahead to detect its form."""
 
     def __init__(self, path: Path, stream: BinaryIO, file_format: FileFormat = DETECTED) -> None:
         self.path = path
@@ -215,13 +220,15 @@ class PeekedStream:
     def encoding(self, *, legacy: bool) -> str | None:
         """Return the encoding that the first lines tell; None if they are ASCII.
 
-        Args:
-            legacy: Whether text that is not UTF-8 may be cp1252.
+        In a ``legacy`` table, text that is not UTF-8 may be cp1252.
         """
         if self.file_format.encoding is not None:
             return self.file_format.encoding
         if self.head and self.head[0].startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
+        for encoding, start in _UTF_16_STARTS.items():
+            if self.head and start.match(self.head[0]):
+                return encoding
         for line in self.head:
             if not line.isascii():
                 return _line_encoding(line) if legacy else "utf-8"
@@ -275,7 +282,7 @@ class PeekedStream:
             where = location(self.path, line=number)
             raise InputError(
                 f"{where}, byte {offset + raw.index(0)} of the file: NUL byte. The file must "
-                "be text in UTF-8, not binary or UTF-16 without its mark."
+                "be text in UTF-8 or UTF-16, not binary."
             )
         return text
 

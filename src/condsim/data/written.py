@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -17,9 +16,9 @@ from typing import Self
 from condsim.data.files import never_empty, text_lines
 from condsim.data.row import location, score_of, short_repr
 from condsim.data.tasks import make_task
-from condsim.data.text import file_lines
+from condsim.data.text import first_line
 from condsim.errors import InputError
-from condsim.io import sha256_of, suffix_of, write_text
+from condsim.io import sha256_of, suffix_of
 from condsim.types import IntArray, Task
 
 _FIELD_SEPARATOR = "|||"
@@ -30,32 +29,21 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WrittenPair:
-    """A line of the written form.
+    """A line of the written form: two texts, and their similarity from 1 to 5 by condition."""
 
-    Attributes:
-        domain: Kind of the texts, such as ``hotel reviews``.
-        sentence1: The first text, not empty.
-        sentence2: The second text, not empty.
-        labels: Similarity from 1 to 5 by condition, one or more.
-        location: File and line, for error messages.
-        line: Number of the line in the file, from 1.
-    """
-
+    # Kind of the texts, such as ``hotel reviews``.
     domain: str
     sentence1: str
     sentence2: str
     labels: Mapping[str, float]
+    # File and line, for error messages, and the number of the line, from 1.
     location: str = field(default="", compare=False)
     line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
 class WrittenTask(Task):
-    """A task with the domain of each row.
-
-    Attributes:
-        domains: The domain of each row, length n.
-    """
+    """A task with the domain of each row, in ``domains``."""
 
     domains: tuple[str, ...] = ()
 
@@ -66,25 +54,14 @@ class WrittenTask(Task):
 
 def is_written(path: Path) -> bool:
     """Detect the written form: a ``.txt`` whose first line contains the separator."""
-    if suffix_of(path) != ".txt" or not path.is_file():
-        return False
-    try:
-        with closing(file_lines(path)) as lines:
-            return _FIELD_SEPARATOR in next((line for line in lines if line.strip()), "")
-    except InputError:
-        return False
+    return suffix_of(path) == ".txt" and path.is_file() and _FIELD_SEPARATOR in first_line(path)
 
 
 def iter_written(path: Path | str) -> Iterator[WrittenPair]:
-    """Stream a file of the written form; blank lines are skipped.
+    """Stream a file of the written form: text in UTF-8, perhaps gzipped; blank lines are skipped.
 
-    Args:
-        path: A text file in UTF-8, perhaps gzipped: one pair a line, ``domain ||| text 1 ||| text
-            2 ||| condition = label ; condition = label``. Labels are from 1 to 5 and may be
-            fractions. A text contains no ``|||``, and a condition no ``;`` or ``=``.
-
-    Yields:
-        The pairs in file order.
+    Labels are from 1 to 5 and may be fractions. A text contains no ``|||``, and a condition no
+    ``;`` or ``=``.
     """
     path = Path(path)
     lines = enumerate(text_lines(path), start=1)
@@ -131,16 +108,6 @@ def load_written(
         "%s: %d rows of %d pairs in %d domains", task.name, len(task), len(pairs), len(set(domains))
     )
     return WrittenTask(**vars(task), domains=domains)
-
-
-def write_written(pairs: Iterable[WrittenPair], path: Path) -> None:
-    """Write pairs in the written form, in one step; `iter_written` reads them back."""
-    lines = []
-    for pair in pairs:
-        labels = [f"{condition} = {label:g}" for condition, label in pair.labels.items()]
-        fields = [pair.domain, pair.sentence1, pair.sentence2, " ; ".join(labels)]
-        lines.append(f" {_FIELD_SEPARATOR} ".join(fields) + "\n")
-    write_text(path, "".join(lines))
 
 
 def _parse_pair(path: Path, number: int, line: str) -> WrittenPair:

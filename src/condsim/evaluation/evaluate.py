@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.data.tasks import Pairing, pair_rows
-from condsim.data.triplets import Triplets
+from condsim.data.nli_triplets import Triplets
+from condsim.data.tasks import pair_rows
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.metrics import (
     METRICS,
@@ -37,11 +37,10 @@ FEWEST_ROWS = 3
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The scores of the rows of a task, with their provenance.
+    """The scores of the rows of a task, ``(n,)``, with their provenance.
 
-    Attributes:
-        values: Scores of the rows, ``(n,)``; calibrated if the scorer has a calibration.
-        raw: Raw similarities, ``(n,)``, on which over-estimation is counted; None for ``values``.
+    ``values`` are calibrated if the scorer has a calibration; over-estimation is counted on ``raw``
+    similarities, or on the values if it is None.
     """
 
     name: str
@@ -130,7 +129,10 @@ def evaluate(
     all_scores += [_select_labelled(scores, task) for scores in model_scores]
     model = len(entries)
 
-    pairing = _contrasting_pairs(labelled)
+    pairing = pair_rows(labelled)
+    if labelled.conditions is None:
+        # Rows of one sentence pair are then the same input.
+        pairing = replace(pairing, high=pairing.high[:0], low=pairing.low[:0])
     metrics = Metrics(
         [scores.values.astype(np.float64) for scores in all_scores],
         gold=labelled.gold.astype(np.float64),
@@ -207,23 +209,12 @@ def _select_labelled(scores: Scores, task: Task) -> Scores:
     return scores
 
 
-def _contrasting_pairs(labelled: Task) -> Pairing:
-    """Pair the rows of each sentence pair; without conditions they are the same input."""
-    pairing = pair_rows(labelled)
-    if labelled.conditions is None:
-        return replace(pairing, high=pairing.high[:0], low=pairing.low[:0])
-    return pairing
-
-
 def _result(
     scores: Scores, values: Float64Array, draws: Float64Array, *, counted_task: Task | None
 ) -> ModelResult:
-    """Combine the metrics of a scorer with the provenance of its scores.
+    """Combine the metrics of a scorer and their draws with the provenance of its scores.
 
-    Args:
-        values: The metrics on the rows, ``(metrics,)``.
-        draws: The metrics on each resample, ``(metrics, resamples)``.
-        counted_task: The labeled rows to count over-estimated pairs of; None to count none.
+    Over-estimated pairs are counted if the labeled rows are given.
     """
     over_estimated = None
     if counted_task is not None:

@@ -41,9 +41,7 @@ def pair_accuracy(scores: ArrayLike, *, high: NDArray[np.int64], low: NDArray[np
 def triplet_wins(scores: NDArray[np.floating]) -> Float64Array:
     """Return 1 where an anchor is nearer to its positive, else 0, ``(n,)`` (SSBC §4.5).
 
-    Args:
-        scores: Raw similarity of each row of `Triplets.pairs`, ``(2n,)``; equal ones count as
-            wrong, and calibration makes very low or very high ones equal.
+    The raw similarities of `Triplets.pairs` are ``(2n,)``; equal ones count as wrong.
     """
     count = len(scores) // 2
     return (scores[:count] > scores[count:]).astype(np.float64)
@@ -60,12 +58,7 @@ def auroc(
     """Compute the area under the ROC curve, with a bootstrap interval over clusters.
 
     The Mann-Whitney statistic: the share of (positive, negative) pairs of rows in which the
-    positive row scores higher; a tie counts one half.
-
-    Args:
-        scores: Finite numbers, ``(n,)``.
-        positive: Marks of the positive rows, ``(n,)``; both kinds must be present.
-        clusters: The sentence pair each row belongs to, ``(n,)``.
+    positive row scores higher; a tie counts one half. ``clusters`` are sentence pairs, ``(n,)``.
     """
     if positive.all() or not positive.any():
         raise InputError(
@@ -122,11 +115,8 @@ class Metrics:
     ) -> None:
         """Prepare what does not change from one resample to the next.
 
-        Args:
-            scores: Finite scores of each scorer, ``(n,)``.
-            gold: Gold similarity in [0, 1], ``(n,)``.
-            control: The condition-only prediction, ``(n,)``; without it partial Spearman is NaN.
-            high: Row of the higher label of each of p pairs, ``(p,)``; ``low`` that of the lower.
+        The gold similarities are in [0, 1], ``(n,)``; without the condition-only prediction as
+        ``control``, partial Spearman is NaN. ``high`` and ``low`` are the rows of pairs, ``(p,)``.
         """
         self._names = names
         self._scores = [values - values.mean() for values in scores]

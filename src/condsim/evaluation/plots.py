@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.data.tasks import pair_rows
-from condsim.errors import InputError, require
+from condsim.errors import require
 from condsim.evaluation.metrics import MARGIN, over_estimation
 from condsim.io import replacing
 from condsim.types import FloatArray, Task
@@ -31,7 +31,7 @@ _LIKERT_STEPS = 4
 
 def score_histogram(scores: Mapping[str, FloatArray], path: Path) -> None:
     """Draw the distribution of scores in [0, 1], ``(n,)`` by model, in a panel for each model."""
-    figure = _new_figure(scores, width=6.4, height=1.9 * len(scores) + 0.5)
+    figure = _new_figure(width=6.4, height=1.9 * len(scores) + 0.5)
     panels = figure.subplots(len(scores), 1, sharex=True, squeeze=False)[:, 0]
     edges = np.linspace(0, 1, 41)
     for panel, (name, values) in zip(panels, scores.items(), strict=True):
@@ -52,7 +52,7 @@ def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: P
     level, as a line; the diagonal of a perfect model, and the margin of over-estimation on both
     sides of it. ``scores`` are of all rows, ``(n,)``, by the name of their model.
     """
-    figure = _new_figure(scores, width=4.6 * len(scores) + 0.4, height=4.8)
+    figure = _new_figure(width=4.6 * len(scores) + 0.4, height=4.8)
     pairing = pair_rows(task)
     panels = figure.subplots(1, len(scores), sharex=True, sharey=True, squeeze=False)[0]
     for panel, (name, values) in zip(panels, scores.items(), strict=True):
@@ -83,9 +83,7 @@ def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: P
     save_figure(figure, path)
 
 
-def _new_figure(scores: Mapping[str, FloatArray], *, width: float, height: float) -> Figure:
-    if not scores:
-        raise InputError("A plot needs the scores of at least one model.")
+def _new_figure(*, width: float, height: float) -> Figure:
     require("matplotlib", extra="train")
     from matplotlib.figure import Figure
 

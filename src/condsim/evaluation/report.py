@@ -23,6 +23,9 @@ from condsim.types import html_table
 if TYPE_CHECKING:
     from rich.table import Table
 
+# Modules of libraries with another name.
+_MODULE_OF = {"scikit-learn": "sklearn", "bert-score": "bert_score"}
+
 # Earlier versions of condsim read a report without these keys.
 _OPTIONAL_KEYS = ("over_estimation", "scored_by")
 
@@ -117,15 +120,16 @@ class Report(ResultFile):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
+        title = f"{self.task} ({self.task_revision})"
+        table = html_table(title, ["", *METRICS.values()], _report_rows(self))
+        return table + "".join(f"<p>{escape(note)}</p>\n" for note in _report_notes(self))
 
-        return to_html(self)
 
-
-def loaded_versions(*libraries: str, modules: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the versions of loaded libraries; ``modules`` names modules that differ from them."""
+def loaded_versions(*libraries: str) -> dict[str, str]:
+    """Return the versions of those libraries that are loaded."""
     versions = {}
     for library in libraries:
-        if (modules or {}).get(library, library) in sys.modules:
+        if _MODULE_OF.get(library, library) in sys.modules:
             try:
                 versions[library] = metadata.version(library)
             except metadata.PackageNotFoundError:
@@ -256,13 +260,6 @@ def to_markdown(report: Report) -> str:
         lines += ["", *markdown_table(["Over-estimation", *OVER_ESTIMATION_HEADS], counted)]
         lines += ["", *(f"- {_escape(note)}" for note in _over_estimation_notes(report))]
     return "\n".join(lines) + "\n"
-
-
-def to_html(report: Report) -> str:
-    """Lay a report out as a table in HTML, with its notes below."""
-    title = f"{report.task} ({report.task_revision})"
-    table = html_table(title, ["", *METRICS.values()], _report_rows(report))
-    return table + "".join(f"<p>{escape(note)}</p>\n" for note in _report_notes(report))
 
 
 def _report_results(report: Report) -> list[ModelResult]:

@@ -22,10 +22,8 @@ BAR = 0.05
 class WordingShift:
     """Effect of one wording of a condition on scores.
 
-    Attributes:
-        condition_group: The condition it is a wording of.
-        shift: Mean of its score minus the mean over all wordings, -1 to 1.
-        distance: Mean of the absolute value of that, 0 to 1.
+    ``shift`` is the mean of its score minus the mean over all wordings, -1 to 1, and ``distance``
+    the mean of the absolute value of that.
     """
 
     condition_group: str

@@ -2,8 +2,7 @@
 
 A resample that draws a row three times is the sample with that row weighted 3. So a block of
 resamples is a matrix of weights (b, n), values are sorted once instead of once per resample, and
-the average ranks of every resample come from one cumulative sum. With all weights 1 each function
-of weights equals its namesake of two vectors.
+the average ranks of every resample come from one cumulative sum.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BeforeValidator, Field
 
-from condsim.errors import InputError
+from condsim.errors import InputError, check_at_least
 from condsim.types import Float64Array
 
 # Rounding leaves about 1e-15 where the exact variance is 0. A smaller share of the variance than
@@ -38,44 +37,30 @@ Number = Annotated[
 WEIGHTS_PER_BLOCK = 1 << 18
 
 
-def pearson(x: ArrayLike, y: ArrayLike) -> float:
-    """Compute Pearson's correlation of finite numbers, ``(n,)`` each, in [-1, 1].
+def spearman(x: ArrayLike, y: ArrayLike) -> float:
+    """Compute Spearman's rank correlation of finite numbers, ``(n,)`` each, in [-1, 1].
 
     It is NaN if x or y is constant or n < 2.
 
     Example:
-        >>> round(pearson([1, 2, 3], [1, 2, 4]), 4)
-        0.982
+        >>> round(spearman([1, 2, 3], [1, 2, 2]), 4)
+        0.866
     """
-    first, second = _checked_vectors(x, y)
-    if first.size < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    is_vector = first.ndim == 1 and first.shape == second.shape
+    if not (is_vector and np.isfinite(first).all() and np.isfinite(second).all()):
+        raise InputError(
+            "A correlation needs two one-dimensional arrays of finite numbers, of one length; got "
+            f"the shapes {first.shape} and {second.shape}."
+        )
+    if first.size < 2:
         return float("nan")
-    # Dividing by the largest deviation first keeps the squares of tiny or huge values in range.
-    first, second = first - first.mean(), second - second.mean()
-    first, second = first / np.abs(first).max(), second / np.abs(second).max()
-    denominator = np.sqrt(np.square(first).sum() * np.square(second).sum())
-    return float(np.clip((first * second).sum() / denominator, -1.0, 1.0))
+    weights = np.ones((1, first.size))
+    ranks = ResampledRanks(first)(weights), ResampledRanks(second)(weights)
+    return float(weighted_correlation(*ranks, weights)[0])
 
 
-def spearman(x: ArrayLike, y: ArrayLike) -> float:
-    """Compute Spearman's rank correlation: Pearson's on average ranks, and NaN like it."""
-    first, second = _checked_vectors(x, y)
-    return pearson(average_ranks(first), average_ranks(second))
-
-
-def average_ranks(values: ArrayLike) -> NDArray[np.float64]:
-    """Rank values ``(n,)`` from 1; equal values share the mean of their ranks."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    shared = last - (counts - 1) / 2
-    return shared[inverse].astype(np.float64)
-
-
-def partial_correlation(
-    xy: NDArray[np.float64] | np.float64,
-    xz: NDArray[np.float64] | np.float64,
-    yz: NDArray[np.float64] | np.float64,
-) -> NDArray[np.float64]:
+def partial_correlation(xy: Float64Array, xz: Float64Array, yz: Float64Array) -> Float64Array:
     """Compute ``(r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2))``, the correlation given z.
 
     A constant z (NaN) explains nothing; if z explains x or y in full, the result is NaN.
@@ -88,24 +73,11 @@ def partial_correlation(
     return np.where(defined, partial, np.nan)
 
 
-def _checked_vectors(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if first.ndim != 1 or first.shape != second.shape:
-        raise InputError(
-            "A correlation needs two one-dimensional arrays of one length; got the shapes "
-            f"{first.shape} and {second.shape}."
-        )
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise InputError("A correlation needs finite values; got NaN or infinity.")
-    return first, second
-
-
 def resample_weights(
     clusters: NDArray[np.int64], *, resamples: int = 1000, seed: int = 0
 ) -> Iterator[Float64Array]:
     """Draw resamples of clusters ``(n,)`` as row weights, in blocks of ``(b, n)``."""
-    if resamples < 1:
-        raise InputError(f"The number of resamples must be at least 1; got {resamples}.")
+    check_at_least(1, resamples=resamples)
     generator = np.random.default_rng(seed)
     _, index = np.unique(clusters, return_inverse=True)
     groups = int(index.max()) + 1

@@ -19,7 +19,7 @@ import numpy as np
 from condsim import __version__
 from condsim.console import Progress, silent
 from condsim.data.tasks import Pairing, pair_rows
-from condsim.errors import InputError, MissingExtraError, unknown_name
+from condsim.errors import InputError, MissingExtraError, check_at_least, check_name
 from condsim.evaluation.evaluate import check_scores, score_rows
 from condsim.evaluation.metrics import Metrics
 from condsim.evaluation.report import ResultFile, loaded_versions
@@ -32,7 +32,6 @@ AVERAGE = "avg"
 """Key of the mean over all data sets that are averaged."""
 
 LIBRARIES = ("numpy", "onnxruntime", "scikit-learn", "torch", "transformers", "bert-score")
-MODULES = {"scikit-learn": "sklearn", "bert-score": "bert_score"}
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -252,7 +251,7 @@ class SuiteScoring:
             scores,
             revision=revision or scorer_revision(scorer),
             seconds=time.monotonic() - started,
-            facts={"versions": loaded_versions(*LIBRARIES, modules=MODULES)},
+            facts={"versions": loaded_versions(*LIBRARIES)},
         )
 
     def score_baselines(self, names: Sequence[str]) -> list[ScoredModel]:
@@ -264,17 +263,14 @@ class SuiteScoring:
                     scored.append(self.score(baseline(name), revision=name))
                 except MissingExtraError as error:
                     _LOGGER.warning("%s is left out: %s", name, error)
-        if any(suite_set.task.conditions is not None for suite_set in self.sets.values()):
-            for name in names:
-                if name not in UNFITTED_BASELINES:
-                    scored.append(ScoredModel(name, self._fitted_scores(name)))
+        conditional = {k: s for k, s in self.sets.items() if s.task.conditions is not None}
+        for name in names if conditional else ():
+            if name not in UNFITTED_BASELINES:
+                scores = {key: self.score_fitted(name, own) for key, own in conditional.items()}
+                scored.append(ScoredModel(name, scores))
         for entry in scored:
             entry.baseline = True
         return scored
-
-    def _fitted_scores(self, name: str) -> dict[str, FloatArray]:
-        conditional = {k: s for k, s in self.sets.items() if s.task.conditions is not None}
-        return {key: self.score_fitted(name, conditional[key]) for key in conditional}
 
     def score_fitted(self, name: str, suite_set: SuiteSet) -> FloatArray:
         """Fit a baseline, on training rows or out of fold, and score a data set."""
@@ -340,24 +336,19 @@ def evaluate_suite(
         ModelError: If a model cannot be loaded or gives a score that is not finite.
         MissingExtraError: If a model needs a library that is missing.
     """
-    if not sets or resamples < 0:
-        raise InputError(
-            f"A suite needs at least one data set and 0 resamples or more; got {len(sets)} and "
-            f"{resamples}."
-        )
+    check_at_least(0, resamples=resamples)
     for name in baselines:
-        if name not in BASELINES:
-            raise unknown_name("baseline", name, BASELINES)
+        check_name("baseline", name, BASELINES)
     has_conditions = any(suite_set.task.conditions is not None for suite_set in sets)
     names = [name for name in baselines if has_conditions or name in UNFITTED_BASELINES]
     for scorer in scorers:
         if scorer.name in names:
             raise InputError(f"Two scorers are called {scorer.name!r}; name one with LABEL=NAME.")
         names.append(scorer.name)
-    if not names:
-        raise InputError("A suite needs at least one scorer or baseline.")
-    if against is not None and against not in names:
-        raise unknown_name("scorer to compare with", against, names)
+    if not names or not sets:
+        raise InputError("A suite needs at least one data set and one scorer or baseline.")
+    if against is not None:
+        check_name("scorer to compare with", against, names)
 
     scoring = scoring or SuiteScoring(sets, seed=seed, progress=progress)
     models = scoring.score_baselines(baselines)

@@ -23,10 +23,10 @@ from condsim.data.files import iter_rows
 from condsim.data.load import load_task
 from condsim.data.tasks import make_task
 from condsim.data.written import is_written, load_written
-from condsim.errors import InputError, unknown_name
+from condsim.errors import InputError, check_name
 from condsim.evaluation.metrics import Metrics, auroc_statistic, pair_wins
 from condsim.evaluation.statistics import Statistic, bootstrap, weighted_mean
-from condsim.evaluation.suite import SuiteSet, UnloadedScorer
+from condsim.evaluation.suite import SuiteSet
 from condsim.io import sha256_of
 from condsim.types import BoolArray, Float64Array, FloatArray, IntArray, Scorer, Task
 
@@ -158,9 +158,9 @@ class CollectionTest(NaturalSet):
 
 @dataclass(frozen=True)
 class WithoutCondition:
-    """A model that is not told the conditions."""
+    """A model that is not told the conditions; ``scorer`` is an `UnloadedScorer` until `open`."""
 
-    scorer: UnloadedScorer
+    scorer: Any
 
     @property
     def name(self) -> str:
@@ -169,19 +169,12 @@ class WithoutCondition:
 
     def revision(self) -> str | None:
         """Return the version of the model."""
-        return self.scorer.revision()
+        version: str | None = self.scorer.revision()
+        return version
 
     def open(self) -> Scorer:
         """Load the model."""
-        return PlainScorer(self.name, self.scorer.open())
-
-
-@dataclass(frozen=True)
-class PlainScorer:
-    """Raw similarities of a scorer, without the conditions of the rows."""
-
-    name: str
-    scorer: Any
+        return replace(self, scorer=self.scorer.open())
 
     def score(
         self,
@@ -197,11 +190,7 @@ class PlainScorer:
 
 
 def load_natural_sets(path: Path) -> tuple[SuiteSet, ...]:
-    """Load the tests of a folder.
-
-    Raises:
-        InputError: If there is no ``suite.json``, or a file breaks a rule of its measure.
-    """
+    """Load the tests that the ``suite.json`` of a folder lists."""
     listing = path / SUITE_FILE
     try:
         specs = TypeAdapter(list[TestSpec]).validate_json(listing.read_bytes())
@@ -308,8 +297,7 @@ def load_suite(path: Path | str, suite: str) -> tuple[SuiteSet, ...]:
         InputError: If the suite is unknown, there is no such folder, it has no data of the suite,
             or a file breaks a rule of its format.
     """
-    if suite not in SUITES:
-        raise unknown_name("suite", suite, SUITES)
+    check_name("suite", suite, SUITES)
     return SUITES[suite](Path(path))
 
 
@@ -355,19 +343,10 @@ def load_criteria_sets(path: Path) -> tuple[SuiteSet, ...]:
 
 
 def mark_trained(sets: Sequence[SuiteSet], names: Sequence[str]) -> tuple[SuiteSet, ...]:
-    """Move sets of criteria into the group of those that a model was trained on.
-
-    Args:
-        sets: The result of `load_suite`.
-        names: Keys of the data sets that the models were trained on.
-
-    Returns:
-        All data sets, those trained on first.
-    """
+    """Move sets of criteria, by key, into the group of those that a model was trained on."""
     keys = [suite_set.key for suite_set in sets]
     for name in names:
-        if name not in keys:
-            raise unknown_name("set of the suite 'criteria'", name, keys)
+        check_name("set of the suite 'criteria'", name, keys)
     return _by_group(
         replace(suite_set, group=GROUPS[0]) if suite_set.key in names else suite_set
         for suite_set in sets

@@ -46,13 +46,9 @@ class _Line(NamedTuple):
 
 
 def suite_tables(report: SuiteReport, *, width: int = 80) -> list[Table]:
-    """Lay a report out for the terminal.
+    """Lay a report out for the terminal, with intervals below the figures.
 
-    Args:
-        width: Characters in a line; scorers that do not fit go into a further table.
-
-    Returns:
-        Rich tables with intervals below the figures, and the notes below the last table.
+    Scorers that do not fit into the width go into a further table; notes are below the last one.
     """
     room = max(
         1, (width - _TITLE_WIDTH - _FACTS_WIDTH) // (_FIGURE_WIDTH * len(report_heads(report)))

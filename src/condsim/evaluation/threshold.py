@@ -43,6 +43,12 @@ class Threshold:
     positives: int
 
 
+def check_promise(precision: float) -> None:
+    """Reject a promise that is not above 0 and below 1."""
+    if not 0 < precision < 1:
+        raise InputError(f"The precision must be above 0 and below 1; got {precision}.")
+
+
 def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float = 0.95) -> Threshold:
     """Find the lowest threshold whose precision is, with confidence, at least the promise.
 
@@ -68,15 +74,13 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
         (True, 1.0)
     """
     values, labels = np.asarray(scores, np.float64), np.asarray(positive)
-    if not 0 < precision < 1:
-        raise InputError(f"The precision must be above 0 and below 1; got {precision}.")
-    if values.ndim != 1 or values.shape != labels.shape or labels.dtype != np.bool_:
+    check_promise(precision)
+    has_rows = values.ndim == 1 and values.shape == labels.shape and labels.dtype == np.bool_
+    if not (has_rows and np.isfinite(values).all() and labels.any()):
         raise InputError(
-            "A threshold needs a score and a bool for each row; got the shapes "
-            f"{values.shape} and {labels.shape} of {labels.dtype}."
+            "A threshold needs a finite score and a bool for each row, and at least one positive "
+            f"row; got the shapes {values.shape} and {labels.shape} of {labels.dtype}."
         )
-    if not (np.isfinite(values).all() and labels.any()):
-        raise InputError("A threshold needs finite scores and at least one positive row.")
     order = np.argsort(-values, kind="stable")
     values = values[order]
     hits = np.cumsum(labels[order], dtype=np.float64)  # (n,)

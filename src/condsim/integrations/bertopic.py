@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 
 from condsim.errors import requires_extra
-from condsim.integrations.models import Model, encode_present
+from condsim.integrations import Model, encode_present
 from condsim.loading import load_encoder
 from condsim.types import FloatArray
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from condsim.errors import requires_extra
-from condsim.integrations.models import Model, score_present, scorer_of
+from condsim.integrations import Model, score_present, scorer_of
 
 with requires_extra("duckdb"):
     import duckdb

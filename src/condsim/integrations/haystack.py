@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condsim.errors import requires_extra
-from condsim.integrations.models import Model, encode_present, is_blank, ranked, scorer_of
+from condsim.integrations import Model, encode_present, is_blank, ranked, scorer_of
 from condsim.loading import load_encoder
 
 with requires_extra("haystack"):

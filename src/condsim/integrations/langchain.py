@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from condsim.errors import requires_extra
-from condsim.integrations.models import Model, encode_present, ranked, scorer_of
+from condsim.integrations import Model, encode_present, ranked, scorer_of
 from condsim.loading import load_encoder
 from condsim.model.base import PairScorer
 

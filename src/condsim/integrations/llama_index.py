@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from condsim.errors import InputError, requires_extra
-from condsim.integrations.models import Model, encode_present, ranked, scorer_of
+from condsim.integrations import Model, encode_present, ranked, scorer_of
 from condsim.loading import load_encoder
 from condsim.model.base import PairScorer
 from condsim.model.embedding import EmbeddingScorer

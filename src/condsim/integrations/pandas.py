@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from condsim.errors import InputError, requires_extra, unknown_name
-from condsim.integrations.models import Model, score_present, scorer_of
+from condsim.integrations import Model, score_present, scorer_of
 from condsim.model.base import PairScorer, Scale
 
 with requires_extra("pandas"):

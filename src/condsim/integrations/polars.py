@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from condsim.errors import requires_extra
-from condsim.integrations.models import Model, score_present, scorer_of
+from condsim.integrations import Model, score_present, scorer_of
 from condsim.model.base import PairScorer, Scale
 
 with requires_extra("polars"):

@@ -28,17 +28,10 @@ class RayWorkers:
     ) -> None:
         """Check that Ray is installed; connect on first use.
 
-        Args:
-            address: Address of the cluster; ``"auto"`` is that of this machine, None starts one.
-            workers: Number of workers, each with a core and its models; as many as fit by default.
-            gpus: Accelerators of a worker; Ray hides them from a worker that asks for none.
+        Without an address, a cluster is started; ``"auto"`` is that of this machine. By default
+        there are as many workers as fit, each with a core and ``gpus`` accelerators.
         """
         require("ray", extra="ray")
-        if (workers is not None and workers < 1) or gpus < 0:
-            raise InputError(
-                "Ray needs at least 1 worker, with at least 0 accelerators; got "
-                f"{workers} and {gpus:g}."
-            )
         self._address, self._workers, self._gpus = address, workers, gpus
 
     def check(self) -> None:
@@ -57,12 +50,9 @@ class RayWorkers:
     ) -> Iterator[Any]:
         """Yield the results of calls, in any order; calls are read as workers become free.
 
-        Args:
-            worker: A class with a method ``work``, which is called again if its worker dies.
-            arguments: Arguments of its constructor.
-            calls: Arguments of ``work``.
-            max_workers: Limit on the number of workers.
-            failure: Message if a call fails, with ``{}`` for the reason.
+        The method ``work`` of the class ``worker`` takes a call, again if its worker dies; its
+        constructor takes ``arguments``. If a call fails, ``failure`` is the message, with ``{}``
+        for the reason.
         """
         with _connected(self._address) as ray:
             from ray.util import ActorPool

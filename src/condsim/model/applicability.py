@@ -6,10 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condsim.errors import ModelError, one_line
 from condsim.io import write_text
@@ -29,12 +27,9 @@ MIN_PROBE_COSINE = 0.98
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """A model's embeddings of n texts and their conditions, each ``(n, d)`` and of length 1.
+    """Embeddings of n texts under their conditions, of the texts alone and of the conditions alone.
 
-    Attributes:
-        under: Texts, each under its condition.
-        plain: Texts alone.
-        condition: Conditions alone.
+    All are ``(n, d)`` and of length 1.
     """
 
     under: FloatArray
@@ -43,32 +38,23 @@ class Embedded:
 
 
 def features(rows: Embedded) -> Float64Array:
-    """Compute the inputs of the logistic model of one text.
+    """Compute the inputs of the logistic model of one text, of comparable spread, ``(n, 2 d + 3)``.
 
     With u the conditional embedding, s that of the text and c that of the condition::
 
         u √d,   c √d,   5 (u·c, u·s, s·c)
-
-    Returns:
-        Features of comparable spread, ``(n, 2 d + 3)``.
     """
     scale = np.sqrt(rows.under.shape[1])
-    cosines = [
-        _row_dot(rows.under, rows.condition),
-        _row_dot(rows.under, rows.plain),
-        _row_dot(rows.plain, rows.condition),
-    ]
-    columns = [rows.under * scale, rows.condition * scale, 5 * np.stack(cosines, axis=1)]
+    under, plain, condition = rows.under, rows.plain, rows.condition
+    pairs = ((under, condition), (under, plain), (plain, condition))
+    cosines = np.stack([np.einsum("nd,nd->n", *pair) for pair in pairs], axis=1, dtype=np.float64)
+    columns = [under * scale, condition * scale, 5 * cosines]
     return np.concatenate(columns, axis=1, dtype=np.float64)
 
 
 def logistic(logits: Float64Array) -> Float64Array:
     """Compute 1 / (1 + exp(-x)) in a form that never overflows."""
     return np.asarray(0.5 * (1 + np.tanh(logits / 2)))
-
-
-def _row_dot(first: NDArray[Any], second: NDArray[Any]) -> Float64Array:
-    return np.asarray(np.einsum("nd,nd->n", first, second), np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from condsim.errors import InputError, require, unknown_name
+from condsim.errors import InputError, check_name, require
 from condsim.types import Float64Array, FloatArray, Task
 
 # scikit-learn's default: words of two characters or more.
@@ -49,9 +49,8 @@ class WordOverlapScorer:
 class TfIdfCosineScorer:
     """Cosine of the TF-IDF vectors of the two sentences; blind to the condition.
 
-    The vectors are those of scikit-learn's ``TfidfVectorizer`` at its defaults: lower-cased words
-    of two letters or digits and more, smoothed idf, ``ln((1 + n) / (1 + df)) + 1``, counted on the
-    distinct sentences that are scored.
+    The vectors are those of scikit-learn's ``TfidfVectorizer``, fitted on the distinct sentences
+    that are scored.
     """
 
     name = "tfidf-cosine"
@@ -59,21 +58,14 @@ class TfIdfCosineScorer:
     def score(
         self, sentences1: Sequence[str], sentences2: Sequence[str], conditions: Sequence[str] | None
     ) -> FloatArray:
-        """Compute cosines in [0, 1], ``(n,)``; 0 if a sentence has no word.
-
-        Raises:
-            MissingExtraError: If scikit-learn is not installed.
-        """
+        """Compute cosines in [0, 1], ``(n,)``; 0 if a sentence has no word."""
         text = require("sklearn.feature_extraction.text", extra="train")
         distinct = list(dict.fromkeys([*sentences1, *sentences2]))
         vectorizer = text.TfidfVectorizer()
         if not any(map(tokens_of, distinct)):
             return np.zeros(len(sentences1), dtype=np.float32)
         self._fit(vectorizer, distinct)
-        vectors = vectorizer.transform(distinct)  # (distinct, words)
-        row_of = {sentence: row for row, sentence in enumerate(distinct)}
-        first = vectors[[row_of[sentence] for sentence in sentences1]]
-        second = vectors[[row_of[sentence] for sentence in sentences2]]
+        first, second = vectorizer.transform(sentences1), vectorizer.transform(sentences2)
         cosines = np.asarray(first.multiply(second).sum(axis=1), dtype=np.float32).ravel()
         return np.clip(cosines, 0, 1)
 
@@ -85,9 +77,8 @@ class TfIdfCosineScorer:
 class TfIdfRidge:
     """Linear ridge regression with an intercept on L2-normalized TF-IDF features, in numpy.
 
-    The features are those of scikit-learn's ``TfidfVectorizer`` (smoothed idf,
-    ``ln((1 + n) / (1 + df)) + 1``, rows of length 1) and the fit is that of its ``Ridge``; the
-    tests compare both. `condsim evaluate` needs it where scikit-learn is not installed.
+    Features and fit are those of scikit-learn's ``TfidfVectorizer`` and ``Ridge``, without which
+    `condsim evaluate` must run; the tests compare both.
     """
 
     def __init__(self, *, alpha: float = 8.0, max_features: int = 100_000) -> None:
@@ -123,10 +114,7 @@ class TfIdfRidge:
 
 
 class _SparseMatrix:
-    """Counts of the terms of each document, ``(n, d)``, as coordinates and values of entries.
-
-    The core does not require scipy.
-    """
+    """Counts of the terms of each document, ``(n, d)``, as entries; the core has no scipy."""
 
     def __init__(self, documents: Iterable[list[str]], vocabulary: dict[str, int]) -> None:
         rows, columns, values = array("q"), array("q"), array("d")
@@ -199,9 +187,9 @@ class _RidgeScorer(ABC):
 
     name: str
 
-    def __init__(self, *, alpha: float = 8.0) -> None:
+    def __init__(self) -> None:
         self.fitted_on: str | None = None
-        self._ridge = TfIdfRidge(alpha=alpha)
+        self._ridge = TfIdfRidge()
 
     @abstractmethod
     def _terms(
@@ -284,8 +272,7 @@ def baseline(name: str, *, train: Task | None = None) -> Baseline:
     Raises:
         InputError: If no baseline has this name or no row of ``train`` has a label.
     """
-    if name not in BASELINES:
-        raise unknown_name("baseline", name, BASELINES)
+    check_name("baseline", name, BASELINES)
     scorer = BASELINES[name]()
     if train is not None and isinstance(scorer, FittedBaseline):
         scorer.fit_task(train)
@@ -301,23 +288,15 @@ def out_of_fold(
     a fit that has seen its pair, though perhaps one of its sentences in another pair. Fitted on a
     separate train file the baseline is usually stronger.
 
-    Args:
-        task: The rows to predict; those with a label are also the ones to learn from.
-        name: A name in :data:`BASELINES`.
-        folds: Number of folds, at least 2; some are empty if there are few sentence pairs.
-        seed: Seed of the split, which does not depend on the order of the rows.
+    Some folds are empty if there are few sentence pairs. The split does not depend on the order of
+    the rows.
 
     Returns:
         A prediction for every row, in [0, 1], ``(n,)``; 0.5 if no other fold has a label.
-
-    Raises:
-        InputError: If ``folds`` is below 2 or no baseline has this name.
     """
     # Imported here, because condsim.load imports this module and must be fast.
     from condsim.data.tasks import draw_folds
 
-    if folds < 2:
-        raise InputError(f"The number of folds must be at least 2; got {folds}.")
     pairs = list(zip(task.sentences1, task.sentences2, strict=True))
     fold = draw_folds(pairs, folds=folds, seed=seed)
     predictions = np.full(len(task), 0.5, dtype=np.float32)

@@ -24,7 +24,7 @@ from torch import nn
 from transformers import AutoConfig, PretrainedConfig, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from condsim.errors import InputError, ModelError, unknown_name
+from condsim.errors import InputError, ModelError, check_name
 from condsim.io import MINILM, expanded, packaged_folder
 from condsim.model.inputs import Layout
 
@@ -130,17 +130,9 @@ def load_backbone(
     max_seq_length: int | None = None,
     pooling: Pooling = "mean",
 ) -> Transformer:
-    """Load a backbone in float32.
+    """Load a backbone in float32: the transformer of a folder or of a model of the Hub.
 
-    Args:
-        name: A local folder or a Hub name: a transformers checkpoint, or a sentence-transformers
-            model, of which only the transformer is used.
-        dropout: Rate in [0, 1) for the backbone's hidden and attention dropout; its own if None.
-        max_seq_length: Longest input in tokens; the backbone's own if None.
-        pooling: Pooling that follows; some read the output of more layers than the last.
-
-    Returns:
-        The backbone; the settings are stored in its config, so that saving keeps them.
+    The options, see `build_bi_encoder`, are stored in its config, so that saving keeps them.
     """
     if dropout is not None and not 0 <= dropout < 1:
         raise InputError(f"dropout must be in [0, 1); got {dropout}.")
@@ -176,13 +168,14 @@ def _load_transformer(name: str, *, dropout: float | None, hidden_states: bool) 
         config = AutoConfig.from_pretrained(name, subfolder=subfolder)
         config_kwargs |= {key: dropout for key in _DROPOUT_KEYS if hasattr(config, key)}
     # Half-precision weights do not train.
-    model_kwargs: dict[str, Any] = {"dtype": torch.float32}
+    options: dict[str, Any] = {
+        "model_kwargs": {"dtype": torch.float32},
+        "config_kwargs": config_kwargs,
+    }
     transformer: Transformer = (
-        Transformer.load(
-            name, subfolder=subfolder, model_kwargs=model_kwargs, config_kwargs=config_kwargs
-        )
+        Transformer.load(name, subfolder=subfolder, **options)
         if modules
-        else Transformer(name, model_kwargs=model_kwargs, config_kwargs=config_kwargs)
+        else Transformer(name, **options)
     )
     return transformer
 
@@ -218,8 +211,7 @@ def activation_of(config: PretrainedConfig) -> nn.Module:
 
 def needs_hidden_states(pooling: str) -> bool:
     """Check if a pooling reads more layers than the last, so the backbone must return them all."""
-    if pooling not in get_args(Pooling):
-        raise unknown_name("pooling", pooling, get_args(Pooling))
+    check_name("pooling", pooling, get_args(Pooling))
     return pooling in ("mean_top2", "mean_first_last")
 
 
@@ -277,10 +269,10 @@ def build_bi_encoder(
     transformer = load_backbone(
         backbone, dropout=dropout, max_seq_length=max_seq_length, pooling=pooling
     )
-    modules: list[Module] = [transformer, *pooling_modules(transformer, pooling)]
+    modules: list[nn.Module] = [transformer, *pooling_modules(transformer, pooling)]
     if transform:
         modules += transform_modules(transformer)
-    return SentenceTransformer(modules=list(modules), similarity_fn_name="cosine")
+    return SentenceTransformer(modules=modules, similarity_fn_name="cosine")
 
 
 def transform_modules(transformer: Transformer) -> list[Module]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError, ModelError, check_at_least, one_line
 from condsim.types import Float64Array, FloatArray
 
 # A straight line is mixed into a fitted map, so that no stretch of it is flat.
@@ -47,14 +46,10 @@ class Calibration:
         return np.interp(np.asarray(raw, np.float64), self.raw, self.score).astype(np.float32)
 
     def lowest_raw(self, score: float) -> float:
-        """Find the threshold on the raw scale that equals one on the score.
+        """Find the lowest raw similarity between the outer knots that has at least a score.
 
-        Args:
-            score: The threshold, rounded to float32 as scores are.
-
-        Returns:
-            The lowest raw similarity between the outer knots whose score is at least this, to the
-            last bit of a float64; infinity if there is none.
+        The score is rounded to float32, as scores are, and the result exact to the last bit of a
+        float64; infinity if there is none.
         """
         low, high, threshold = self.raw[0], self.raw[-1], np.float32(score)
         if self.apply(high) < threshold:
@@ -72,13 +67,9 @@ class Calibration:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Calibration:
         """Read the form in ``condsim.json``; ModelError if it is damaged."""
-        try:
+        message = "A calibration must have lists of numbers under 'raw' and 'score'"
+        with one_line(message, KeyError, TypeError, OverflowError, kind=ModelError):
             raw, score = ([0.0 + value for value in content[key]] for key in ("raw", "score"))
-        except (KeyError, TypeError, OverflowError):
-            raise ModelError(
-                "A calibration must have lists of numbers under 'raw' and 'score'; got "
-                f"{reprlib.repr(content)}."
-            ) from None
         return cls(tuple(raw), tuple(score))
 
 
@@ -113,8 +104,7 @@ def fit_calibration(raw: ArrayLike, gold: ArrayLike, *, knots: int = 16) -> Cali
             "A calibration needs rows with one finite raw similarity and a gold one in [0, 1] "
             f"each; got the shapes {x.shape} and {y.shape}."
         )
-    if knots < 1:
-        raise InputError(f"The 'knots' of a calibration must be 1 or more; got {knots}.")
+    check_at_least(1, knots=knots)
     low = -1.0 if x.min() >= -1 else float(x.min()) - 1.0
     high = 1.0 if x.max() <= 1 else float(x.max()) + 1.0
     centres, means, counts = _bins(x, y, knots)

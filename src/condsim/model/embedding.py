@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from condsim.cache import VectorCache
-from condsim.errors import InputError, ModelError
+from condsim.errors import ModelError, check_at_least
 from condsim.model.applicability import PROBE, ApplicabilityHead, Embedded
 from condsim.model.base import (
     PairScorer,
@@ -20,24 +20,29 @@ from condsim.model.base import (
     Scale,
     Texts,
     accepts_conditions,
+    check_fraction,
     check_rows,
-    check_share,
     rescaled,
 )
 from condsim.model.calibration import Calibration
-from condsim.model.chunking import Chunker, Input, collect_truncations, record_truncation
 from condsim.model.inputs import (
+    Chunker,
+    Input,
     Order,
     as_read,
     check_order,
+    collect_truncations,
     conditional_sentences,
     deduplicate_inputs,
+    record_truncation,
     row_blocks,
 )
 from condsim.model.legibility import Legibility, collect_unread, record_unread, suspects
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from condsim.model.explanation import Occlusion
 
 # Texts with a higher cosine are the same tokens to the model.
@@ -45,13 +50,7 @@ MIN_COSINE_OF_SAME_TOKENS = 0.9999
 
 
 class Tokenised(NamedTuple):
-    """Inputs as a model takes them.
-
-    Attributes:
-        inputs: Prepared inputs, length n; those that are too long are truncated.
-        longer: Indices of those that are too long, ascending.
-        limit: Maximum number of tokens that the model reads.
-    """
+    """Inputs as a model takes them, and the indices of those longer than the limit in tokens."""
 
     inputs: Sequence[Any]
     longer: Sequence[int] = ()
@@ -121,7 +120,7 @@ class EmbeddingScorer(PairScorer):
         Raises:
             InputError: If a text is empty or not a str, or lengths differ.
         """
-        check_share(overall)
+        check_fraction("share", overall=overall)
         if overall and condition is not None:
             parts = (self.encode(sentences, condition), self.encode(sentences))
             return joined(*parts, overall=overall)
@@ -196,9 +195,8 @@ class EmbeddingScorer(PairScorer):
 
     def _mentions(self, condition: Texts, **sentences: Texts) -> tuple[Rows, list[FloatArray]]:
         """Return the checked rows, and the probabilities of each column of texts, ``(n,)``."""
-        if condition is None:
-            raise InputError("'condition' must be one text or a sequence of texts; got None.")
-        rows = check_rows(condition, **sentences)
+        # As one of the texts, the condition must not be missing.
+        rows = check_rows(None, **sentences, condition=condition)
         if self.head is None:
             raise ModelError(
                 f"{self.name!r} has no applicability head. Fit one with 'condsim applicability "
@@ -317,8 +315,7 @@ class EmbeddingScorer(PairScorer):
         Raises:
             InputError: If the number is negative.
         """
-        if size < 0:
-            raise InputError(f"The 'size' of a cache must be 0 or more; got {size}.")
+        check_at_least(0, size=size)
         self._cache = VectorCache(size, self.dimension) if size else None
 
     def _score_blended(self, rows: Rows, scale: Scale, overall: float) -> FloatArray:
@@ -393,12 +390,34 @@ class EmbeddingScorer(PairScorer):
         """Prepare inputs as the model takes them; without a limit by default."""
         return Tokenised(inputs)
 
+    @property
+    def _backend_tokenizer(self) -> Tokenizer | None:
+        """Tokenizer of the model; None if its tokens have no position in the text."""
+        return None
+
+    @property
+    def _joint(self) -> bool:
+        """True if the model reads condition and text together, which share its limit."""
+        return True
+
+    @cached_property
+    def _unlimited_tokenizer(self) -> Tokenizer | None:
+        """Copy of the tokenizer that neither truncates nor pads."""
+        if self._backend_tokenizer is None:
+            return None
+        tokenizer = self._backend_tokenizer.from_str(self._backend_tokenizer.to_str())
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
     @cached_property
     def _legibility(self) -> Legibility | None:
-        """Vocabulary of the model; None if it has no tokens."""
-        return None
+        tokenizer = self._unlimited_tokenizer
+        return None if tokenizer is None else Legibility(tokenizer)
 
     @cached_property
     def _chunker(self) -> Chunker | None:
-        """Splitter of long texts; None if the model's tokens have no position in the text."""
-        return None
+        tokenizer = self._unlimited_tokenizer
+        if tokenizer is None:
+            return None
+        return Chunker(tokenizer, order=self.order, joint=self._joint)

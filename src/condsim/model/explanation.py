@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condsim.errors import InputError, require
+from condsim.errors import InputError, check_at_least, require
 from condsim.io import check_suffix, replacing
 from condsim.types import BoolArray, Float64Array, FloatArray, shortened
 
@@ -43,9 +43,7 @@ class Word:
     """A word of a text, or several adjacent ones of a long text.
 
     Attributes:
-        text: The word as written.
-        start: Its first character in the text, from 0.
-        stop: The character after its last one.
+        start: Its first character in the text, from 0; ``stop`` is the one after its last.
         contribution: Its part of the score; below 0 if it lowers the score.
     """
 
@@ -62,11 +60,9 @@ class Word:
 
 @dataclass(frozen=True)
 class ExplainedText:
-    """One of the two texts.
+    """One of the two texts, and its words in their order.
 
     Attributes:
-        text: The text.
-        words: Its words in their order.
         reading: Value extracted from it under the condition, such as "three"; None without one.
     """
 
@@ -114,8 +110,7 @@ class Explanation:
 
         Each follows the index of its text, 0 or 1. A number below 0 is an `InputError`.
         """
-        if number < 0:
-            raise InputError(f"The 'number' of words must be 0 or more; got {number}.")
+        check_at_least(0, number=number)
         words = [(index, word) for index, text in enumerate(self.texts) for word in text.words]
         return sorted(words, key=lambda item: -abs(item[1].contribution))[:number]
 
@@ -289,11 +284,9 @@ class Occlusion:
     """
 
     def __init__(self, text: str, *, samples: int, seed: int) -> None:
-        """Draw the subsets.
+        """Draw at most ``samples`` subsets between none and all, 2n if that is more.
 
-        Args:
-            samples: Maximum number of subsets between none and all; 2n if that is more. If there
-                are no more, all are taken and the shares are exact.
+        If there are no more, all are taken and the shares are exact.
         """
         self.text = text
         self.spans = _spans(text)
@@ -317,13 +310,8 @@ class Occlusion:
         """Compute the Shapley values of the words; they add up to ``values[1] - values[0]``.
 
         Weighted least squares under that constraint (Lundberg and Lee 2017, Theorem 2), with
-        subsets in complementary pairs (Covert and Lee 2021).
-
-        Args:
-            values: The result for each of `texts`, (2 + m,) or (2 + m, d).
-
-        Returns:
-            Shares, (n,) or (n, d).
+        subsets in complementary pairs (Covert and Lee 2021). The values are those of `texts`,
+        (2 + m,) or (2 + m, d), and the shares (n,) or (n, d).
         """
         gains = np.asarray(values, np.float64).reshape(len(self.texts), -1)  # (2 + m, d)
         gains = gains - gains[0]
@@ -374,8 +362,7 @@ def explanation_of(
 
 def check_explained(samples: int, **sentences: str) -> None:
     """Refuse texts that are too long to be explained, and fewer samples than 1."""
-    if samples < 1:
-        raise InputError(f"The number of 'samples' must be 1 or more; got {samples}.")
+    check_at_least(1, samples=samples)
     for name, text in sentences.items():
         if not isinstance(text, str):
             raise InputError(f"{name!r} must be a str; got {type(text).__name__}. Explain one row.")

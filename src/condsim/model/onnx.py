@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +12,23 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from condsim.errors import InputError, ModelError, one_line
+from condsim.errors import ModelError, check_at_least, one_line
 from condsim.model.applicability import head_of
 from condsim.model.calibration import UNCALIBRATED
-from condsim.model.chunking import Chunker, Input
 from condsim.model.embedding import EmbeddingScorer, Tokenised
-from condsim.model.inputs import token_batches
-from condsim.model.legibility import Legibility
-from condsim.model.settings import DEFAULT_FOLDER, FILE_NAME, ModelSettings, model_folder
+from condsim.model.inputs import Input, token_batches
+from condsim.model.settings import (
+    DEFAULT_FOLDER,
+    FILE_NAME,
+    MODEL_FILE,
+    ModelSettings,
+    model_folder,
+)
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
 
 # A larger batch is no faster. With several processors batches may be smaller, for an equal load.
@@ -56,8 +58,8 @@ class OnnxScorer(EmbeddingScorer):
             InputError: If the number of threads is below 1.
             ModelError: If a file is missing or damaged.
         """
-        if threads is not None and (not isinstance(threads, int) or threads < 1):
-            raise InputError(f"The number of 'threads' must be 1 or more; got {threads!r}.")
+        if threads is not None:
+            check_at_least(1, threads=threads)
         self._folder = Path(folder).resolve()
         self._requested_threads = threads
         self._threads = threads or available_processors()
@@ -98,13 +100,9 @@ class OnnxScorer(EmbeddingScorer):
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         return self._embed_long(texts, self._vectors)
 
-    @cached_property
-    def _chunker(self) -> Chunker | None:
-        return Chunker(self._tokenizer, order=self.order, joint=True)
-
-    @cached_property
-    def _legibility(self) -> Legibility | None:
-        return Legibility(self._tokenizer)
+    @property
+    def _backend_tokenizer(self) -> Tokenizer:
+        return self._tokenizer
 
     def _tokenised(self, inputs: Sequence[Input]) -> Tokenised:
         pairs = [item if isinstance(item, str) else tuple(item) for item in inputs]

@@ -19,13 +19,11 @@ MIN_SPEEDUP = 1.2
 """Speed relative to float32 from which bfloat16, or in training another attention, is used: below,
 two runs would differ by chance."""
 
-_LOGGER = logging.getLogger(__name__)
-
 MEASURED_TEXTS = 16
 MEASURED_TOKENS = 40
 MEASURED_STEPS = 2
 
-logger = logging.getLogger("condsim")
+_LOGGER = logging.getLogger(__name__)
 
 
 def uses_bfloat16(precision: Literal["auto", "float32", "bfloat16"]) -> bool:
@@ -86,7 +84,7 @@ def choose_training_precision(
     speeds = training_speeds(backbone, [default, "eager"])
     fastest = fastest_training(speeds)
     text = ", ".join(f"{name} {speed:.1f}" for name, speed in speeds.items())
-    logger.info("texts/s by format and attention: %s; using %s", text, fastest)
+    _LOGGER.info("texts/s by format and attention: %s; using %s", text, fastest)
     number_format, _, attention = fastest.partition(" ")
     return TrainingPrecision(
         bfloat16=number_format == "bfloat16", attention=attention, texts_per_second=speeds

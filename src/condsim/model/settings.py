@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from condsim import __version__
-from condsim.errors import MissingExtraError, ModelError, located
+from condsim.errors import MissingExtraError, ModelError, located, one_line
 from condsim.io import asset, expanded, packaged_folder, sha256_of, write_text
 from condsim.model.calibration import Calibration
 from condsim.model.inputs import Inputs, Layout, Order
@@ -25,6 +25,9 @@ LARGE_PACKAGE = "condsim_large"
 
 CONTEXTS_FILE = "contexts.yaml"
 """File that only the folder of an origin model contains (`condsim.contexts`)."""
+
+MODEL_FILE = "model.onnx"
+"""File of an exported model."""
 
 FILE_NAME = "condsim.json"
 FORMAT = 1
@@ -42,8 +45,6 @@ class ModelSettings:
     """Settings with which a model is used.
 
     Attributes:
-        kind: Kind of the model.
-        name: Short name, shown in tables.
         order: Order of condition and sentence, and whether conditions are bare.
         calibration: From raw similarity to a score in [0, 1]; None if it was never fitted.
         dimension: Length of an embedding; None for a cross-encoder.
@@ -79,64 +80,54 @@ class ModelSettings:
     def load(cls, folder: Path | str) -> ModelSettings:
         """Read the ``condsim.json`` of a model folder; ignore unknown keys."""
         path = Path(folder, FILE_NAME)
-        try:
+        if not path.exists():
+            raise ModelError(f"{path} is missing; the folder is not a condsim model.")
+        causes = (OSError, ValueError, RecursionError)
+        with one_line(f"{path} is not valid JSON", *causes, kind=ModelError):
             content = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ModelError(f"{path} is missing; the folder is not a condsim model.") from None
-        except (OSError, ValueError, RecursionError) as error:
-            raise ModelError(f"{path} is not valid JSON ({error}).") from None
         with located(str(path)):
             return cls._from_dict(content)
 
     @classmethod
     def _from_dict(cls, content: Any) -> ModelSettings:  # noqa: ANN401
         """Check the values of a file, without pydantic, which would slow `condsim.load` down."""
-        if not isinstance(content, dict):
-            raise ModelError(f"must be a JSON object; got {reprlib.repr(content)}.")
-        if content.get("format") != FORMAT:
-            raise ModelError(
-                f"'format' must be {FORMAT}; got {content.get('format')!r}, for which a newer "
-                "condsim may be needed."
-            )
-        content = {"layout": "pair", "inputs": "both"} | content
+        _check_setting(isinstance(content, dict), "the settings", "a JSON object", content)
+        values = {"format": None, "layout": "pair", "inputs": "both"} | content
+        rule = f"{FORMAT} for this version of condsim"
+        _check_setting(values["format"] == FORMAT, "'format'", rule, values["format"])
         choices = {"kind": Kind, "order": Order, "layout": Layout, "inputs": Inputs}
         for key, literal in choices.items():
-            if content.get(key) not in get_args(literal):
-                raise ModelError(
-                    f"{key!r} must be one of {', '.join(get_args(literal))}; got "
-                    f"{reprlib.repr(content.get(key))}."
-                )
+            names, value = get_args(literal), values.get(key)
+            _check_setting(value in names, repr(key), f"one of {', '.join(names)}", value)
         for key in ("dimension", "max_seq_length"):
-            number = content.get(key)
-            if number is not None and (type(number) is not int or not 0 < number <= MAX_DIMENSION):
-                raise ModelError(
-                    f"{key!r} must be a whole number from 1 to {MAX_DIMENSION:,}, or null; got "
-                    f"{reprlib.repr(number)}."
-                )
-        facts = content.get("facts") or {}
-        if not isinstance(facts, dict):
-            raise ModelError(f"'facts' must be a JSON object; got {reprlib.repr(facts)}.")
-        calibration = content.get("calibration")
+            value = values.get(key)
+            is_number = type(value) is int and 0 < value <= MAX_DIMENSION
+            rule = f"a whole number from 1 to {MAX_DIMENSION:,}, or null"
+            _check_setting(value is None or is_number, repr(key), rule, value)
+        facts = values.get("facts") or {}
+        _check_setting(isinstance(facts, dict), "'facts'", "a JSON object", facts)
+        calibration = values.get("calibration")
         return cls(
-            kind=content["kind"],
-            name=str(content.get("name") or "unnamed"),
-            order=content["order"],
+            kind=values["kind"],
+            name=str(values.get("name") or "unnamed"),
+            order=values["order"],
             calibration=None if calibration is None else Calibration.from_dict(calibration),
-            dimension=content.get("dimension"),
-            max_seq_length=content.get("max_seq_length"),
-            layout=content["layout"],
-            inputs=content["inputs"],
+            dimension=values.get("dimension"),
+            max_seq_length=values.get("max_seq_length"),
+            layout=values["layout"],
+            inputs=values["inputs"],
             facts=facts,
-            condsim=str(content.get("condsim", "unknown")),
+            condsim=str(values.get("condsim", "unknown")),
         )
 
 
-def model_folder(model: str | Path) -> Path:
-    """Find the folder of a model; ``default`` and ``large`` are the models made for condsim.
+def _check_setting(holds: bool, subject: str, rule: str, value: object) -> None:
+    if not holds:
+        raise ModelError(f"{subject} must be {rule}; got {reprlib.repr(value)}.")
 
-    Raises:
-        MissingExtraError: If the model is ``large`` and its package is not installed.
-    """
+
+def model_folder(model: str | Path) -> Path:
+    """Find the folder of a model; ``default`` and ``large`` are the models made for condsim."""
     if model == "large":
         package = importlib.util.find_spec(LARGE_PACKAGE)
         if package is None or package.origin is None:
@@ -149,15 +140,11 @@ def model_folder(model: str | Path) -> Path:
 
 
 def revision_of(model: str | Path) -> str | None:
-    """Find the revision of a model, without loading it.
+    """Find the revision of a model by its name, without loading it.
 
-    Args:
-        model: ``default``, ``large``, a folder, a file or a Hub name.
-
-    Returns:
-        A hash of the contents of its files, or the commit of a download from the Hub. None for a
-        model that is not downloaded yet, and for a prompted model or a pipeline of
-        `condsim.contexts`, which cache their own answers.
+    It is a hash of the contents of its files, or the commit of a download from the Hub. None for a
+    model that is not downloaded yet, and for a prompted model or a pipeline of `condsim.contexts`,
+    which cache their own answers.
     """
     packaged = packaged_folder(model) if isinstance(model, str) else None
     path = packaged or model_folder(model)

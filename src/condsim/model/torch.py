@@ -1,33 +1,42 @@
-"""Scorers on loaded models of sentence-transformers. Importing this module needs no torch."""
+"""Models of sentence-transformers: loading, which refuses damaged folders, and scorers on them.
+
+Importing this module needs no torch.
+"""
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
-from condsim.errors import ModelError, unknown_name
+from condsim.errors import MissingExtraError, ModelError, check_name, one_line, require
+from condsim.model.applicability import head_of
 from condsim.model.base import PairScorer, Rows, Scale, rescaled
-from condsim.model.calibration import Calibration
-from condsim.model.chunking import Chunker, Input, record_truncation
+from condsim.model.calibration import UNCALIBRATED, Calibration
 from condsim.model.embedding import EmbeddingScorer, Tokenised
 from condsim.model.inputs import (
+    Input,
     Inputs,
     Layout,
     Order,
     check_order,
     cross_encoder_inputs,
+    record_truncation,
     token_batches,
 )
-from condsim.model.legibility import Legibility
+from condsim.model.settings import FILE_NAME, Kind, ModelSettings
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
+    from tokenizers import Tokenizer
+
+    from condsim.model.builders import Pooling
 
 Numbers = Literal["float32", "bfloat16", "float16"]
 """A number format. With ``bfloat16`` products are taken of numbers of 8 significant bits, with
@@ -39,23 +48,23 @@ Precision = Literal["auto", "float32", "bfloat16", "float16"]
 # A batch of as many tokens, padding included, keeps the matrix units of a processor busy.
 BATCH_TOKENS_CPU = 1024
 BATCH_TOKENS_GPU = 16_384
+CROSS_ENCODER_ROWS = 32
 
 
 def check_precision(precision: str) -> None:
     """Refuse an unknown precision."""
-    if precision not in get_args(Precision):
-        raise unknown_name("precision", precision, get_args(Precision))
+    check_name("precision", precision, get_args(Precision))
 
 
 class EncoderScorer(EmbeddingScorer):
-    """Scores with a bi- or tri-encoder of sentence-transformers.
+    """Scores with a bi- or tri-encoder of sentence-transformers, which is not copied.
 
-    Attributes:
-        model: The encoder, not a copy.
-        numbers: The number format it computes in: float32, unless `with_precision` changed it.
+    ``numbers`` is the number format it computes in: float32, unless `with_precision` changed it.
     """
 
     numbers: Numbers = "float32"
+    # Texts encoded at once where the number of tokens is unknown.
+    texts_per_batch = 32
 
     def __init__(
         self,
@@ -64,18 +73,8 @@ class EncoderScorer(EmbeddingScorer):
         name: str,
         order: Order = "condition-first",
         calibration: Calibration | None = None,
-        batch_size: int = 32,
     ) -> None:
-        """Wrap a loaded model.
-
-        Args:
-            model: A bi- or tri-encoder that takes pairs of texts.
-            name: Short name, shown in tables.
-            order: Which of condition and sentence comes first, and whether conditions are bare.
-            calibration: From cosine to a score in [0, 1]; if None, scores are the cosines.
-            batch_size: Texts encoded at once by a model without a tokenizer of transformers, such
-                as averaged word vectors; others take as many as make up a number of tokens.
-        """
+        """Wrap a loaded model that takes pairs of texts."""
         super().__init__(
             name=name,
             order=order,
@@ -83,7 +82,6 @@ class EncoderScorer(EmbeddingScorer):
             calibration=calibration,
         )
         self.model = model
-        self._batch_size = batch_size
 
     def with_precision(self, precision: Precision) -> Self:
         """Make a scorer that shares the model and computes in another number format."""
@@ -104,19 +102,12 @@ class EncoderScorer(EmbeddingScorer):
         with self._autocast():
             return self._embed_long(texts, self._vectors)
 
-    @cached_property
-    def _chunker(self) -> Chunker | None:
-        backend = getattr(self.model.tokenizer, "backend_tokenizer", None)
-        return None if backend is None else Chunker(backend, order=self.order, joint=self._joint)
-
-    @cached_property
-    def _legibility(self) -> Legibility | None:
-        backend = getattr(self.model.tokenizer, "backend_tokenizer", None)
-        return None if backend is None else Legibility(backend)
+    @property
+    def _backend_tokenizer(self) -> Tokenizer | None:
+        return getattr(self.model.tokenizer, "backend_tokenizer", None)
 
     @property
     def _joint(self) -> bool:
-        """True if the model reads condition and text together, which share its limit."""
         from condsim.model.tri_encoder import TriEncoder
 
         return not isinstance(self.model[0], TriEncoder)
@@ -145,8 +136,8 @@ class EncoderScorer(EmbeddingScorer):
         inputs = [item for item, _ in sized]
         lengths = np.array([length for _, length in sized], dtype=np.int64)
         if not lengths.all():
-            # sentence-transformers sorts by the number of characters.
-            vectors[:] = self._encode(inputs, self._batch_size)
+            # Averaged word vectors, for example; sentence-transformers sorts by characters.
+            vectors[:] = self._encode(inputs, self.texts_per_batch)
         else:
             on_cpu = self.model.device.type == "cpu"
             tokens = BATCH_TOKENS_CPU if on_cpu else BATCH_TOKENS_GPU
@@ -197,15 +188,8 @@ class CrossEncoderScorer(PairScorer):
 
     Without conditions the input is the two sentences, whatever the order; that is for a model
     trained without them. Of a model with a logit for each label (the objective ``classification``)
-    the raw score is the expected label, from 0 to 1.
-
-    Attributes:
-        name: Short name, shown in tables.
-        model: The cross-encoder, not a copy.
-        order: Whether the sentences or the condition come first.
-        calibration: From the output to a score in [0, 1]; if None, scores are the outputs.
-        layout: Layout of its texts; ``pair`` is that of a model which condsim did not make.
-        inputs: The part of a row that it reads.
+    the raw score is the expected label, from 0 to 1. The layout ``pair`` is that of a model which
+    condsim did not make.
     """
 
     def __init__(
@@ -217,12 +201,8 @@ class CrossEncoderScorer(PairScorer):
         calibration: Calibration | None = None,
         layout: Layout = "pair",
         inputs: Inputs = "both",
-        batch_size: int = 32,
     ) -> None:
-        """Wrap a loaded model, which scores ``batch_size`` rows at once.
-
-        Its tokenizer must have a separator, and the model 1 output or 5, one for each label.
-        """
+        """Wrap a loaded model of 1 output or 5, whose tokenizer has a separator."""
         from condsim.model.builders import separator_of
 
         check_order(order)
@@ -231,7 +211,6 @@ class CrossEncoderScorer(PairScorer):
         self.calibration = calibration
         self.layout: Layout = layout
         self.inputs: Inputs = inputs
-        self._batch_size = batch_size
         self._separator = separator_of(model.tokenizer, layout)
         if model.num_labels not in (1, 5):
             raise ModelError(
@@ -262,8 +241,8 @@ class CrossEncoderScorer(PairScorer):
         model, raw = self.model.eval(), np.empty(len(texts), np.float32)
         activation = model.activation_fn or torch.nn.Identity()
         order = np.argsort([-sum(map(len, text)) for text in texts], kind="stable")
-        for start in range(0, len(order), self._batch_size):
-            rows = order[start : start + self._batch_size]
+        for start in range(0, len(order), CROSS_ENCODER_ROWS):
+            rows = order[start : start + CROSS_ENCODER_ROWS]
             with torch.inference_mode():
                 features = model.preprocess([texts[row] for row in rows])
                 outputs = model(batch_to_device(features, model.device))["scores"].float()
@@ -273,3 +252,196 @@ class CrossEncoderScorer(PairScorer):
                     scores = scores.softmax(dim=1) @ levels
             raw[rows] = scores.reshape(-1).cpu().numpy()
         return raw
+
+
+_MODULES = "modules.json"
+
+
+def load_trained(
+    folder: Path | str, *, device: str | None = None
+) -> EncoderScorer | CrossEncoderScorer:
+    """Load a folder that sentence-transformers or `condsim.training` wrote as a scorer.
+
+    It has the settings of ``condsim.json`` if the folder contains one.
+    """
+    path = Path(folder)
+    has_settings = (path / FILE_NAME).is_file()
+    if not (path / _MODULES).is_file():
+        problem = f"has a {FILE_NAME} and no weights" if has_settings else "is not a model"
+        raise ModelError(
+            f"{folder} {problem}: a model folder contains model.onnx or {_MODULES}, as 'condsim "
+            "train' writes it."
+        )
+    check_not_pickled(path)
+    _require_library(f"The model {str(folder)!r} needs torch")
+    if has_settings:
+        settings = ModelSettings.load(path)
+    else:
+        kind = kind_of(path)
+        order: Order = "sentence-first" if kind == "cross-encoder" else "condition-first"
+        settings = ModelSettings(kind=kind, name=path.name, order=order)
+    scorer = _load_scorer(str(path), settings, device=device)
+    if has_settings:
+        _check_vocabulary(scorer.model)
+        if not (path / "adapter_config.json").exists():
+            _check_parameters(scorer.model, _weight_files(path))
+    if isinstance(scorer, EmbeddingScorer):
+        scorer.head = head_of(path)
+    return scorer
+
+
+def load_hub_model(name: str, *, device: str | None = None) -> EncoderScorer | CrossEncoderScorer:
+    """Load a model of the Hub as a bi-encoder without calibration; see `load_trained`."""
+    _require_library(f"There is no folder {name!r}; a Hub name needs more than the core")
+    settings = ModelSettings(kind="bi-encoder", name=Path(name).name, order="condition-first")
+    scorer = _load_scorer(name, settings, device=device)
+    architectures: list[str] = []
+    for module in scorer.model.modules():
+        config = getattr(module, "config", None)
+        architectures += getattr(config, "architectures", None) or ()
+    if any(item.endswith("ForSequenceClassification") for item in architectures):
+        raise ModelError(f"{name} is a cross-encoder; name it cross-encoder:{name}.")
+    return scorer
+
+
+def load_cross_encoder(model: str) -> CrossEncoderScorer:
+    """Load a cross-encoder without settings, such as one of the Hub."""
+    _require_library("A cross-encoder needs torch")
+    loaded = _load_modules(model, "cross-encoder", device=None)
+    # Five outputs are labels of similarity only in a model that condsim trained.
+    if loaded.num_labels != 1:
+        raise ModelError(
+            f"The cross-encoder {model!r} must have one output, a similarity; it has "
+            f"{loaded.num_labels}, as a classifier (NLI) has."
+        )
+    return CrossEncoderScorer(loaded, name=Path(model).name)
+
+
+def transformer_scorer(model: str, *, pooling: Pooling = "mean") -> EncoderScorer:
+    """Make a scorer of the transformer of a model, untrained for similarity; scores are cosines."""
+    _require_library("An encoder needs torch")
+    from condsim.model.builders import build_bi_encoder
+
+    encoder = build_bi_encoder(model, pooling=pooling).eval()
+    return EncoderScorer(encoder, name=f"{pooling}:{Path(model).name}")
+
+
+def _require_library(reason: str) -> None:
+    try:
+        require("sentence_transformers", extra="train")
+    except MissingExtraError as error:
+        raise MissingExtraError(f"{reason}. {error}") from error
+
+
+def _load_scorer(
+    model: str, settings: ModelSettings, *, device: str | None
+) -> EncoderScorer | CrossEncoderScorer:
+    loaded = _load_modules(model, settings.kind, device=device)
+    name, order, calibration = settings.name, settings.order, settings.calibration
+    if settings.kind != "cross-encoder":
+        calibration = calibration or UNCALIBRATED
+        return EncoderScorer(loaded, name=name, order=order, calibration=calibration)
+    return CrossEncoderScorer(
+        loaded,
+        name=name,
+        order=order,
+        calibration=calibration,
+        layout=settings.layout,
+        inputs=settings.inputs,
+    )
+
+
+def _load_modules(model: str, kind: Kind, *, device: str | None) -> Any:  # noqa: ANN401
+    """Load a CrossEncoder or a SentenceTransformer."""
+    from sentence_transformers import CrossEncoder, SentenceTransformer
+
+    from condsim.model.builders import check_hub, quiet_loading
+    from condsim.model.tri_encoder import load_tri_encoder
+
+    try:
+        with quiet_loading():
+            if kind == "tri-encoder":
+                encoder = load_tri_encoder(model)
+                return encoder if device is None else encoder.to(device)
+            check_hub(model)
+            loader = CrossEncoder if kind == "cross-encoder" else SentenceTransformer
+            return loader(model, device=device)
+    except ModelError:
+        raise
+    # A damaged file makes the libraries raise all kinds of errors.
+    except Exception as error:
+        problem = f"The {kind} {model!r} cannot be loaded"
+        if not Path(model).is_dir():
+            problem = f"{model!r} is neither a folder nor a model of the Hub"
+        raise ModelError(f"{problem}: {loading_reason(error)}") from error
+
+
+def loading_reason(error: Exception) -> str:
+    """Describe in a line why a model cannot be loaded."""
+    reason = next(iter(str(error).splitlines()), type(error).__name__)
+    # The message of transformers refers to a table on the terminal.
+    if "ignore_mismatched_sizes" in reason:
+        return "the shapes of its weights differ from those in its config.json."
+    return reason
+
+
+def kind_of(folder: Path) -> Kind:
+    """Detect the kind of a sentence-transformers folder without ``condsim.json``."""
+    config = folder / "config_sentence_transformers.json"
+    message, advice = f"{folder}: {config.name} or {_MODULES} is damaged", "Download it again."
+    causes = (OSError, ValueError, TypeError, KeyError, AttributeError)
+    with one_line(message, *causes, advice=advice, kind=ModelError):
+        modules = json.loads((folder / _MODULES).read_text(encoding="utf-8"))
+        settings = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+        types = [str(module["type"]) for module in modules]
+        is_cross_encoder = settings.get("model_type") == "CrossEncoder"
+    if any(name.startswith("condsim.") for name in types):
+        return "tri-encoder"
+    return "cross-encoder" if is_cross_encoder else "bi-encoder"
+
+
+def check_not_pickled(folder: Path) -> None:
+    """Refuse a model with weights in a pickle, which can run code."""
+    folders = {path.parent for path in _weight_files(folder)}
+    for pickled in sorted(folder.glob("**/pytorch_model*.bin")):
+        if pickled.parent not in folders:
+            raise ModelError(
+                f"{pickled} is a pickle, which can run code and is not read. Save the model with "
+                "save_pretrained, which writes model.safetensors."
+            )
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    files = sorted(folder.glob("**/*.safetensors"))
+    return [file for file in files if "checkpoints" not in file.relative_to(folder).parts]
+
+
+def _check_parameters(model: Any, files: list[Path]) -> None:  # noqa: ANN401
+    """Refuse a model with a parameter that no file contains: it would be random."""
+    from safetensors import safe_open
+
+    stored: set[str] = set()
+    for file in files:
+        with safe_open(file, framework="np") as tensors:
+            stored.update(tensors.keys())
+    for name, _ in model.named_parameters():
+        # Files name a parameter without the names of the outer modules.
+        parts = name.split(".")
+        if not any(".".join(parts[start:]) in stored for start in range(len(parts))):
+            raise ModelError(f"{files[0]} lacks {name!r}; download the model again.")
+
+
+def _check_vocabulary(model: Any) -> None:  # noqa: ANN401
+    """Refuse a tokenizer with token ids for which the model has no vector."""
+    vocabulary: dict[str, int] = getattr(model.tokenizer, "get_vocab", dict)()
+    special = set(getattr(model.tokenizer, "all_special_tokens", ()))
+    if vocabulary and not vocabulary.keys() - special:
+        raise ModelError("The model has no tokenizer; download it again.")
+    largest = max(vocabulary.values(), default=0)
+    first = next(iter(model.children()), None)
+    size = getattr(getattr(first, "config", None), "vocab_size", None)
+    if size is not None and largest >= size:
+        raise ModelError(
+            f"The tokenizer belongs to another model: its largest token id is {largest}, and this "
+            f"model has {size} tokens; download it again."
+        )

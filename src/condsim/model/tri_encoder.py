@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -17,7 +17,7 @@ from sentence_transformers.base.modules import InputModule, Transformer
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from condsim.errors import InputError, ModelError, unknown_name
+from condsim.errors import InputError, ModelError, check_at_least, check_name
 from condsim.model.builders import (
     Pooling,
     activation_of,
@@ -45,7 +45,7 @@ class Hadamard(nn.Module):
         self.dimension = dimension
 
     def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
-        """Multiply (n, d) by (n, d) or (1, d)."""
+        """Multiply (n, d) by (n, d)."""
         return sentences * conditions
 
 
@@ -58,8 +58,8 @@ class Concat(nn.Module):
         self.layer = nn.Sequential(nn.Linear(2 * dimension, dimension), activation)
 
     def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
-        """Join (n, d) and (n, d) or (1, d)."""
-        both = torch.cat([sentences, conditions.expand_as(sentences)], dim=-1)  # (n, 2d)
+        """Join (n, d) and (n, d)."""
+        both = torch.cat([sentences, conditions], dim=-1)  # (n, 2d)
         joined: Tensor = self.layer(both)
         return joined
 
@@ -68,8 +68,8 @@ class LowRank(nn.Module):
     """A hypernetwork: the condition makes a projection to few dimensions, (n, rank).
 
     The cosine then compares two sentences under a metric of that rank, which the condition chooses.
-    Hypernetworks for conditional embeddings are those of Hyper-CL (Yoo et al., 2024), which go back
-    to d dimensions; that only adds weights where a cosine follows. Not in the papers of condsim.
+    Those of Hyper-CL (Yoo et al., 2024) go back to d dimensions, which only adds weights where a
+    cosine follows. Not in the papers of condsim.
     """
 
     def __init__(self, dimension: int, rank: int) -> None:
@@ -79,71 +79,24 @@ class LowRank(nn.Module):
         self.projection = nn.Linear(dimension, rank * dimension)
 
     def forward(self, sentences: Tensor, conditions: Tensor) -> Tensor:
-        """Project sentences (n, d) by matrices made from conditions, (n, d) or (1, d)."""
+        """Project sentences (n, d) by matrices made from conditions, (n, d)."""
         # Rows with equal conditions could share a matrix, but few rows of a batch do.
         matrices = self.projection(conditions).unflatten(-1, (self.dimension, -1))  # (n, rank, d)
-        projected: Tensor = (
-            sentences @ matrices[0].T
-            if len(conditions) == 1
-            else torch.einsum("nrd,nd->nr", matrices, sentences)
-        )
-        return projected
+        return torch.einsum("nrd,nd->nr", matrices, sentences)
 
 
 def fusion_module(
     fusion: str, transformer: Transformer, *, rank: int = RANK
 ) -> Hadamard | Concat | LowRank:
     """Make the module of a fusion; its weights are random."""
+    check_name("fusion", fusion, get_args(Fusion))
+    check_at_least(1, rank=rank)
     dimension = int(transformer.get_embedding_dimension())
     if fusion == "hadamard":
         return Hadamard(dimension)
     if fusion == "concat":
         return Concat(dimension, activation_of(transformer.config))
-    if fusion != "low-rank":
-        raise unknown_name("fusion", fusion, get_args(Fusion))
-    if rank < 1:
-        raise InputError(f"rank must be at least 1; got {rank}.")
     return LowRank(dimension, rank)
-
-
-def split_pairs(pairs: Sequence[Sequence[str]], *, order: Order) -> tuple[list[str], list[str]]:
-    """Split conditional sentences into sentences and conditions."""
-    wrong = next((pair for pair in pairs if isinstance(pair, str) or len(pair) != 2), None)
-    if wrong is not None:
-        raise InputError(
-            f"A tri-encoder takes pairs of texts, condition and sentence ({order}); got {wrong!r}."
-        )
-    first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    return (first, second) if order == "sentence-first" else (second, first)
-
-
-def tokenise(
-    tokenizer: PreTrainedTokenizerBase, texts: list[str], *, max_length: int | None
-) -> dict[str, Tensor]:
-    """Tokenize single texts, padded to the longest."""
-    return dict(
-        tokenizer(
-            texts,
-            padding=True,
-            truncation=True,
-            max_length=max_length,
-            return_token_type_ids=False,
-            return_tensors="pt",
-        )
-    )
-
-
-def distinct_rows(tokens: Tensor) -> tuple[Tensor, Tensor]:
-    """Find the distinct rows of a matrix of integers, (n, length).
-
-    Returns:
-        For each distinct row the number of the first row that equals it, (distinct,); and for each
-        of the n rows its index in that list, (n,).
-    """
-    _, row_of = torch.unique(tokens, dim=0, return_inverse=True)  # (n,)
-    rows = torch.arange(tokens.shape[0], device=tokens.device)
-    last = rows.new_full((int(row_of.max()) + 1,), tokens.shape[0])
-    return last.scatter_reduce(0, row_of, rows, "amin"), row_of
 
 
 _WEIGHTS_FILE = "tri_encoder.safetensors"
@@ -154,9 +107,9 @@ class TriEncoder(InputModule):
     """First module of a ``SentenceTransformer``: ``h(c; s)`` of C-STS §4.1.
 
     Takes the same pairs of texts as a bi-encoder. The condition passes its own dropout and linear
-    layer (d to d) after pooling; the fusion follows READING.md. Each distinct sentence and each
-    distinct condition of a batch runs through the backbone once, whatever the number of rows that
-    share it (and then shares its dropout too).
+    layer (d to d) after pooling; the fusion is a Hadamard product unless another is named. Each
+    distinct sentence and each distinct condition of a batch runs through the backbone once,
+    whatever the number of rows that share it (and then shares its dropout too).
     """
 
     config_file_name = _CONFIG_FILE
@@ -199,23 +152,25 @@ class TriEncoder(InputModule):
         max_length: int | None = None,
         task: str | None = None,
     ) -> dict[str, Tensor]:
-        """Tokenize sentences and conditions separately.
+        """Tokenize sentences and conditions of n pairs separately, (n, length) each.
 
-        Args:
-            inputs: Pairs of texts in the module's order, length n.
-            prompt: Must be empty: a conditional sentence takes no prompt; ``task`` is ignored.
-            max_length: Longest text in tokens; that of the backbone if None.
-
-        Returns:
-            ``input_ids`` and ``attention_mask``, (n, sentence length), and ``condition_tokens`` and
-            ``condition_mask``, (n, condition length). The condition's names do not end in
-            ``input_ids``, by which the sentence-transformers trainer would take it for a column.
+        The condition's names do not end in ``input_ids``, by which the sentence-transformers
+        trainer would take it for a column. ``task`` is ignored.
         """
-        if prompt:
-            raise InputError(f"A tri-encoder takes no prompt; got {prompt!r}.")
-        sentences, conditions = split_pairs(inputs, order=self.order)
-        tokens = tokenise(self.tokenizer, sentences, max_length=max_length)
-        condition_tokens = tokenise(self.tokenizer, conditions, max_length=max_length)
+        wrong = next((pair for pair in inputs if isinstance(pair, str) or len(pair) != 2), None)
+        if prompt or wrong is not None:
+            raise InputError(
+                "A tri-encoder takes pairs of texts, condition and sentence "
+                f"({self.order}), and no prompt; got {prompt or wrong!r}."
+            )
+        columns = [[pair[index] for pair in inputs] for index in (0, 1)]
+        sentences, conditions = columns if self.order == "sentence-first" else columns[::-1]
+        tokens, condition_tokens = (
+            self.tokenizer(
+                texts, padding=True, truncation=True, max_length=max_length, return_tensors="pt"
+            )
+            for texts in (sentences, conditions)
+        )
         return {
             "input_ids": tokens["input_ids"],
             "attention_mask": tokens["attention_mask"],
@@ -229,7 +184,7 @@ class TriEncoder(InputModule):
         conditions = self.condition_vectors(
             features["condition_tokens"], features["condition_mask"]
         )
-        features["sentence_embedding"] = self.fuse(sentences, conditions)
+        features["sentence_embedding"] = self.fusion_layer(sentences, conditions)
         return features
 
     def sentence_vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
@@ -243,15 +198,6 @@ class TriEncoder(InputModule):
         pooled, row_of = self._encode_distinct(tokens, mask)  # (distinct, d), (n,)
         vectors: Tensor = self.condition_layer(pooled)
         return vectors.index_select(0, row_of)
-
-    def fuse(self, sentences: Tensor, conditions: Tensor) -> Tensor:
-        """Fuse sentences, (n, d), and conditions, (n, d), or one for all, (1, d).
-
-        Returns:
-            (n, d), or (n, rank) for ``low-rank``.
-        """
-        fused: Tensor = self.fusion_layer(sentences, conditions)
-        return fused
 
     def save(
         self, output_path: str, *args: object, safe_serialization: bool = True, **_: object
@@ -301,7 +247,9 @@ class TriEncoder(InputModule):
         )
         module = cls(transformer, **config)
         stored = load_file(weights)
-        if _shapes(stored) != _shapes(module._own_weights()):
+        own = module._own_weights()
+        shapes = [{name: value.shape for name, value in part.items()} for part in (stored, own)]
+        if shapes[0] != shapes[1]:
             raise ModelError(
                 f"The layers in {weights} do not fit the options in {_CONFIG_FILE}; save the "
                 "model again."
@@ -341,7 +289,11 @@ class TriEncoder(InputModule):
         """Pool each distinct text once; returns vectors (distinct, d) and their rows, (n,)."""
         # Merging two columns pads with 0, which need not be the padding token.
         tokens = torch.where(mask.bool(), tokens, self.tokenizer.pad_token_id or 0)  # (n, length)
-        first, row_of = distinct_rows(tokens)  # (distinct,), (n,)
+        _, row_of = torch.unique(tokens, dim=0, return_inverse=True)  # (n,)
+        rows = torch.arange(len(tokens), device=tokens.device)
+        last = rows.new_full((int(row_of.max()) + 1,), len(tokens))
+        # The first of each set of equal rows.
+        first = last.scatter_reduce(0, row_of, rows, "amin")  # (distinct,)
         features = self.transformer({"input_ids": tokens[first], "attention_mask": mask[first]})
         pooled: Tensor = self.pool(features)["sentence_embedding"]  # (distinct, d)
         return pooled, row_of
@@ -353,10 +305,6 @@ class TriEncoder(InputModule):
             for name, value in self.state_dict().items()
             if not name.startswith("transformer.")
         }
-
-
-def _shapes(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(value.shape) for name, value in weights.items()}
 
 
 def build_tri_encoder(
@@ -373,15 +321,8 @@ def build_tri_encoder(
     """Build ``h(c; s)``, to be compared by cosine (C-STS §4.1, tri-encoder).
 
     Other arguments and errors are those of `build_bi_encoder`; ``transform`` follows the pooling of
-    the sentence alone, and ``max_seq_length`` is that of each text.
-
-    Args:
-        order: Which text of a pair comes first.
-        fusion: Fusion of sentence and condition to one vector.
-        rank: Dimension of the embeddings where the fusion is ``low-rank``.
-
-    Returns:
-        An encoder of dimension d, that of the backbone, or ``rank``.
+    the sentence alone, and ``max_seq_length`` is that of each text. Embeddings have the dimension
+    of the backbone, or ``rank`` with the fusion ``low-rank``.
     """
     transformer = load_backbone(
         backbone, dropout=dropout, max_seq_length=max_seq_length, pooling=pooling

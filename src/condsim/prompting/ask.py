@@ -157,15 +157,11 @@ class Asker:
         probabilities: bool = False,
         progress: Progress = lambda done, rows: None,
     ) -> None:
-        """Prepare without sending anything.
+        """Prepare without sending anything; answers are stored in an `AnswerStore`.
 
-        Args:
-            stored: File of an `AnswerStore`.
-            max_requests: Maximum number of prompts over all calls; a server's retries do not count.
-            max_tokens: Maximum tokens of prompts and answers. A prompt under way counts with its
-                estimate and the longest answer.
-            probabilities: Whether answers need the probabilities of the numbers. A stored answer
-                without them is requested again.
+        A server's retries do not count as requests. A prompt under way counts with its estimated
+        tokens and the longest answer. A stored answer without ``probabilities`` is requested again
+        if they are needed.
         """
         self.backend = backend
         self.usage = Usage()

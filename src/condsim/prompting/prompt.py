@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from condsim.errors import InputError, unknown_name
+from condsim.errors import InputError, check_name
 from condsim.types import Task
 
 Instruction = Literal["none", "short", "long"]
@@ -66,8 +66,7 @@ def instruction_text(name: Instruction, *, conditional: bool) -> str:
     Raises:
         InputError: If the name is unknown.
     """
-    if name not in get_args(Instruction):
-        raise unknown_name("instruction", str(name), get_args(Instruction))
+    check_name("instruction", str(name), get_args(Instruction))
     return INSTRUCTIONS[conditional][name]
 
 
@@ -229,8 +228,6 @@ def seeded(seed: int, *texts: str | None) -> np.random.Generator:
 
 def _example_groups(train: Task) -> dict[PairKey, list[int]]:
     """Group the rows that come together by sentence pair, independent of the file's order."""
-    if not train.valid.any():
-        raise InputError(f"{train.name}: examples need labels, and no row has one.")
     conditions = train.conditions or ("",) * len(train)
     rows_of_pair: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row in np.flatnonzero(train.valid).tolist():

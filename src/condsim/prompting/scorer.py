@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from condsim.data.files import BlankRows
 from condsim.data.load import load_task
 from condsim.errors import InputError, requires_extra
 from condsim.evaluation.evaluate import FEWEST_ROWS, Scores, evaluate, labelled_rows
 from condsim.evaluation.report import Report, ResultFile
 from condsim.model.base import PairScorer, Rows, Scale, Texts, check_rows, rescaled
 from condsim.prompting.ask import Asker, Progress
-from condsim.prompting.backend import Answer, Backend
+from condsim.prompting.backend import Answer, Backend, PromptSettings, load_settings
 from condsim.prompting.prompt import Shots, instruction_text, parse_score, render, seeded
-from condsim.prompting.settings import PromptSettings, load_settings
 from condsim.types import BoolArray, FloatArray, Scorer, Task
 
 
@@ -176,9 +176,7 @@ def open_asker(
 ) -> tuple[Asker, str]:
     """Open a language model for other questions than similarity, and return its name too.
 
-    Args:
-        file: Settings of a prompted model; those about scoring have no effect.
-        new_tokens: Tokens that an answer may need; the settings may allow more.
+    Answers may have ``new_tokens`` at least; settings about scoring have no effect.
     """
     if file.suffix not in (".yaml", ".yml"):
         raise InputError(
@@ -193,12 +191,16 @@ def open_asker(
 
 
 def open_prompt_scorer(
-    settings: PromptSettings, *, progress: Progress = lambda done, rows: None
+    settings: PromptSettings,
+    *,
+    blank: BlankRows | None = None,
+    progress: Progress = lambda done, rows: None,
 ) -> PromptScorer:
-    """Open a scorer from settings; nothing is asked."""
+    """Open a scorer from settings; nothing is asked. Examples without text are left out."""
     shots = None
     if settings.shots and settings.train is not None:
-        train = load_task(Path(settings.train), require_labels=True)
+        blank = blank or BlankRows()
+        train = load_task(Path(settings.train), require_labels=True, blank=blank)
         shots = Shots(train, settings.shots, seed=settings.seed)
     return PromptScorer(settings, open_backend(settings), shots=shots, progress=progress)
 

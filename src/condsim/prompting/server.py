@@ -24,10 +24,10 @@ from condsim.prompting.backend import (
     SECRET_CHARACTERS,
     Address,
     Answer,
+    PromptSettings,
     base_address,
     environment_key,
 )
-from condsim.prompting.settings import PromptSettings
 
 with requires_extra("llm"):
     import httpx2

@@ -10,25 +10,20 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
-from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from condsim import __version__
 from condsim.console import Progress
-from condsim.data.files import iter_rows, write_records
+from condsim.data.files import ROWS_PER_BATCH, in_blocks, iter_rows, write_records
 from condsim.data.row import Row, number_of, short_repr
 from condsim.errors import InputError, located, one_line, require
 from condsim.io import check_suffix, replacing, sha256_of, write_json
 
-if TYPE_CHECKING:
-    pass
-
 DOES_NOT_APPLY = -1
 """Label of a row whose condition does not apply to the pair."""
 
-BLOCK = 4096
 _ROWS_PER_GROUP = 10_000
 
 
@@ -77,20 +72,13 @@ def columns_of(kind: type[TableRow]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
 
 
-def in_blocks(rows: Iterable[T]) -> Iterator[list[T]]:
-    """Cut rows into lists."""
-    remaining = iter(rows)
-    while block := list(islice(remaining, BLOCK)):
-        yield block
-
-
 def counted(
     rows: Iterable[T], progress: Progress, *, stage: str = "rows", total: int = 0
 ) -> Iterator[T]:
     """Pass rows on and report their number."""
     for number, row in enumerate(rows, start=1):
         yield row
-        if number % BLOCK == 0 or number == total:
+        if number % ROWS_PER_BATCH == 0 or number == total:
             progress(stage, number, total)
 
 
@@ -125,9 +113,7 @@ def _column_types(kind: type[TableRow]) -> dict[str, type[str] | type[float] | t
 
 def _cell_value(row: Row, column: str, kind: type) -> str | float | int:
     """Convert a cell to the type of its field."""
-    cell = row.cells[column]
-    if cell is None or cell == "":
-        raise InputError(f"{row.location(column)}: must not be empty.")
+    cell = row.value(column)
     if kind is str:
         return str(cell)
     number = number_of(cell)
@@ -145,7 +131,7 @@ def write_rows(rows: Iterable[RowT], path: Path, *, kind: type[RowT]) -> int:
         records = (dict(zip(names, cells(row), strict=True)) for row in rows)
         return write_records(path, records, columns=names)
     with replacing(path) as partial:
-        return _write_parquet(iter(rows), partial, kind)
+        return _write_parquet(rows, partial, kind)
 
 
 def parquet_schema(kind: type[TableRow]) -> Any:  # noqa: ANN401
@@ -155,14 +141,15 @@ def parquet_schema(kind: type[TableRow]) -> Any:  # noqa: ANN401
     return arrow.schema([(name, arrow_types[t]) for name, t in _column_types(kind).items()])
 
 
-def _write_parquet(rows: Iterator[TableRow], path: Path, kind: type[TableRow]) -> int:
+def _write_parquet(rows: Iterable[TableRow], path: Path, kind: type[TableRow]) -> int:
     arrow = require("pyarrow", extra="build")
     parquet = require("pyarrow.parquet", extra="build")
     schema, written = parquet_schema(kind), 0
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-        while batch := [asdict(row) for row in islice(rows, _ROWS_PER_GROUP)]:
-            writer.write_table(arrow.Table.from_pylist(batch, schema=schema))
-            written += len(batch)
+        for rows_of_group in in_blocks(rows, _ROWS_PER_GROUP):
+            records = list(map(asdict, rows_of_group))
+            writer.write_table(arrow.Table.from_pylist(records, schema=schema))
+            written += len(records)
     return written
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from condsim.console import Progress
 from condsim.data.csts import CstsRow, iter_csts
-from condsim.data.files import column_names, iter_rows
+from condsim.data.files import ROWS_PER_BATCH, column_names, in_blocks, iter_rows
 from condsim.errors import InputError
 from condsim.io import check_not_input
 from condsim.model.base import PairScorer
@@ -23,7 +23,6 @@ from condsim.rows.records import (
     TableRow,
     TrainingRow,
     counted,
-    in_blocks,
     revisions_of,
     write_provenance,
     write_rows,
@@ -71,12 +70,10 @@ def teach(
     rows: Iterable[CstsRow], teachers: Sequence[PairScorer], *, given: float = 0.0
 ) -> Iterator[TrainingRow]:
     """Label rows by the mean score of teachers, in bounded memory; see `teach_file`."""
-    if not 0 <= given < 1:
-        raise InputError(f"The share of given labels must be from 0 to below 1, got {given:g}.")
     origin = _origin_of_models(teachers)
-    for block in in_blocks(rows):
-        sentences1, sentences2, conditions, labels = map(list, zip(*block, strict=True))
-        scores = [t.score(sentences1, sentences2, conditions, scale="likert") for t in teachers]
+    for block in in_blocks(rows, ROWS_PER_BATCH):
+        *columns, labels = map(list, zip(*block, strict=True))
+        scores = [teacher.score(*columns, scale="likert") for teacher in teachers]
         mean = np.clip(np.mean(scores, axis=0, dtype=np.float64), 1, 5)
         own = np.array(labels, np.float64)
         blended = np.where(np.isnan(own), mean, (1 - given) * mean + given * own)
@@ -89,15 +86,14 @@ def teach_pairs(
 ) -> Iterator[TaughtPair]:
     """Score pairs without a condition by the mean of teachers, in bounded memory."""
     origin = _origin_of_models(teachers)
-    for block in in_blocks(pairs):
-        sentences1, sentences2 = (list(column) for column in zip(*block, strict=True))
-        scores = []
-        for teacher in teachers:
-            scores.append(teacher.score(sentences1, sentences2, None, scale="raw"))
-            if scores[-1].max() > _MAX_COSINE:
+    for block in in_blocks(pairs, ROWS_PER_BATCH):
+        sentences1, sentences2 = map(list, zip(*block, strict=True))
+        scores = [t.score(sentences1, sentences2, None, scale="raw") for t in teachers]
+        for teacher, highest in zip(teachers, np.max(scores, axis=1), strict=True):
+            if highest > _MAX_COSINE:
                 raise InputError(
-                    f"{teacher.name} gives scores up to {scores[-1].max():.3g}, and pairs without "
-                    "a condition need cosines, at most 1; name an encoder."
+                    f"{teacher.name} gives scores up to {highest:.3g}, and pairs without a "
+                    "condition need cosines, at most 1; name an encoder."
                 )
         mean = np.round(np.clip(np.mean(scores, axis=0, dtype=np.float64), 0, 1), 4)
         for (sentence1, sentence2), score in zip(block, mean.tolist(), strict=True):
@@ -105,8 +101,6 @@ def teach_pairs(
 
 
 def _origin_of_models(teachers: Sequence[PairScorer]) -> str:
-    if not teachers:
-        raise InputError("Labels come from models: name at least one teacher.")
     return f"model:{'+'.join(teacher.name for teacher in teachers)}"
 
 
@@ -117,7 +111,7 @@ def teach_file(
 
     Rows are in the columns of C-STS, or pairs without the column ``condition``, which are scored
     from 0 to 1. All are checked before any is labeled. ``given`` is the share of a row's own label
-    in the new one, 0 to below 1; 0 for pairs. The output is a ``.csv`` or ``.parquet`` file with a
+    in the new one, 0 to 1; 0 for pairs. The output is a ``.csv`` or ``.parquet`` file with a
     manifest.
     """
     check_not_input(output, file)
@@ -132,8 +126,7 @@ def teach_file(
         total = sum(1 for _ in iter_csts(file))
         labelled = teach(iter_csts(file), teachers, given=given)
         written = write_rows(counted(labelled, progress, total=total), output, kind=TrainingRow)
-    names = [teacher.name for teacher in teachers]
-    facts = {"teachers": names, "given": given, "rows": written}
+    facts = {"teachers": [t.name for t in teachers], "given": given, "rows": written}
     write_provenance(output, kind="taught labels", made_from=[file], facts=facts)
     return written
 
@@ -198,7 +191,8 @@ def with_answers(
     """
     draw = random.Random(seed)
     origin = f"answers:{name}"
-    for block in in_blocks((row, row.label) for row in rows if row.label is not None):
+    labelled = ((row, row.label) for row in rows if row.label is not None)
+    for block in in_blocks(labelled, ROWS_PER_BATCH):
         all_questions = ((row.condition, text) for row, _ in block for text in row[:2])
         questions = list(dict.fromkeys(all_questions))
         answer_of = dict(zip(questions, answer(questions), strict=True))

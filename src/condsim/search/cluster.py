@@ -14,10 +14,10 @@ import numpy as np
 from condsim import __version__
 from condsim.config import Settings, validated
 from condsim.console import Progress, silent
-from condsim.errors import InputError, require, requires_extra
+from condsim.errors import InputError, one_line, require, requires_extra
 from condsim.io import write_text
 from condsim.loading import load_encoder
-from condsim.model.base import COLLECTION_SHARE, check_rows, check_share
+from condsim.model.base import COLLECTION_SHARE, check_fraction, check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.search.store import check_model, model_name
@@ -169,19 +169,17 @@ class Clusters:
 
     def centres(self) -> ClusterCentres:
         """Return what new texts are compared with."""
-        groups = [self.vectors[self.labels == cluster.number] for cluster in self.clusters]
-        centres = [members.mean(axis=0) for members in groups]
-        radii = None
-        if self.method == "HDBSCAN":
-            radii = [
-                float(np.linalg.norm(members - centre, axis=1).max())
-                for members, centre in zip(groups, centres, strict=True)
-            ]
+        centres, radii = [], []
+        for cluster in self.clusters:
+            members = self.vectors[self.labels == cluster.number]
+            centre = members.mean(axis=0)
+            centres.append(centre.tolist())
+            radii.append(float(np.linalg.norm(members - centre, axis=1).max()))
         return ClusterCentres(
             condition=self.condition,
             names=[cluster.name for cluster in self.clusters],
-            centres=[centre.tolist() for centre in centres],
-            radii=radii,
+            centres=centres,
+            radii=radii if self.method == "HDBSCAN" else None,
             overall=self.overall,
         )
 
@@ -238,12 +236,7 @@ class ClusterCentres(Settings):
 
 
 class ClusterFile(Settings):
-    """Clusters under one or more conditions, stored to put new texts into them.
-
-    Attributes:
-        model: Name of the model, as `condsim.load` takes it.
-        revision: Changes when its embeddings may; None if unknown.
-    """
+    """Clusters under one or more conditions, stored to put new texts into them."""
 
     subject: ClassVar[str] = "file of clusters"
 
@@ -263,10 +256,8 @@ class ClusterFile(Settings):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a file that `save` wrote."""
-        try:
+        with one_line(f"{path}: is not a file of clusters", OSError, ValueError):
             content = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path}: is not a file of clusters ({error}).") from None
         return validated(cls, content, subject=cls.subject, source=str(path))
 
     def save(self, path: Path) -> None:
@@ -302,9 +293,8 @@ def cluster(
         texts: The texts, length n, 3 or more.
         condition: The respect, such as ``"the complaint"``; None compares the texts as a whole.
         model: A bi- or tri-encoder, or what `condsim.load` takes; None is the default model.
-        k: Number of clusters, from 2 to the number of different texts; there are fewer where
-            different texts have equal embeddings. ``"auto"`` takes the number from 2 to 20 with the
-            highest silhouette.
+        k: Number of clusters, from 2 to n; there are fewer where texts have equal embeddings.
+            ``"auto"`` takes the number from 2 to 20 with the highest silhouette.
         min_size: Minimum number of texts of a cluster, from 2 to n; by default 20, or a twentieth
             of the texts where that is less, but 3 or more.
         umap: Whether to reduce the embeddings to 5 dimensions by UMAP first (``condsim[umap]``).
@@ -338,7 +328,7 @@ def cluster(
     min_size = _check_numbers(texts, k=k, min_size=min_size)
     if overall is None:
         overall = COLLECTION_SHARE if vectors is None else 0.0
-    check_share(overall)
+    check_fraction("share", overall=overall)
     if condition is None:
         overall = 0.0
     reducer = umap_reducer(len(texts), dimensions=_UMAP_COMPONENTS, seed=seed) if umap else None
@@ -437,11 +427,10 @@ def _check_numbers(
                 "Give either the number of clusters ('k') or the size of the smallest "
                 f"('min_size'), not both; got {k} and {min_size}."
             )
-        distinct = len(set(texts))
-        if k != "auto" and not 2 <= k <= max(2, distinct):
+        if k != "auto" and not 2 <= k <= number:
             raise InputError(
-                f"The number of clusters 'k' must be from 2 to {distinct}, the number of "
-                f"different texts; got {k}."
+                f"The number of clusters 'k' must be from 2 to {number}, the number of texts; got "
+                f"{k}."
             )
     if min_size is None:
         return max(3, min(20, number // 20))
@@ -517,17 +506,12 @@ def _by_size(labels: IntArray) -> IntArray:
 def _described(texts: list[str], vectors: FloatArray, labels: IntArray) -> tuple[Cluster, ...]:
     groups = [np.flatnonzero(labels == number) for number in range(labels.max() + 1)]
     words = cluster_words([[texts[row] for row in group] for group in groups])
-    nearest = [_nearest(vectors, group) for group in groups]
-    return tuple(
-        Cluster(number, len(group), words[number], row, texts[row])
-        for number, (group, row) in enumerate(zip(groups, nearest, strict=True))
-    )
-
-
-def _nearest(vectors: FloatArray, group: IntArray) -> int:
-    """Return the index of the text of a group with the highest cosine to its mean."""
-    members = vectors[group]  # (m, dim)
-    return int(group[np.argmax(members @ members.mean(axis=0))])
+    clusters = []
+    for number, group in enumerate(groups):
+        members = vectors[group]  # (m, dim)
+        nearest = int(group[np.argmax(members @ members.mean(axis=0))])
+        clusters.append(Cluster(number, len(group), words[number], nearest, texts[nearest]))
+    return tuple(clusters)
 
 
 def _silhouette(vectors: FloatArray, labels: IntArray, *, seed: int) -> float | None:

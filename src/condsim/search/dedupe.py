@@ -14,19 +14,18 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import compress, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condsim.console import Progress, silent
-from condsim.errors import InputError, ModelError, require
-from condsim.model.base import COLLECTION_SHARE, check_share
+from condsim.errors import InputError, ModelError, check_at_least
+from condsim.model.base import COLLECTION_SHARE, check_fraction
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.search.vectors import (
-    Edges,
-    Neighbours,
+    TEXTS_PER_STEP,
     Numbers,
     VectorFile,
     VectorSpace,
@@ -34,15 +33,15 @@ from condsim.search.vectors import (
     cosine_scores,
     find_neighbours,
     float32_limit,
+    group_positions,
     lowest_cosine,
+    verified_edges,
     width,
 )
 from condsim.types import ROWS_SHOWN, BoolArray, FloatArray, IntArray, Scorer, html_table
 
-_TEXTS_PER_STEP = 1_024
 _TEXTS_PER_BLOCK = 4_096
 _BISECTION_STEPS = 14
-_EDGES_PER_PART = 65_536
 
 Keep = Literal["first", "longest"] | Sequence[float]
 """Which text of a group is kept: the first, the longest, or that of the highest number."""
@@ -161,10 +160,10 @@ def find_duplicates(
         [True, True, False]
     """
     if not isinstance(scorer, EmbeddingScorer):
-        raise ModelError(f"{scorer.name} gives scores only; this needs a bi- or tri-encoder.")
+        raise ModelError(f"{scorer.name} gives only scores; this needs a bi- or tri-encoder.")
     if iter(texts) is texts:
         raise InputError("The 'texts' are read twice; give a list, not an iterator.")
-    check_share(overall)
+    check_fraction("share", overall=overall)
     tests = _threshold_tests(condition, at_least, and_overall, to)
     limits = [
         lowest_cosine(scorer, score, argument="and_overall" if name is None else "at_least")
@@ -174,28 +173,21 @@ def find_duplicates(
     if review_from is not None:
         review = lowest_cosine(scorer, review_from, argument="review_from")
     distinct = _DistinctTexts(texts, progress)
-    preferred = distinct.preferred(keep)
+    preferred_row, order = distinct.preferred(keep)
     try:
         with (
             collect_unread(),
             tempfile.TemporaryDirectory(prefix="condsim-", dir=folder) as temporary,
         ):
-            work = _Deduplication(
-                distinct,
-                scorer,
-                Path(temporary),
-                preferred.order,
-                tests[0][0],
-                overall,
-                progress,
-            )
+            path, first = Path(temporary), tests[0][0]
+            work = _Deduplication(distinct, scorer, path, order, first, overall, progress)
             if to is None:
                 leader = work.groups([name for name, _ in tests], limits, chain=chain)
             else:
-                leader, limits[0] = work.groups_of_number(tests[0][0], to)
-            kept_row = preferred.row[leader[distinct.text_of]]
+                leader, limits[0] = work.groups_of_number(first, to)
+            kept_row = preferred_row[leader[distinct.text_of]]
             score = work.scores(distinct.text_of, leader[distinct.text_of])
-            pairs = () if review is None else work.review_pairs(leader, review, preferred.row)
+            pairs = () if review is None else work.review_pairs(leader, review, preferred_row)
     except OSError as error:
         widths = [width(scorer, name, overall) for name, _ in tests]
         size = sum(widths) * len(distinct.first) * 4 >> 20
@@ -214,35 +206,23 @@ def _threshold_tests(
 ) -> list[tuple[str | None, float]]:
     """Return the conditions with their thresholds; None stands for no condition."""
     conditions = [condition] if isinstance(condition, str) else list(condition)
-    if not conditions:
-        raise InputError("Duplicates need at least one condition; got none.")
-    if len(set(conditions)) < len(conditions):
-        raise InputError("Give each condition of duplicates once.")
+    if not conditions or len(set(conditions)) < len(conditions):
+        raise InputError("Give at least one condition, and each condition of duplicates once.")
     if to is not None:
         if at_least is not None or and_overall is not None or len(conditions) > 1:
             raise InputError("'to' chooses the threshold of one condition; give no other test.")
-        if to < 1:
-            raise InputError(f"'to' must be 1 row or more; got {to}.")
+        check_at_least(1, to=to)
         return [(conditions[0], 0.0)]
-    if at_least is None:
-        raise InputError("Give 'at_least', the score of duplicates, or 'to', the rows to keep.")
-    thresholds = [float(score) for score in np.atleast_1d(at_least)]
+    thresholds = [] if at_least is None else [float(score) for score in np.atleast_1d(at_least)]
     if len(thresholds) == 1:
         thresholds *= len(conditions)
     if len(thresholds) != len(conditions):
         raise InputError(
-            f"'at_least' must be one score, or one for each of the {len(conditions)} conditions; "
-            f"got {len(thresholds)}."
+            f"Give 'at_least', one score of duplicates or one for each of the {len(conditions)} "
+            f"conditions, or 'to', the rows to keep; got {len(thresholds)} scores."
         )
     tests: list[tuple[str | None, float]] = list(zip(conditions, thresholds, strict=True))
     return tests if and_overall is None else [*tests, (None, and_overall)]
-
-
-class _Preferred(NamedTuple):
-    """The preferred row of each of m distinct texts, and the texts with the preferred first."""
-
-    row: Numbers
-    order: Numbers
 
 
 class _DistinctTexts:
@@ -262,8 +242,15 @@ class _DistinctTexts:
         if not lengths:
             raise InputError("There are no texts. Give one or more.")
         self.lengths: Numbers = np.frombuffer(lengths, np.int32)  # (n,)
-        # The first row of each of m distinct texts, (m,), and the text of each row, (n,).
-        self.first, self.text_of = _distinct(np.frombuffer(digests, np.uint64))
+        _, first, text_of = np.unique(
+            np.frombuffer(digests, np.uint64), return_index=True, return_inverse=True
+        )
+        order = np.argsort(first).astype(np.int32)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        # The first row of each of m distinct texts, ascending, and the text of each of n rows.
+        self.first: Numbers = first[order].astype(np.int32)
+        self.text_of: Numbers = rank[text_of]
 
     def read(self, texts: Numbers) -> Iterator[list[str]]:
         """Yield some distinct texts in the order of their rows, block by block."""
@@ -277,158 +264,22 @@ class _DistinctTexts:
         if count != len(texts):
             raise InputError(f"The texts changed while they were read: {len(texts)}, then {count}.")
 
-    def preferred(self, keep: Keep) -> _Preferred:
-        """Apply the rule that decides which row of a group is kept."""
-        ranks = self._ranks(keep)
-        if ranks is None:
-            return _Preferred(self.first, np.arange(len(self.first), dtype=np.int32))
-        by_rank = np.argsort(-ranks, kind="stable").astype(np.int32)
-        order, position = np.unique(self.text_of[by_rank], return_index=True)
-        row = by_rank[position]
-        return _Preferred(row, order[np.argsort(position)].astype(np.int32))
-
-    def _ranks(self, keep: Keep) -> NDArray[np.float64] | None:
-        """Return a number for each row, the highest preferred; None prefers the first row."""
-        if isinstance(keep, str):
-            if keep not in ("first", "longest"):
-                raise InputError(
-                    f"'keep' must be 'first', 'longest' or a number for each text; got {keep!r}."
-                )
-            return self.lengths.astype(np.float64) if keep == "longest" else None
+    def preferred(self, keep: Keep) -> tuple[Numbers, Numbers]:
+        """Return the preferred row of each text, and the texts, the preferred first, ``(m,)``."""
         try:
-            ranks = np.asarray(keep, np.float64)
-        except (TypeError, ValueError):
+            lengths = self.lengths.astype(np.float64)
+            rules = {"first": np.zeros_like(lengths), "longest": lengths}
+            ranks = rules[keep] if isinstance(keep, str) else np.asarray(keep, np.float64)
+        except (KeyError, TypeError, ValueError):
             ranks = np.empty(0)
         if ranks.shape != self.lengths.shape or np.isnan(ranks).any():
             raise InputError(
-                f"'keep' must have a number for each of the {len(self.lengths)} texts."
+                "'keep' must be 'first', 'longest' or a number for each of the "
+                f"{len(self.lengths)} texts."
             )
-        return ranks
-
-
-def _distinct(digests: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
-    """Return the first rows of m distinct values, ascending, and the value of each row."""
-    _, first, value_of = np.unique(digests, return_index=True, return_inverse=True)
-    order = np.argsort(first).astype(np.int32)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return first[order].astype(np.int32), rank[value_of]
-
-
-def _verified(
-    spaces: Sequence[VectorSpace], vectors: Sequence[FloatArray], edges: Edges
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the edges whose cosines reach every limit, and the cosines in the first space."""
-    order = np.argsort(edges[1], kind="stable")
-    queries, positions = edges[0][order], edges[1][order]
-    cosines = np.empty(0, np.float32)
-    for number, (space, queried) in enumerate(zip(spaces, vectors, strict=True)):
-        cosine = np.empty(len(queries), np.float32)
-        # In parts, as the vectors of all edges would take gigabytes.
-        for start in range(0, len(queries), _EDGES_PER_PART):
-            part = slice(start, start + _EDGES_PER_PART)
-            stored, index = np.unique(positions[part], return_inverse=True)
-            near_vectors = space.take(stored)[index]
-            cosine[part] = np.einsum("nd,nd->n", queried[queries[part]], near_vectors)
-        near = cosine >= space.limit
-        queries, positions = queries[near], positions[near]
-        cosines = cosine[near] if number == 0 else cosines[near]
-    return queries, positions, cosines
-
-
-def group_positions(
-    spaces: Sequence[VectorSpace],
-    *,
-    chain: bool,
-    all_pairs: bool = True,
-    unread: IntArray | None = None,
-    neighbours: Neighbours | None = None,
-    progress: Progress,
-) -> tuple[Numbers, BoolArray]:
-    """Group m texts, given with the preferred first.
-
-    Args:
-        spaces: The vectors under each condition; texts are near if all of them say so.
-        chain: Whether the groups are connected components.
-        all_pairs: Whether to compare with texts that were not kept too; groups without ``chain``
-            do not need it.
-        unread: Hash of the words of each text that the model cannot read, ``(m,)``; texts with
-            different ones are not near.
-        neighbours: Search among the vectors of the first space, to be used again.
-
-    Returns:
-        Position of the text that leads the group of each, ``(m,)``, and which texts are near to
-        another, ``(m,)``.
-    """
-    count = len(spaces[0].rows)
-    unread = np.zeros(count, np.int64) if unread is None else unread
-    group = np.arange(count, dtype=np.int32)
-    touched = np.zeros(count, np.bool_)
-    neighbours = neighbours or find_neighbours(spaces[0])
-    neighbours.reset()
-    for start in range(0, count, _TEXTS_PER_STEP):
-        positions = np.arange(start, min(start + _TEXTS_PER_STEP, count))
-        vectors = [space.take(positions) for space in spaces]
-        edges = neighbours.search(vectors[0], spaces[0].limit)
-        queries, earlier, cosines = _verified(spaces, vectors, edges)
-        agree = unread[positions[queries]] == unread[earlier]
-        queries, earlier, cosines = queries[agree], earlier[agree], cosines[agree]
-        products = [block @ block.T for block in vectors]
-        near = np.ones((len(positions), len(positions)), np.bool_)
-        for space, product in zip(spaces, products, strict=True):
-            near &= product >= space.limit
-        near &= unread[positions, None] == unread[positions]
-        np.fill_diagonal(near, val=False)
-        rows, columns = np.nonzero(np.tril(near))
-        touched[earlier] = touched[positions[queries]] = True
-        touched[positions[near.any(axis=1)]] = True
-        queries, earlier = np.append(queries, rows), np.append(earlier, positions[columns])
-        if chain:
-            _join(group, positions[queries], earlier)
-        else:
-            inner = products[0][rows, columns]
-            _follow(group, positions, (queries, earlier), np.append(cosines, inner))
-        added = chain | all_pairs | (group[positions] == positions)
-        neighbours.add(np.ascontiguousarray(vectors[0][added]), positions[added])
-        progress("compared", int(positions[-1]) + 1, count)
-    return group, touched
-
-
-def _follow(group: Numbers, positions: IntArray, edges: Edges, cosines: FloatArray) -> None:
-    """Let each text of a block join its nearest leader before it, or lead a group.
-
-    Args:
-        edges: Indices in the block, and positions of near texts before them.
-        cosines: The cosine of each edge.
-    """
-    queries, earlier = edges
-    by_query = np.argsort(queries, kind="stable")
-    ends = np.searchsorted(queries[by_query], np.arange(len(positions) + 1))
-    for index, position in enumerate(positions.tolist()):
-        own = by_query[ends[index] : ends[index + 1]]
-        own = own[group[earlier[own]] == earlier[own]]
-        if len(own):
-            # Of equally near leaders, the preferred one.
-            group[position] = earlier[own[np.lexsort((earlier[own], -cosines[own]))[0]]]
-
-
-def _join(group: Numbers, near1: IntArray, near2: IntArray) -> None:
-    """Join the components of near texts; each is named by its lowest position."""
-    if not len(near1):
-        return
-    graph: Any = require("scipy.sparse.csgraph", extra="search")
-    sparse: Any = require("scipy.sparse", extra="search")
-    names, ends = np.unique(np.stack([group[near1], group[near2]]), return_inverse=True)
-    ends = ends.reshape(2, -1)
-    edges = sparse.coo_array(
-        (np.ones(ends.shape[1], np.bool_), (ends[0], ends[1])), shape=(len(names), len(names))
-    )
-    component = graph.connected_components(edges, directed=False)[1]
-    lowest = np.full(component.max() + 1, len(group), np.int32)
-    np.minimum.at(lowest, component, names)
-    renamed = np.arange(len(group), dtype=np.int32)
-    renamed[names] = lowest[component]
-    group[:] = renamed[group]
+        by_rank = np.argsort(-ranks, kind="stable").astype(np.int32)
+        order, position = np.unique(self.text_of[by_rank], return_index=True)
+        return by_rank[position], order[np.argsort(position)].astype(np.int32)
 
 
 class _Deduplication:
@@ -459,31 +310,23 @@ class _Deduplication:
         self._encode(self._first, conditions[0], np.arange(len(self._order), dtype=np.int32))
         space = VectorSpace(self._first, self._order, float32_limit(limits[0]))
         several = len(conditions) > 1
+        unread, progress = self._unread[self._order], self._progress
         group, near = group_positions(
-            [space],
-            chain=chain,
-            all_pairs=several,
-            unread=self._unread[self._order],
-            progress=self._progress,
+            [space], unread=unread, chain=chain, all_pairs=several, progress=progress
         )
         if several and near.any():
             # Only texts with a neighbor under the first condition are read under the others.
             order = self._order[near]
             spaces = [space._replace(rows=order)]
             ascending = np.sort(order)
+            rows = np.searchsorted(ascending, order).astype(np.int32)
             for number, condition in enumerate(conditions[1:], start=1):
-                file = VectorFile(
-                    self._folder / str(number), width(self._scorer, condition, self._overall)
-                )
+                size = width(self._scorer, condition, self._overall)
+                file = VectorFile(self._folder / str(number), size)
                 self._encode(file, condition, ascending)
-                rows = np.searchsorted(ascending, order).astype(np.int32)
                 spaces.append(VectorSpace(file, rows, float32_limit(limits[number])))
             inner, _ = group_positions(
-                spaces,
-                chain=chain,
-                all_pairs=False,
-                unread=self._unread[order],
-                progress=self._progress,
+                spaces, unread=self._unread[order], chain=chain, progress=progress
             )
             positions = np.flatnonzero(near)
             group = np.arange(len(self._order), dtype=np.int32)
@@ -511,8 +354,6 @@ class _Deduplication:
             middle = (low + high) / 2
             candidate, _ = group_positions(
                 [space._replace(limit=float32_limit(middle))],
-                chain=False,
-                all_pairs=False,
                 unread=unread,
                 neighbours=neighbours,
                 progress=self._progress,
@@ -551,15 +392,14 @@ class _Deduplication:
         space = VectorSpace(self._first, order, float32_limit(cosine))
         neighbours = find_neighbours(space)
         pairs = []
-        for start in range(0, len(order), _TEXTS_PER_STEP):
-            positions = np.arange(start, min(start + _TEXTS_PER_STEP, len(order)))
+        for start in range(0, len(order), TEXTS_PER_STEP):
+            positions = np.arange(start, min(start + TEXTS_PER_STEP, len(order)))
             vectors = space.take(positions)
             neighbours.add(np.ascontiguousarray(vectors), positions)
             queries, nearest = neighbours.search(vectors, space.limit)
             before = nearest < positions[queries]
-            queries, nearest, cosines = _verified(
-                [space], [vectors], (queries[before], nearest[before])
-            )
+            edges = queries[before], nearest[before]
+            queries, nearest, cosines = verified_edges([space], [vectors], edges)
             best = np.lexsort((nearest, -cosines, queries))
             paired, index = np.unique(queries[best], return_index=True)
             scores = cosine_scores(self._scorer, cosines[best[index]])
@@ -576,20 +416,19 @@ class _Deduplication:
             for block in self._texts.read(texts):
                 vectors = condition_vectors(self._scorer, block, condition, overall=self._overall)
                 if file is self._first:
-                    self._note_unread(block, texts[done : done + len(block)])
+                    for index, words in self._unread_words(block):
+                        self._unread[texts[done + index]] = words
                 stream.write(np.ascontiguousarray(vectors, np.float32).tobytes())
                 done += len(block)
                 self._progress(stage, done, len(texts))
 
-    def _note_unread(self, block: Sequence[str], numbers: Numbers) -> None:
-        """Store the hashes of the unread words of distinct texts, given their numbers."""
+    def _unread_words(self, block: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Yield the index of each text with words that the model cannot read, and their hash."""
         parts = self._scorer.unread_parts(block)
-        if not parts:
-            return
-        for number, text in zip(numbers, block, strict=True):
+        for index, text in enumerate(block) if parts else ():
             if text in parts:
                 digest = blake2b(parts[text].encode(), digest_size=8).digest()
-                self._unread[number] = int.from_bytes(digest, signed=True)
+                yield index, int.from_bytes(digest, signed=True)
 
     def _by_text(self, group: Numbers) -> Numbers:
         """Turn positions in the order of preference into numbers of distinct texts."""

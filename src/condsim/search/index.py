@@ -14,13 +14,21 @@ from condsim.cache import changed_values
 from condsim.console import Progress, silent
 from condsim.data.files import BlankRows
 from condsim.data.row import Row
+from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, require
 from condsim.loading import load_encoder
-from condsim.model.base import COLLECTION_SHARE, check_rows
+from condsim.model.base import COLLECTION_SHARE, accepts_conditions, check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.search.prefilter import Prefilter, VectorTable
-from condsim.search.query import Conditions, Hit, Searcher, parse_query, prepared_table
+from condsim.search.query import (
+    Conditions,
+    Hit,
+    Searcher,
+    SearchQuery,
+    condition_weights,
+    prepared_table,
+)
 from condsim.search.records import (
     KEY,
     NUMBER,
@@ -96,6 +104,7 @@ class Index:
         return f"Index({str(self._store.uri)!r}, model={self._metadata.model!r})"
 
     @classmethod
+    @accepts_conditions
     @collect_unread()
     def build(
         cls,
@@ -104,9 +113,10 @@ class Index:
         *,
         text: str = "text",
         key: str | None = None,
-        conditions: Sequence[str] = (),
+        condition: str | Sequence[str] = (),
         model: Model = None,
         blank: BlankRows | None = None,
+        file_format: FileFormat = DETECTED,
         progress: Progress = silent,
     ) -> Index:
         """Build an index, or continue one that was stopped: rows already there stay.
@@ -116,9 +126,10 @@ class Index:
             output: A folder, or an address that LanceDB takes, such as ``s3://bucket/name``.
             text: The column of the texts; all others are stored with them.
             key: A column that tells rows apart, needed to update them.
-            conditions: Conditions to prepare; see `prepare`.
+            condition: One or more conditions to prepare; see `prepare`.
             model: The model; the default model by default.
             blank: Counts rows without text, which are left out; by default they are rejected.
+            file_format: Separator and encoding of a text file; detected by default.
             progress: Called with the stage, the rows done and their number.
 
         Returns:
@@ -129,7 +140,7 @@ class Index:
                 is writing it, or no space is left; what was written stays.
             ModelError: If the model cannot be loaded or gives scores only.
         """
-        reader = RowReader(rows, text, key, blank)
+        reader = RowReader(rows, text, key, blank, file_format)
         progress("reading the rows", 0, 0)
         summary = reader.summary()
         name, revision = model_name(model)
@@ -156,8 +167,8 @@ class Index:
                     output,
                     len(index),
                 )
-        for condition in conditions:
-            index.prepare(condition, progress=progress)
+        for prepared in [condition] if isinstance(condition, str) else condition:
+            index.prepare(prepared, progress=progress)
         return index
 
     @classmethod
@@ -206,7 +217,12 @@ class Index:
 
     @collect_unread()
     def add(
-        self, rows: RowInput, *, blank: BlankRows | None = None, progress: Progress = silent
+        self,
+        rows: RowInput,
+        *,
+        blank: BlankRows | None = None,
+        file_format: FileFormat = DETECTED,
+        progress: Progress = silent,
     ) -> AddResult:
         """Add rows. Rows whose keys exist are left out, so a stopped call can be repeated.
 
@@ -215,6 +231,7 @@ class Index:
         Args:
             rows: As `build` takes it, with columns of the index.
             blank: As `build` takes it.
+            file_format: As `build` takes it.
             progress: As `build` takes it.
 
         Returns:
@@ -223,17 +240,24 @@ class Index:
         Raises:
             InputError: As `build`, or if a column is not one of the index.
         """
-        return self._add(rows, blank, replace=False, progress=progress)
+        reader = RowReader(rows, self._metadata.text, self._metadata.key, blank, file_format)
+        return self._add(reader, replace=False, progress=progress)
 
     @collect_unread()
     def update(
-        self, rows: RowInput, *, blank: BlankRows | None = None, progress: Progress = silent
+        self,
+        rows: RowInput,
+        *,
+        blank: BlankRows | None = None,
+        file_format: FileFormat = DETECTED,
+        progress: Progress = silent,
     ) -> AddResult:
         """Add rows; a row whose key exists replaces the old one.
 
         Args:
             rows: As `add` takes it.
             blank: As `build` takes it.
+            file_format: As `build` takes it.
             progress: As `build` takes it.
 
         Returns:
@@ -247,7 +271,8 @@ class Index:
                 f"The index {self._store.uri} has no keys, so rows cannot be updated. Build it "
                 "with --key and the name of a column that tells rows apart."
             )
-        return self._add(rows, blank, replace=True, progress=progress)
+        reader = RowReader(rows, self._metadata.text, self._metadata.key, blank, file_format)
+        return self._add(reader, replace=True, progress=progress)
 
     def delete(self, keys: Sequence[str] = (), *, where: str | None = None) -> int:
         """Delete rows by their keys, or those that match a filter.
@@ -310,16 +335,8 @@ class Index:
         Raises:
             InputError: If an argument breaks a rule or the index is damaged.
         """
-        parsed = parse_query(
-            query,
-            condition,
-            where=where,
-            top=top,
-            at_least=at_least,
-            rescore=rescore,
-            overall=overall,
-            prepared=list(self._metadata.prepared),
-        )
+        weights = condition_weights(condition, list(self._metadata.prepared))
+        parsed = SearchQuery(query, weights, where, top, at_least or 0.0, rescore, overall)
         return self._searcher.search(parsed, self._metadata.prepared)
 
     @collect_unread()
@@ -404,7 +421,7 @@ class Index:
         if stored is None:
             self._store.save_metadata(expected)
             return
-        self._metadata = stored = self._store.metadata()
+        self._metadata = stored
         made_with = stored.model, stored.revision
         check_model(f"index {self._store.uri}", made_with, (expected.model, expected.revision))
         if stored.source != expected.source:
@@ -442,11 +459,7 @@ class Index:
         self._store.compact(ROWS)
 
     def _encoded(self, rows: Sequence[Row], row_numbers: Sequence[int]) -> pa.Table:
-        """Encode rows without a condition; return them as the table stores them.
-
-        Args:
-            row_numbers: Their numbers in the table.
-        """
+        """Encode rows, given their numbers in the table, without a condition, as stored."""
         metadata = self._metadata
         numbers = np.array(row_numbers, np.int64)
         texts = [row.text(metadata.text) for row in rows]
@@ -457,11 +470,8 @@ class Index:
             keys = [row_key(row, metadata.key) for row in rows]
         return row_table(rows, metadata.columns, keys, numbers, vectors)
 
-    def _add(
-        self, rows: RowInput, blank: BlankRows | None, *, replace: bool, progress: Progress
-    ) -> AddResult:
+    def _add(self, reader: RowReader, *, replace: bool, progress: Progress) -> AddResult:
         """Add rows, and extend the prepared conditions by them; see `add` and `update`."""
-        reader = RowReader(rows, self._metadata.text, self._metadata.key, blank)
         progress("reading the rows", 0, 0)
         summary = reader.summary()
         check_columns(summary, self._metadata.columns)

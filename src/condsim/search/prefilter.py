@@ -63,13 +63,8 @@ class Prefilter:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the vector whose dot product with a stored one ranks the texts, and the map W.
 
-        Args:
-            plain: Embedding of the query without the condition, ``(d,)``.
-            under: That under the condition, ``(d,)``.
-            sample: Draws stored texts; called when the condition is new.
-
-        Returns:
-            The vector, ``(d,)``, and the map, ``(d, d)``.
+        The embeddings of the query without and under the condition are ``(d,)``. Stored texts are
+        drawn from ``sample`` when the condition is new.
         """
         learned = self._maps.get(condition)
         if learned is None:
@@ -99,14 +94,9 @@ def predict_scores(
 ) -> FloatArray:
     """Predict the scores of all n texts, ``(n,)``, from m of them by Gaussian process regression.
 
-    The mean is a straight line in the first stage's dot products. The rest is regressed with the
-    kernel ``exp((cosine - 1) / width)``, so that texts near to good ones are scored next.
-
-    Args:
-        near: Dot products of the first stage, ``(n,)``.
-        mapped: Unit vectors under the condition, ``(n, d)``.
-        scored: Indices of the scored texts, ``(m,)``.
-        scores: Their scores, ``(m,)``.
+    The mean is a straight line in ``near``, the first stage's dot products, ``(n,)``. The rest is
+    regressed with the kernel ``exp((cosine - 1) / width)`` of the unit vectors ``mapped``, so that
+    texts near to good ones are scored next.
     """
     centred = near[scored] - near[scored].mean()
     slope = centred @ (scores - scores.mean()) / max(float(centred @ centred), _EPSILON)
@@ -191,11 +181,7 @@ class VectorTable:
     def best(
         self, query: FloatArray, top: int, *, allowed: IntArray | None = None
     ) -> tuple[IntArray, FloatArray]:
-        """Find the ``top`` rows of highest dot products; of equal ones the first.
-
-        Args:
-            allowed: Sorted numbers of the rows to compare; all by default.
-        """
+        """Find the ``top`` rows of highest dot products among those allowed, sorted by number."""
         matches = self._matches(query, top, allowed)[0]
         return matches.numbers, matches.scores
 

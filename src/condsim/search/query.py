@@ -11,8 +11,8 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from condsim.cache import digest
-from condsim.errors import InputError
-from condsim.model.base import check_rows, check_share
+from condsim.errors import InputError, check_at_least
+from condsim.model.base import check_fraction, check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.search.prefilter import (
     Prefilter,
@@ -74,7 +74,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """A checked query; its weights sum to 1."""
+    """A query; its weights sum to 1. See `Index.search`."""
 
     text: str
     weights: Mapping[str, float]
@@ -82,7 +82,22 @@ class SearchQuery:
     top: int
     at_least: float
     rescore: int
-    overall: float = 0.0
+    overall: float
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if not isinstance(self.text, str) or not self.text.strip():
+            raise InputError(f"The query must be a text that is not empty; got {self.text!r}.")
+        for condition in self.weights:
+            check_rows(condition, query=self.text)
+        check_at_least(1, top=self.top, rescore=self.rescore)
+        check_fraction("score", at_least=self.at_least)
+        check_fraction("share", overall=self.overall)
+
+    @property
+    def scored(self) -> int:
+        """Number of texts to score in the second stage."""
+        return max(self.top, self.rescore)
 
     @property
     def conditions(self) -> list[str]:
@@ -118,47 +133,20 @@ class _EncodedQuery:
         return np.stack([cosine_scores(self._scorer, row) for row in shared])
 
 
-def parse_query(
-    query: str,
-    condition: Conditions | None,
-    *,
-    where: str | None,
-    top: int,
-    at_least: float | None,
-    rescore: int,
-    overall: float,
-    prepared: Sequence[str],
-) -> SearchQuery:
-    """Check a query; see `Index.search`."""
-    if not isinstance(query, str) or not query.strip():
-        raise InputError(f"The query must be a text that is not empty; got {query!r}.")
-    weights = _condition_weights(condition, prepared)
-    for name in weights:
-        check_rows(name, query=query)
-    if top < 1 or rescore < 1:
-        raise InputError(f"'top' and 'rescore' must be 1 or more; got {top} and {rescore}.")
-    if at_least is not None and not 0 <= at_least <= 1:
-        raise InputError(f"'at_least' must be a score from 0 to 1; got {at_least!r}.")
-    check_share(overall)
-    return SearchQuery(query, weights, where, top, at_least or 0.0, max(top, rescore), overall)
-
-
-def _condition_weights(condition: Conditions | None, prepared: Sequence[str]) -> dict[str, float]:
-    """Return weights that sum to 1, by condition."""
-    if condition is None:
-        if len(prepared) != 1:
-            names = f" This index is prepared for: {', '.join(prepared)}." if prepared else ""
-            raise InputError(
-                "A search needs a condition, which says in which respect texts must be similar, "
-                f"such as --condition 'the topic'.{names}"
-            )
+def condition_weights(condition: Conditions | None, prepared: Sequence[str]) -> dict[str, float]:
+    """Return weights that sum to 1, by condition; None stands for the only prepared one."""
+    if condition is None and len(prepared) == 1:
         condition = prepared[0]
     if isinstance(condition, str):
         condition = [condition]
+    if not condition:
+        names = f" This index is prepared for: {', '.join(prepared)}." if prepared else ""
+        raise InputError(
+            "A search needs a condition, which says in which respect texts must be similar, such "
+            f"as --condition 'the topic'.{names}"
+        )
     if not isinstance(condition, Mapping):
         condition = dict.fromkeys(condition, 1.0)
-    if not condition:
-        raise InputError("A search needs at least one condition; got none.")
     for name, weight in condition.items():
         if not (isinstance(weight, int | float) and math.isfinite(weight) and weight > 0):
             raise InputError(f"The weight of {name!r} must be a number above 0; got {weight!r}.")
@@ -195,7 +183,7 @@ class Searcher:
             if not any(len(self._store.unprepared(table)) for table in tables):
                 return self._search_prepared(encoded, tables, allowed)
         rows = self._store.row_ids()[0] if allowed is None else allowed
-        if len(rows) > query.rescore:
+        if len(rows) > query.scored:
             # NumPy's threads spin for 25 ms after each product, which is as long as a round.
             with _thread_pools().limit(limits=1, user_api="blas"):
                 return self._search_in_rounds(encoded, allowed)
@@ -231,16 +219,16 @@ class Searcher:
             plain, under = encoded.vector(None), encoded.vector(condition)
             ranking, learned = self._prefilter.query(plain, under, condition, self._sample)
             vector, weights = vector + share * ranking, weights + share * learned  # (d,), (d, d)
-        guided = _MIN_GUIDED <= query.rescore <= _MAX_GUIDED
-        candidates = query.rescore * (_CANDIDATES_PER_SCORED if guided else 1)
+        guided = _MIN_GUIDED <= query.scored <= _MAX_GUIDED
+        candidates = query.scored * (_CANDIDATES_PER_SCORED if guided else 1)
         numbers, vectors = self._nearest(vector, candidates, query, allowed)
         if not guided or vectors is None:
-            numbers = numbers[: query.rescore]
+            numbers = numbers[: query.scored]
             return self._hits(query, numbers, self._scores(encoded, numbers))
         near, mapped = vectors @ vector, map_vectors(vectors, weights)
         waiting, scored = np.arange(len(numbers)), np.empty(0, np.int64)
         scores = np.empty((len(query.weights), 0), np.float32)
-        for batch in np.array_split(waiting[: query.rescore], _ROUNDS):
+        for batch in np.array_split(waiting[: query.scored], _ROUNDS):
             if len(scored):
                 predicted = predict_scores(near, mapped, scored, query.combined(scores))
                 waiting = waiting[np.argsort(-predicted[waiting], kind="stable")]

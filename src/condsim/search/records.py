@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from condsim.data.files import BlankRows, check_file, iter_rows
 from condsim.data.row import Row
-from condsim.errors import InputError, unknown_name
+from condsim.data.text import DETECTED, FileFormat
+from condsim.errors import InputError, check_name
 from condsim.io import sha256_of, suffix_of
 from condsim.types import FloatArray, IntArray
 
@@ -50,13 +51,7 @@ _MAX_INT64_DIGITS = 20
 
 @dataclass(frozen=True)
 class RowSummary:
-    """Result of a first reading of the rows.
-
-    Attributes:
-        kinds: Type of each column; None if all its cells are empty.
-        rows: Number of rows.
-        digest: Hash of the content.
-    """
+    """Type of each column, None if all its cells are empty; number and hash of the rows."""
 
     kinds: Mapping[str, Kind | None]
     rows: int
@@ -67,13 +62,19 @@ class RowReader:
     """Rows to index, from a file or from memory, read more than once."""
 
     def __init__(
-        self, rows: RowInput, text: str, key: str | None, blank: BlankRows | None = None
+        self,
+        rows: RowInput,
+        text: str,
+        key: str | None,
+        blank: BlankRows | None = None,
+        file_format: FileFormat = DETECTED,
     ) -> None:
         """Reject input that cannot be read twice; ``blank`` counts rows without text."""
         self.rows = Path(rows) if isinstance(rows, str) else rows
         self.text = text
         self.key = key
         self._blank = blank or BlankRows(strict=True)
+        self._file_format = file_format
         self._typed = True
         if isinstance(self.rows, Path):
             check_file(self.rows)
@@ -87,14 +88,15 @@ class RowReader:
 
     def _read(self, blank: BlankRows) -> Iterator[Row]:
         """Stream the rows, and count those that are left out."""
-        for row in self._rows():
-            if blank.strict or not blank.skips(row, [self.text]):
-                yield _with_stored_names(row)
+        for _, row in blank.present(self._rows(), [self.text]):
+            yield _with_stored_names(row)
 
     def _rows(self) -> Iterator[Row]:
         columns = (self.text,) if self.key is None else (self.text, self.key)
         if isinstance(self.rows, Path):
-            yield from iter_rows(self.rows, columns=columns, whole_record=True)
+            yield from iter_rows(
+                self.rows, columns=columns, whole_record=True, file_format=self._file_format
+            )
             return
         for number, record in enumerate(self.rows, start=1):
             if not isinstance(record, Mapping):
@@ -223,8 +225,7 @@ def _common_kind(first: Kind | None, second: Kind | None, *, typed: bool) -> Kin
 def check_columns(summary: RowSummary, kinds: Mapping[str, Kind]) -> None:
     """Reject rows with columns that the index lacks, or of another type."""
     for name, kind in summary.kinds.items():
-        if name not in kinds:
-            raise unknown_name("column", name, kinds)
+        check_name("column", name, kinds)
         expected = kinds[name]
         if kind in (None, expected) or expected in ("json", "text"):
             continue

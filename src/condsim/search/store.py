@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -74,16 +74,15 @@ class IndexMetadata(Settings):
 
 @dataclass(frozen=True)
 class AddResult:
-    """Counts of rows that were added.
-
-    Attributes:
-        replaced: Rows that took the place of others with the same key.
-        present: Rows left out because their keys were in the index.
-    """
+    """Rows that were added, that replaced others with the same key, and that were present."""
 
     added: int = 0
     replaced: int = 0
     present: int = 0
+
+
+def _check_folder(folder: Path) -> None:
+    check_folder(folder, subject="index", own=[f"{_METADATA}.lance"])
 
 
 class Store:
@@ -116,15 +115,16 @@ class Store:
         except CondSimError:
             raise
         except (OSError, ValueError, RuntimeError, KeyError, pa.ArrowException) as error:
-            if any(phrase in str(error).lower() for phrase in _DISK_FULL):
-                raise InputError(
-                    f"No space is left for the index {self.uri}. What was written before is "
-                    "complete; free some space and run the same command again."
-                ) from error
-            raise InputError(
+            message = (
                 f"The index {self.uri} cannot be {action} ({short_reason(error)}). If files are "
                 "missing or damaged, build the index again in another folder."
-            ) from error
+            )
+            if any(phrase in str(error).lower() for phrase in _DISK_FULL):
+                message = (
+                    f"No space is left for the index {self.uri}. What was written before is "
+                    "complete; free some space and run the same command again."
+                )
+            raise InputError(message) from error
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -132,9 +132,8 @@ class Store:
         if self.folder is None:
             lock = Path(tempfile.gettempdir(), f"condsim-{digest({'uri': self.uri})}.lock")
         else:
+            _check_folder(self.folder)
             folder = self.folder.absolute()
-            if folder.exists() and not folder.is_dir():
-                raise InputError(f"{self.folder} is a file; an index is a folder.")
             lock = folder.with_name(f"{folder.name}.lock")
         busy = f"Another process is writing the index {self.uri}. Try again when it has ended."
         with locked(lock, busy=busy):
@@ -143,7 +142,7 @@ class Store:
     def find_metadata(self) -> IndexMetadata | None:
         """Read the description of the index; None if there is no index."""
         if self.folder is not None:
-            check_folder(self.folder, subject="index", own=[f"{_METADATA}.lance"])
+            _check_folder(self.folder)
             if not (self.folder / f"{_METADATA}.lance").is_dir():
                 return None
         with self.errors("read"):
@@ -151,13 +150,14 @@ class Store:
             if self.folder is None and _METADATA not in connection.list_tables().tables:
                 return None
             (content,) = connection.open_table(_METADATA).to_arrow()["json"].to_pylist()
-        try:
-            return IndexMetadata.model_validate_json(content)
-        except ValidationError as error:
-            raise InputError(
-                f"The index {self.uri} was made by another version of condsim (this one reads "
-                f"format {FORMAT}); build it again."
-            ) from error
+        with suppress(ValidationError):
+            metadata = IndexMetadata.model_validate_json(content)
+            if metadata.format == FORMAT:
+                return metadata
+        raise InputError(
+            f"The index {self.uri} was made by another version of condsim (this one reads format "
+            f"{FORMAT}); build it again."
+        )
 
     def metadata(self) -> IndexMetadata:
         """Read the description of the index; raise `InputError` if there is no index."""
@@ -165,11 +165,6 @@ class Store:
         if metadata is None:
             raise InputError(
                 f"There is no index in {self.uri}; make one with condsim index build FILE --output."
-            )
-        if metadata.format != FORMAT:
-            raise InputError(
-                f"The index {self.uri} has format {metadata.format}; this condsim reads {FORMAT}. "
-                f"Build it again, or install condsim {metadata.condsim}."
             )
         return metadata
 

@@ -1,4 +1,4 @@
-"""Vectors of the texts of a collection under a condition, and scores of their cosines.
+"""Vectors of the texts of a collection under a condition, their cosines, and groups of near ones.
 
 Clusters, duplicates and searches make their vectors here and nowhere else.
 """
@@ -12,12 +12,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from condsim.console import Progress
 from condsim.errors import InputError, require
-from condsim.model.base import check_threshold, rescaled
+from condsim.model.base import check_fraction, rescaled
 from condsim.model.embedding import EmbeddingScorer
-from condsim.types import FloatArray, IntArray
+from condsim.types import BoolArray, FloatArray, IntArray
 
 EXACT_UP_TO = 8_192
+TEXTS_PER_STEP = 1_024
+_EDGES_PER_PART = 65_536
 _TEXTS_PER_CELL = 512
 _MAX_CELLS = 2_048
 _CELLS_SEARCHED = 32
@@ -33,10 +36,7 @@ Edges = tuple[IntArray, IntArray]
 def condition_vectors(
     scorer: EmbeddingScorer, texts: Sequence[str], condition: str | None, *, overall: float = 0.0
 ) -> FloatArray:
-    """Encode texts under a condition as unit vectors, ``(n, d)``; None compares whole texts.
-
-    With a share of the whole there are 2 d numbers; see `EmbeddingScorer.encode`.
-    """
+    """Encode texts as unit vectors, ``(n, d)``, or ``(n, 2 d)`` with a share of the whole."""
     if not overall or condition is None:
         return scorer.encode(list(texts), condition)
     return scorer.encode(list(texts), condition, overall=overall)
@@ -54,7 +54,7 @@ def cosine_scores(scorer: EmbeddingScorer, cosines: FloatArray) -> FloatArray:
 
 def lowest_cosine(scorer: EmbeddingScorer, score: float, *, argument: str) -> float:
     """Return the lowest cosine with a score; InputError names the argument if there is none."""
-    check_threshold(score, argument=argument)
+    check_fraction("score", **{argument: score})
     calibration = scorer.calibration
     cosine = score if calibration is None else calibration.lowest_raw(score)
     if cosine > 1:
@@ -86,11 +86,9 @@ class VectorFile(NamedTuple):
 
 
 class VectorSpace(NamedTuple):
-    """Vectors of some texts under a condition, the preferred text first.
+    """Vectors of texts under a condition, by their rows in the file, the preferred text first.
 
-    Attributes:
-        rows: Row in the file of the text at each position, ``(m,)``.
-        limit: Cosine that duplicates reach.
+    ``limit`` is the cosine that duplicates reach.
     """
 
     file: VectorFile
@@ -177,3 +175,112 @@ def find_neighbours(space: VectorSpace) -> Neighbours:
     if len(space.rows) <= EXACT_UP_TO:
         return _ExactNeighbours(space.file.width)
     return _ApproximateNeighbours(space)
+
+
+def verified_edges(
+    spaces: Sequence[VectorSpace], vectors: Sequence[FloatArray], edges: Edges
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the edges whose cosines reach every limit, and the cosines in the first space."""
+    order = np.argsort(edges[1], kind="stable")
+    queries, positions = edges[0][order], edges[1][order]
+    cosines = np.empty(0, np.float32)
+    for number, (space, queried) in enumerate(zip(spaces, vectors, strict=True)):
+        cosine = np.empty(len(queries), np.float32)
+        # In parts, as the vectors of all edges would take gigabytes.
+        for start in range(0, len(queries), _EDGES_PER_PART):
+            part = slice(start, start + _EDGES_PER_PART)
+            stored, index = np.unique(positions[part], return_inverse=True)
+            near_vectors = space.take(stored)[index]
+            cosine[part] = np.einsum("nd,nd->n", queried[queries[part]], near_vectors)
+        near = cosine >= space.limit
+        queries, positions = queries[near], positions[near]
+        cosines = cosine[near] if number == 0 else cosines[near]
+    return queries, positions, cosines
+
+
+def group_positions(
+    spaces: Sequence[VectorSpace],
+    *,
+    unread: IntArray,
+    chain: bool = False,
+    all_pairs: bool = False,
+    neighbours: Neighbours | None = None,
+    progress: Progress,
+) -> tuple[Numbers, BoolArray]:
+    """Group m texts, given with the preferred first; texts are near if they are in every space.
+
+    Args:
+        unread: Hash of the words of each text that the model cannot read, ``(m,)``; texts with
+            different ones are not near.
+        chain: Whether the groups are connected components.
+        all_pairs: Whether to compare with texts that were not kept too; groups without ``chain``
+            do not need it.
+        neighbours: Search among the vectors of the first space, to be used again.
+
+    Returns:
+        Position of the text that leads the group of each, ``(m,)``, and which texts are near to
+        another, ``(m,)``.
+    """
+    count = len(spaces[0].rows)
+    group = np.arange(count, dtype=np.int32)
+    touched = np.zeros(count, np.bool_)
+    neighbours = neighbours or find_neighbours(spaces[0])
+    neighbours.reset()
+    for start in range(0, count, TEXTS_PER_STEP):
+        positions = np.arange(start, min(start + TEXTS_PER_STEP, count))
+        vectors = [space.take(positions) for space in spaces]
+        edges = neighbours.search(vectors[0], spaces[0].limit)
+        queries, earlier, cosines = verified_edges(spaces, vectors, edges)
+        agree = unread[positions[queries]] == unread[earlier]
+        queries, earlier, cosines = queries[agree], earlier[agree], cosines[agree]
+        products = [block @ block.T for block in vectors]
+        near = np.ones((len(positions), len(positions)), np.bool_)
+        for space, product in zip(spaces, products, strict=True):
+            near &= product >= space.limit
+        near &= unread[positions, None] == unread[positions]
+        np.fill_diagonal(near, val=False)
+        rows, columns = np.nonzero(np.tril(near))
+        touched[earlier] = touched[positions[queries]] = True
+        touched[positions[near.any(axis=1)]] = True
+        queries, earlier = np.append(queries, rows), np.append(earlier, positions[columns])
+        if chain:
+            _join(group, positions[queries], earlier)
+        else:
+            inner = products[0][rows, columns]
+            _follow(group, positions, (queries, earlier), np.append(cosines, inner))
+        added = chain | all_pairs | (group[positions] == positions)
+        neighbours.add(np.ascontiguousarray(vectors[0][added]), positions[added])
+        progress("compared", int(positions[-1]) + 1, count)
+    return group, touched
+
+
+def _follow(group: Numbers, positions: IntArray, edges: Edges, cosines: FloatArray) -> None:
+    """Let each text of a block join its nearest leader before it, or lead a group."""
+    queries, earlier = edges
+    by_query = np.argsort(queries, kind="stable")
+    ends = np.searchsorted(queries[by_query], np.arange(len(positions) + 1))
+    for index, position in enumerate(positions.tolist()):
+        own = by_query[ends[index] : ends[index + 1]]
+        own = own[group[earlier[own]] == earlier[own]]
+        if len(own):
+            # Of equally near leaders, the preferred one.
+            group[position] = earlier[own[np.lexsort((earlier[own], -cosines[own]))[0]]]
+
+
+def _join(group: Numbers, near1: IntArray, near2: IntArray) -> None:
+    """Join the components of near texts; each is named by its lowest position."""
+    if not len(near1):
+        return
+    graph: Any = require("scipy.sparse.csgraph", extra="search")
+    sparse: Any = require("scipy.sparse", extra="search")
+    names, ends = np.unique(np.stack([group[near1], group[near2]]), return_inverse=True)
+    ends = ends.reshape(2, -1)
+    edges = sparse.coo_array(
+        (np.ones(ends.shape[1], np.bool_), (ends[0], ends[1])), shape=(len(names), len(names))
+    )
+    component = graph.connected_components(edges, directed=False)[1]
+    lowest = np.full(component.max() + 1, len(group), np.int32)
+    np.minimum.at(lowest, component, names)
+    renamed = np.arange(len(group), dtype=np.int32)
+    renamed[names] = lowest[component]
+    group[:] = renamed[group]

@@ -4,6 +4,6 @@ from condsim.errors import requires_extra
 
 with requires_extra("serve"):
     from condsim.serving.app import create_app
-    from condsim.serving.settings import ServingSettings
+    from condsim.serving.middleware import ServingSettings
 
 __all__ = ["ServingSettings", "create_app"]

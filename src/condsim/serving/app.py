@@ -22,10 +22,9 @@ from condsim.errors import one_line
 from condsim.model.base import PairScorer
 from condsim.serving import routes
 from condsim.serving.errors import RESPONSES, RequestError, handle_errors
-from condsim.serving.middleware import Guard, RequestCounter
+from condsim.serving.middleware import Guard, RequestCounter, ServingSettings
 from condsim.serving.schemas import ModelCard, ModelList, Status
 from condsim.serving.service import Service, SharedService
-from condsim.serving.settings import ServingSettings
 
 if TYPE_CHECKING:
     from condsim.search.index import Index

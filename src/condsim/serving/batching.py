@@ -18,8 +18,7 @@ from condsim.model.base import PairScorer, Rows, Scale
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.serving.errors import RequestError
-from condsim.serving.middleware import ServerMetrics
-from condsim.serving.settings import ServingSettings
+from condsim.serving.middleware import ServerMetrics, ServingSettings
 from condsim.types import FloatArray
 
 Work = Callable[..., NDArray[Any]]

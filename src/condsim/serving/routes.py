@@ -61,7 +61,7 @@ async def applicability(
             f"{service.name} has no applicability head; serve a model that has one, such as the "
             "default."
         )
-    conditions = _required(_conditions(body.conditions, header))
+    conditions = _required(body.conditions, header)
     columns = _crossed(body.pairs, conditions, service)
     probabilities = await service.batcher.submit(scorer.applicability, *columns)
     return schemas.ApplicabilityAnswer(
@@ -88,6 +88,7 @@ async def cluster(
         labels=clusters.labels.tolist(),
         clusters=[asdict(group) for group in clusters.clusters],
         silhouette=clusters.silhouette,
+        unread=await service.unread_texts(body.texts) or None,
     )
 
 
@@ -108,22 +109,26 @@ async def dedupe(
 ) -> schemas.DedupeAnswer:
     """Group texts that say the same under conditions; needs `condsim[search]` on the server."""
     service.check_model(body.model)
-    conditions = _required(_conditions(body.conditions, header))
+    conditions = _required(body.conditions, header)
     rows = len(body.texts) * len(conditions)
     service.check_size(rows, "rows, texts times conditions", body.texts, conditions)
     check_rows(None, texts=body.texts)
     check_rows(conditions)
-    found_duplicates = await service.in_thread(_duplicates, body, conditions, service)
+    result = await service.in_thread(_duplicates, body, conditions, service)
+    scores = _rounded(result.score)
     duplicates = [
         schemas.DuplicateText(
-            index=index,
-            duplicate_of=int(found_duplicates.kept_row[index]),
-            score=round(float(found_duplicates.score[index]), 6),
+            index=index, duplicate_of=int(result.kept_row[index]), score=scores[index]
         )
-        for index in np.flatnonzero(~found_duplicates.kept).tolist()
+        for index in np.flatnonzero(~result.kept).tolist()
     ]
-    kept_rows = np.flatnonzero(found_duplicates.kept).tolist()
-    return schemas.DedupeAnswer(model=service.name, kept=kept_rows, duplicates=duplicates)
+    kept_rows = np.flatnonzero(result.kept).tolist()
+    return schemas.DedupeAnswer(
+        model=service.name,
+        kept=kept_rows,
+        duplicates=duplicates,
+        unread=await service.unread_texts(body.texts) or None,
+    )
 
 
 def _duplicates(body: schemas.DedupeRequest, conditions: list[str], service: Service) -> Duplicates:
@@ -184,13 +189,11 @@ async def search(
     service.check_size(
         rows, "rows, 'rescore' times conditions", [body.query, body.where or ""], names
     )
-    if weights is not None and len(weights) != len(names):
+    if len(weights or names) != len(names) or len(set(names)) < len(names):
         raise InputError(
-            f"Request key 'weights' must have one for each condition; got {len(weights)} for "
-            f"{len(names)}."
+            "Request key 'conditions' must not have one twice, and 'weights' must have one for "
+            f"each; got {len(weights or names)} for {len(set(names))}."
         )
-    if len(set(names)) < len(names):
-        raise InputError("Request key 'conditions' must not have one twice.")
     hits = await service.in_thread(_search, body, conditions, service.index)
     return schemas.SearchAnswer(
         model=service.name, results=[schemas.SearchResult(**asdict(hit)) for hit in hits]
@@ -228,7 +231,8 @@ def _conditions(conditions: list[str] | None, header: str | None) -> list[str] |
     return [header] if conditions is None and header is not None else conditions
 
 
-def _required(conditions: list[str] | None) -> list[str]:
+def _required(conditions: list[str] | None, header: str | None) -> list[str]:
+    conditions = _conditions(conditions, header)
     if conditions is None:
         raise InputError("The request key 'condition' is missing.")
     return conditions
@@ -250,8 +254,7 @@ def _crossed(
 
 def _pair_rows(values: FloatArray, pairs: list[list[str]]) -> list[list[float]]:
     """Make a row for each pair."""
-    rounded = np.round(values.astype(np.float64), 6)
-    table: list[list[float]] = rounded.reshape(len(pairs), -1).tolist()
+    table: list[list[float]] = np.reshape(_rounded(values), (len(pairs), -1)).tolist()
     return table
 
 

@@ -303,6 +303,11 @@ class RankedText(BaseModel):
     text: str | None = None
 
 
+UnreadTexts = Annotated[
+    list[int] | None, Field(description="Indices of texts that the model cannot read.")
+]
+
+
 class ScoreAnswer(BaseModel):
     """One list for each pair, with one score for each condition."""
 
@@ -331,6 +336,7 @@ class ClusterAnswer(BaseModel):
     labels: list[int]
     clusters: list[dict[str, Any]]
     silhouette: float | None = None
+    unread: UnreadTexts = None
 
 
 class DuplicateText(BaseModel):
@@ -347,6 +353,7 @@ class DedupeAnswer(BaseModel):
     model: str
     kept: list[int]
     duplicates: list[DuplicateText]
+    unread: UnreadTexts = None
 
 
 class ExplainAnswer(BaseModel):

@@ -16,8 +16,7 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread, suspects
 from condsim.serving.batching import Batcher, QueuedEmbeddings, QueuedScores
 from condsim.serving.errors import RequestError
-from condsim.serving.middleware import ServerMetrics
-from condsim.serving.settings import ServingSettings
+from condsim.serving.middleware import ServerMetrics, ServingSettings
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
@@ -74,17 +73,15 @@ class Service:
 
     def check_size(self, rows: int, unit: str, *columns: Iterable[str]) -> None:
         """Reject too many rows or too long a text."""
-        max_rows, max_characters = self.settings.max_rows, self.settings.max_characters
-        if rows > max_rows:
-            raise RequestError(
-                413, f"A request may have {max_rows} {unit} (--max-rows); got {rows}."
-            )
         longest = max((len(text) for column in columns for text in column), default=0)
-        if longest > max_characters:
-            raise RequestError(
-                413,
-                f"A text may have {max_characters} characters (--max-characters); got {longest}.",
-            )
+        for subject, parts, number, limit, option in (
+            ("A request", unit, rows, self.settings.max_rows, "--max-rows"),
+            ("A text", "characters", longest, self.settings.max_characters, "--max-characters"),
+        ):
+            if number > limit:
+                raise RequestError(
+                    413, f"{subject} may have {limit} {parts} ({option}); got {number}."
+                )
 
     async def score(
         self, *columns: Sequence[str], scale: Scale, overall: float = 0.0
@@ -123,6 +120,14 @@ class Service:
             if differ or words1 == first or words2 == second:
                 unread.append(index)
         return unread
+
+    async def unread_texts(self, texts: Sequence[str]) -> list[int]:
+        """List the texts that the model cannot read."""
+        suspected = suspects(texts)
+        if not suspected:
+            return []
+        words = await asyncio.to_thread(self.scorer.unread_parts, suspected)
+        return [index for index, text in enumerate(texts) if words.get(text) == text]
 
     async def in_thread(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Do work on another thread than the model's, for one request at a time."""

@@ -88,11 +88,11 @@ def read_labelled(path: Path | str, *, at_least: int = MIN_LABELLED) -> list[Lab
 
 
 def _check_labels(path: Path, pairs: Sequence[LabelledPair], at_least: int) -> None:
-    if len(pairs) < at_least:
-        raise InputError(f"{path}: needs at least {at_least} labeled pairs; got {len(pairs)}.")
-    if len({pair.label for pair in pairs}) == 1:
+    number_of_labels = len({pair.label for pair in pairs})
+    if len(pairs) < at_least or number_of_labels < 2:
         raise InputError(
-            f"{path}: the labels must differ, and all {len(pairs)} rows have the same."
+            f"{path}: needs at least {at_least} labeled pairs with two different labels; got "
+            f"{len(pairs)} with {number_of_labels}."
         )
     counts: dict[str, Counter[float]] = defaultdict(Counter)
     for pair in pairs:

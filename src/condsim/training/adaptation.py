@@ -30,7 +30,7 @@ with requires_extra("train"):
     from condsim.model.builders import build_bi_encoder, without_progress_bars
     from condsim.model.calibration import fit_calibration
     from condsim.model.embedding import EmbeddingScorer
-    from condsim.model.onnx import MODEL_FILE, OnnxScorer
+    from condsim.model.onnx import OnnxScorer
     from condsim.model.precision import (
         MEASURED_TOKENS,
         backbone_of,
@@ -38,9 +38,15 @@ with requires_extra("train"):
         training_speeds,
         uses_bfloat16,
     )
-    from condsim.model.settings import FILE_NAME, Fact, ModelSettings, model_folder, revision_of
-    from condsim.model.torch import EncoderScorer
-    from condsim.model.trained import kind_of, load_trained
+    from condsim.model.settings import (
+        FILE_NAME,
+        MODEL_FILE,
+        Fact,
+        ModelSettings,
+        model_folder,
+        revision_of,
+    )
+    from condsim.model.torch import EncoderScorer, kind_of, load_trained
     from condsim.training.adapt_rows import (
         LabelledPair,
         Pairs,
@@ -50,10 +56,9 @@ with requires_extra("train"):
         write_labelled,
     )
     from condsim.training.callbacks import FirstEpochCallback
-    from condsim.training.export import SAMPLES, export_onnx
+    from condsim.training.export import SAMPLES, export_onnx, restore_onnx, sample_cosines
     from condsim.training.folder import RECIPE
     from condsim.training.recipe import Recipe, Source, load_recipe
-    from condsim.training.restore import restore_onnx
     from condsim.training.run import run_or_resume
 
 OBJECTIVE = {"mse": 2.0, "correlation": 1.0, "ranking": 0.33}
@@ -468,10 +473,8 @@ class _AdaptationRun:
 def _check_plain(source: Path, before: EncoderScorer) -> None:
     """Check that a recipe rebuilds the model: a bi-encoder with mean pooling."""
     model = build_bi_encoder(str(source), max_seq_length=before.model.max_seq_length)
-    sentences, conditions = map(list, zip(*SAMPLES, strict=True))
     rebuilt = EncoderScorer(model, name=before.name, order=before.order)
-    vectors = rebuilt.encode(sentences, conditions), before.encode(sentences, conditions)
-    if np.einsum("nd,nd->n", *vectors).min() < MIN_REBUILT_COSINE:
+    if sample_cosines(rebuilt, before).min() < MIN_REBUILT_COSINE:
         raise ModelError(
             f"{source} must be a transformer with mean pooling and nothing after it; train it with "
             "'condsim train' instead."

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,14 +81,8 @@ def fit_head_weights(
 
         - sum_i weight_i (y_i log p_i q_i + (1 - y_i) log(1 - p_i q_i)) + |w|² / (2 strength)
 
-    Args:
-        first: Features of the first texts, ``(n, f)``.
-        second: Features of the second texts, ``(n, f)``.
-        applies: Whether the condition applies to both, ``(n,)``.
-        weights: Weight of each pair, ``(n,)``.
-
-    Returns:
-        The weights w, ``(f,)``, and the constant b.
+    ``first`` and ``second`` are the features of the texts, ``(n, f)`` each; ``applies`` and
+    ``weights`` are ``(n,)``. Returns the weights w, ``(f,)``, and the constant b.
     """
     from scipy.optimize import minimize
 
@@ -113,56 +108,37 @@ def fit_head_weights(
     return fitted, float(optimum.x[-1] - center @ fitted)
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """Features of the two texts of each row, ``(n, f)``, and whether the condition applies."""
-
-    first: Float64Array
-    second: Float64Array
-    applies: BoolArray
-
-    @classmethod
-    def of(cls, scorer: EmbeddingScorer, rows: Task) -> Self:
-        """Embed rows."""
-        conditions = rows.conditions or ()
-        starts = range(0, len(rows), ROWS_PER_BATCH)
-
-        def side(texts: Sequence[str]) -> Float64Array:
-            blocks = [slice(start, start + ROWS_PER_BATCH) for start in starts]
-            return np.concatenate(
-                [features(scorer.embedded(texts[block], conditions[block])) for block in blocks]
-            )
-
-        return cls(side(rows.sentences1), side(rows.sentences2), rows.labels > 0)
-
-
 class _HeadFit:
-    """Fits on the features of rows, with and without extra rows."""
+    """Fits of rows and, if asked, of extra rows after them; ``(all rows, f)`` features a side."""
 
     def __init__(
         self, scorer: EmbeddingScorer, rows: Task, extra: Task | None, *, strength: float
     ) -> None:
         if not 0 < strength < np.inf:
             raise InputError(f"The 'strength' must be a number above 0; got {strength}.")
+        tasks = [rows] if extra is None else [rows, extra]
         self.rows, self.strength = rows, strength
-        self.own = _Pairs.of(scorer, rows)
-        self.extra = None if extra is None else _Pairs.of(scorer, extra)
+        self.sides = (
+            _text_features(scorer, [(task.sentences1, task.conditions) for task in tasks]),
+            _text_features(scorer, [(task.sentences2, task.conditions) for task in tasks]),
+        )
+        self.applies: BoolArray = np.concatenate([task.labels > 0 for task in tasks])
 
     def fit(self, selected: BoolArray, *, extra: bool) -> tuple[Float64Array, float]:
         """Fit some of the rows, with the extra rows if asked."""
-        own = self.own
-        first, second, applies = own.first[selected], own.second[selected], own.applies[selected]
-        weights = np.ones(len(first))
-        if extra and self.extra is not None:
-            more = self.extra
-            weights = np.append(OWN_WEIGHT * weights, np.ones(len(more.first)))
-            first, second = np.vstack([first, more.first]), np.vstack([second, more.second])
-            applies = np.append(applies, more.applies)
-        return fit_head_weights(first, second, applies, weights, strength=self.strength)
+        number_of_extra = len(self.applies) - len(selected)
+        chosen = np.append(selected, np.full(number_of_extra, extra))
+        weights = np.ones(len(chosen))
+        if extra and number_of_extra:
+            weights[: len(selected)] = OWN_WEIGHT
+        first, second = (values[chosen] for values in self.sides)
+        return fit_head_weights(
+            first, second, self.applies[chosen], weights[chosen], strength=self.strength
+        )
 
     def chances(self, *, extra: bool, seed: int) -> Float64Array:
         """Compute the probability of each row by a fit without its sentence pair, ``(n,)``."""
-        rows, applies = self.rows, self.own.applies
+        rows, applies = self.rows, self.applies[: len(self.rows)]
         pairs = list(zip(rows.sentences1, rows.sentences2, strict=True))
         enough = len(set(map(frozenset, pairs))) >= FOLDS
         fold = draw_folds(pairs, folds=FOLDS, seed=seed)
@@ -176,10 +152,23 @@ class _HeadFit:
                     f"and {int((~applies).sum())} whose does not."
                 )
             weights, bias = self.fit(rest, extra=extra)
-            sides = (self.own.first[~rest], self.own.second[~rest])
-            first, second = (logistic(values @ weights + bias) for values in sides)
+            first, second = (
+                logistic(values[: len(rows)][~rest] @ weights + bias) for values in self.sides
+            )
             chances[~rest] = first * second
         return chances
+
+
+def _text_features(
+    scorer: EmbeddingScorer, columns: Sequence[tuple[Sequence[str], Sequence[str] | None]]
+) -> Float64Array:
+    """Features of the texts of one side of several tasks under their conditions, ``(n, f)``."""
+    blocks = [
+        features(scorer.embedded(texts[start:stop], (conditions or ())[start:stop]))
+        for texts, conditions in columns
+        for start, stop in pairwise([*range(0, len(texts), ROWS_PER_BATCH), len(texts)])
+    ]
+    return np.concatenate(blocks)
 
 
 def fit_head(
@@ -199,14 +188,10 @@ def fit_head(
         strength: Inverse weight of the squared coefficients, above 0.
 
     Raises:
-        InputError: If all rows are of one kind, or ``strength`` is not above 0.
+        InputError: If ``strength`` is not above 0.
     """
     fit = _HeadFit(scorer, rows, extra, strength=strength)
-    applies = fit.own.applies
-    if applies.all() or not applies.any():
-        raise InputError(
-            f"{rows.name}: needs rows whose condition applies and rows whose does not."
-        )
+    applies = fit.applies[: len(rows)]
     weights, bias = fit.fit(np.ones(len(applies), bool), extra=True)
     facts: dict[str, str | int | float] = {
         "rows": f"{rows.name} {rows.revision}",
@@ -263,7 +248,7 @@ def measure_applicability(
     sentences of ``extra`` must not be in ``rows``.
     """
     fit = _HeadFit(scorer, rows, extra, strength=strength)
-    applies = fit.own.applies
+    applies = fit.applies[: len(rows)]
     # Pairs are the same in either order.
     numbers: dict[frozenset[str], int] = {}
     texts = map(frozenset, zip(rows.sentences1, rows.sentences2, strict=True))

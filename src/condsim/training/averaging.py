@@ -21,8 +21,7 @@ with requires_extra("train"):
     from condsim.evaluation.report import Report
     from condsim.io import write_text
     from condsim.model.builders import without_progress_bars
-    from condsim.model.torch import EncoderScorer
-    from condsim.model.trained import load_trained
+    from condsim.model.torch import load_trained
     from condsim.training.callbacks import Model
     from condsim.training.card import write_model
     from condsim.training.data import load_data
@@ -44,7 +43,6 @@ def average_models(
     pretrained: str | None = None,
     pretrained_share: float = 0.1,
     float16: bool = False,
-    folds_of: Path | str | None = None,
 ) -> Report:
     """Average finished runs into a new model folder, calibrated and measured on their dev file.
 
@@ -58,8 +56,6 @@ def average_models(
             share in the mean.
         pretrained_share: That share, above 0 and below 1; the runs share the rest equally.
         float16: Whether to store the weights in half the bytes; they are used as float32.
-        folds_of: File of which each run was trained on all folds but one, in place of its
-            training and dev file.
 
     Returns:
         The evaluation of the averaged model.
@@ -74,18 +70,18 @@ def average_models(
         )
     if len(runs) < 2 and pretrained is None:
         raise InputError(f"An average needs two runs or more; got {len(runs)}.")
-    files = {} if folds_of is None else {"train": str(folds_of), "dev": str(folds_of)}
-    recipes = _comparable_recipes(runs, files=files)
+    recipes = _comparable_recipes(runs)
     recipe = recipes[0].replaced(name=name or recipes[0].name)
+    has_new_layers = recipe.encoder != "bi-encoder" or recipe.transform
+    if recipe.encoder == "cross-encoder" or (pretrained is not None and has_new_layers):
+        raise InputError(
+            "Only bi- and tri-encoders can be averaged, with a pre-trained model only bi-encoders "
+            "without 'transform': others have layers that it lacks."
+        )
     train, dev = load_data(recipe)
-    models = [_load_encoder(run) for run in runs]
+    models: list[Model] = [load_trained(str(run), device="cpu").model for run in runs]
     shares = [1 / len(runs)] * len(runs)
     if pretrained is not None:
-        if recipe.encoder != "bi-encoder" or recipe.transform:
-            raise InputError(
-                "A pre-trained model has a share only in bi-encoders without 'transform': others "
-                "have layers that it lacks."
-            )
         models.append(build_model(recipe.replaced(backbone=pretrained)))
         shares = [*(share * (1 - pretrained_share) for share in shares), pretrained_share]
     average_weights(models, shares)
@@ -132,7 +128,7 @@ def average_weights(models: Sequence[Model], shares: Sequence[float]) -> None:
                 value.copy_(torch.stack(parts).sum(dim=0))
 
 
-def _comparable_recipes(runs: Sequence[Path], *, files: dict[str, str]) -> list[Recipe]:
+def _comparable_recipes(runs: Sequence[Path]) -> list[Recipe]:
     """Recipes of finished runs, which must agree in what their models compute."""
     recipes: list[Recipe] = []
     for run in runs:
@@ -140,17 +136,10 @@ def _comparable_recipes(runs: Sequence[Path], *, files: dict[str, str]) -> list[
             raise InputError(
                 f"{run} is not a finished run of 'condsim train' ({REPORT} is missing)."
             )
-        recipes.append(load_recipe(run / RECIPE).replaced(**files))
+        recipes.append(load_recipe(run / RECIPE))
         for key in SHARED_KEYS:
             if getattr(recipes[-1], key) != getattr(recipes[0], key):
                 raise InputError(
                     f"{run} cannot be averaged with {runs[0]}: their recipes differ in '{key}'."
                 )
     return recipes
-
-
-def _load_encoder(run: Path) -> Model:
-    scorer = load_trained(str(run), device="cpu")
-    if not isinstance(scorer, EncoderScorer):
-        raise InputError(f"{run} is a cross-encoder; only bi- and tri-encoders can be averaged.")
-    return scorer.model

@@ -15,11 +15,16 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.base.evaluation.evaluator import BaseEvaluator
 from torch import Tensor, nn
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import (
+    TrainerCallback,
+    TrainerControl as Control,
+    TrainerState as State,
+    TrainingArguments as Arguments,
+)
 
 from condsim.console import ProgressDisplay
+from condsim.data.nli_triplets import Triplets
 from condsim.data.tasks import pair_rows
-from condsim.data.triplets import Triplets
 from condsim.evaluation.metrics import pair_accuracy, triplet_wins
 from condsim.evaluation.statistics import spearman
 from condsim.io import replacing
@@ -102,17 +107,13 @@ class ProgressCallback(TrainerCallback):
         self._display = ProgressDisplay()
         self._figures: dict[str, str] = {}
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
+    def on_step_end(self, args: Arguments, state: State, control: Control, **_: object) -> None:
         """Move the bar."""
         if state.is_world_process_zero:
             note = ", ".join(f"{name} {value}" for name, value in self._figures.items())
             self._display("training", state.global_step, state.max_steps, note)
 
-    def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
+    def on_log(self, args: Arguments, state: State, control: Control, **_: object) -> None:
         """Show the newest loss, and print a line for each epoch."""
         figures = state.log_history[-1]
         if "loss" in figures:
@@ -124,9 +125,7 @@ class ProgressCallback(TrainerCallback):
                 line += f", accuracy {100 * figures['eval_accuracy']:.2f}"
             self._display.say(line)
 
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
+    def on_train_end(self, args: Arguments, state: State, control: Control, **_: object) -> None:
         """Remove the bar."""
         self._display.close()
 
@@ -140,15 +139,11 @@ class FirstEpochCallback(TrainerCallback):
         self._started = 0.0
         self._first_step = -1
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
+    def on_train_begin(self, args: Arguments, state: State, control: Control, **_: object) -> None:
         """Start the clock."""
         self._started, self._first_step = time.monotonic(), state.global_step
 
-    def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
+    def on_evaluate(self, args: Arguments, state: State, control: Control, **_: object) -> None:
         """Report after the first evaluation."""
         steps = state.global_step - self._first_step
         if self._first_step >= 0 and steps:
@@ -189,17 +184,13 @@ class CheckpointCallback(TrainerCallback):
         # A second Ctrl-C stops at once.
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
+    def on_step_end(self, args: Arguments, state: State, control: Control, **_: object) -> None:
         """Ask for a checkpoint, and once Ctrl-C was pressed for the end of training."""
         if self.interrupted or (self._steps and state.global_step % self._steps == 0):
             control.should_save = True
         control.should_training_stop |= self.interrupted
 
-    def on_save(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
+    def on_save(self, args: Arguments, state: State, control: Control, **_: object) -> None:
         """Write ``loss.safetensors`` after the library's part of the checkpoint."""
         weights = loss_state(self._loss)
         if weights and state.is_world_process_zero:
@@ -207,9 +198,7 @@ class CheckpointCallback(TrainerCallback):
             with replacing(folder / LOSS_STATE) as partial:
                 save_file(weights, partial)
 
-    def on_epoch_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: object
-    ) -> None:
+    def on_epoch_end(self, args: Arguments, state: State, control: Control, **_: object) -> None:
         """Skip the evaluation of an epoch that was cut short, so that resuming it stays exact."""
         if self.interrupted and state.epoch is not None and state.epoch % 1:
             control.should_evaluate = False

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 from sentence_transformers import SentenceTransformer
 
-from condsim.data.triplets import Triplets
+from condsim.data.nli_triplets import Triplets
 from condsim.evaluation.evaluate import evaluate, score_rows
 from condsim.evaluation.metrics import triplet_wins
 from condsim.evaluation.report import Report, to_markdown
@@ -19,7 +19,7 @@ from condsim.model.baselines import ConditionOnlyScorer
 from condsim.model.calibration import fit_calibration
 from condsim.model.inputs import card_texts, cross_encoder_inputs
 from condsim.model.settings import ModelSettings
-from condsim.model.trained import load_trained
+from condsim.model.torch import load_trained
 from condsim.training.callbacks import Model, uncalibrated_scorer
 from condsim.training.data import DevData, TrainingData, dev_pairs, sample_rows
 from condsim.training.recipe import Recipe

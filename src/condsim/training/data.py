@@ -1,25 +1,25 @@
-"""Data of a recipe: the rows to train on, as a trainer takes them, and the dev data."""
+"""Data of a recipe: the dev data, and the rows to train on in batches of whole pairs."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import Dataset
+from sentence_transformers.base.sampler import DefaultBatchSampler
 from transformers import PreTrainedTokenizerBase
 
 from condsim.data.files import check_file, column_names
 from condsim.data.load import load_task, parse_hub_name
-from condsim.data.nli import NliTask, load_nli
+from condsim.data.nli_triplets import NliTask, Triplets, is_triplets, load_nli, load_triplets
 from condsim.data.tasks import pair_rows
-from condsim.data.triplets import Triplets, is_triplets, load_triplets
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.model.inputs import conditional_sentences, cross_encoder_inputs
-from condsim.training.batches import TrainingSet
 from condsim.training.recipe import Recipe
 from condsim.types import IntArray, Task
 
@@ -29,7 +29,23 @@ TrainingData = Task | NliTask | Triplets
 DevData = Task | Triplets
 """Data that an epoch can be chosen on: by Spearman, or by the accuracy of triplets."""
 
+# Batches sorted together: enough to find rows of similar length, few enough to stay random.
+BATCHES_PER_WINDOW = 32
+
 logger = logging.getLogger("condsim")
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Rows as a sentence-transformers trainer and `PairBatchSampler` take them.
+
+    ``pair_ids`` has the sentence pair of each row, ``(n,)``, whose rows share a batch, and
+    ``lengths`` the characters of its longest text.
+    """
+
+    dataset: Dataset
+    pair_ids: IntArray
+    lengths: IntArray
 
 
 def load_train(recipe: Recipe) -> TrainingData:
@@ -177,3 +193,74 @@ def warn_of_cuts(
             len(distinct),
             limit,
         )
+
+
+def group_rows(pair_ids: IntArray, *, batch_size: int) -> list[IntArray]:
+    """Group row indices by sentence pair, in the order of the first row; split large groups."""
+    order = np.argsort(pair_ids, kind="stable")
+    starts = np.flatnonzero(np.diff(pair_ids[order], prepend=-2))
+    groups = np.split(order, starts[1:])
+    pieces = [g[i : i + batch_size] for g in groups for i in range(0, len(g), batch_size)]
+    return sorted(pieces, key=lambda group: int(group[0]))
+
+
+class PairBatchSampler(DefaultBatchSampler):
+    """Sampler of whole sentence pairs (C-STS §4.1: Quad needs both conditions of a pair).
+
+    An epoch shuffles the pairs, sorts each window of 32 batches by length, cuts batches and
+    shuffles them, so padding is small and the order stays random. The order follows from seed and
+    epoch alone, which is what lets an interrupted run be resumed exactly.
+    """
+
+    def __init__(
+        self,
+        rows: TrainingSet,
+        *_: object,
+        batch_size: int,
+        drop_last: bool = False,
+        seed: int,
+        **__: object,
+    ) -> None:
+        """Group the rows by pair and fix the sizes of the batches; a trainer gives more.
+
+        With ``drop_last``, each of several processes gets as many batches; else they would wait
+        for each other.
+        """
+        indices = range(len(rows.pair_ids))
+        super().__init__(indices, batch_size=batch_size, drop_last=drop_last, seed=seed)
+        # accelerate would leave out every batch that is not of exactly this size.
+        self.batch_size = None  # type: ignore[assignment]
+        self._groups = group_rows(rows.pair_ids, batch_size=batch_size)
+        self._sizes = np.array([len(group) for group in self._groups])
+        self._lengths = np.array([int(rows.lengths[group].max()) for group in self._groups])
+        self._window = BATCHES_PER_WINDOW * batch_size
+        self._slots = self._plan(batch_size)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = np.random.default_rng((self.seed, self.epoch))
+        order = self._order(generator)
+        queues = {size: iter(order[self._sizes[order] == size]) for size in set(self._sizes)}
+        batches = []
+        for slot in self._slots:
+            groups = [self._groups[next(queues[size])] for size in slot]
+            batches.append(np.concatenate(groups).tolist())
+        for index in generator.permutation(len(batches)):
+            yield batches[index]
+
+    def _plan(self, batch_size: int) -> list[list[int]]:
+        """Fix the group sizes of each batch, so that every epoch has as many batches."""
+        slots: list[list[int]] = [[]]
+        for size in np.random.default_rng(self.seed).permutation(self._sizes).tolist():
+            if sum(slots[-1]) + size > batch_size:
+                slots.append([])
+            slots[-1].append(size)
+        return slots
+
+    def _order(self, generator: np.random.Generator) -> IntArray:
+        """Order of the groups in an epoch: random, within each window by length."""
+        order = generator.permutation(len(self._groups))
+        windows = np.split(order, range(self._window, len(order), self._window))
+        return np.concatenate([w[np.argsort(self._lengths[w], kind="stable")] for w in windows])

@@ -1,18 +1,20 @@
-"""Export of a bi-encoder to the folder that scores without torch. Needs the ``train`` extra."""
+"""Export of a bi-encoder to the folder that scores without torch, and the way back."""
 
 from __future__ import annotations
 
 import logging
+import re
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from condsim import __version__
-from condsim.errors import InputError, ModelError, requires_extra, unknown_name
+from condsim.errors import InputError, ModelError, check_name, one_line, requires_extra
 
 with requires_extra("train"):
     import numpy as np
@@ -20,20 +22,23 @@ with requires_extra("train"):
     import onnxruntime
     import torch
     from numpy.typing import NDArray
+    from onnx import numpy_helper
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
+    from tokenizers import Tokenizer
     from torch import Tensor, nn
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     from condsim.data.csts import iter_csts
     from condsim.io import check_folder, replacing, write_text
-    from condsim.model.builders import without_progress_bars
+    from condsim.model.builders import build_bi_encoder, without_progress_bars
+    from condsim.model.embedding import EmbeddingScorer
     from condsim.model.inputs import card_texts, conditional_sentences
-    from condsim.model.onnx import MODEL_FILE, TOKENIZER_FILE
+    from condsim.model.onnx import TOKENIZER_FILE, OnnxScorer
     from condsim.model.precision import backbone_of
-    from condsim.model.settings import FILE_NAME, Fact, ModelSettings
-    from condsim.model.trained import kind_of, load_trained
-    from condsim.training.quantize import quantize_static
-    from condsim.training.quantize_compact import quantize_compact
+    from condsim.model.settings import FILE_NAME, MODEL_FILE, Fact, ModelSettings, model_folder
+    from condsim.model.torch import EncoderScorer, kind_of, load_trained
+    from condsim.training.quantize import quantize_compact, quantize_static
     from condsim.types import FloatArray
 
 # Rows of a file that samples are taken from; more change the measured ranges little.
@@ -41,6 +46,10 @@ SAMPLED_ROWS = 256
 
 # Lowest cosine between a traced graph and the model.
 MIN_TRACED_COSINE = 0.9999
+
+# Lowest mean cosine between a graph and the encoder rebuilt from it: int8 keeps 0.996 of MiniLM,
+# another network next to none.
+MIN_MEAN_COSINE = 0.99
 
 SAMPLES_PER_BATCH = 16
 
@@ -51,6 +60,16 @@ LARGE_MODEL_PARAMETERS = 50_000_000
 OPSET = 17
 
 INPUT_NAMES = ("input_ids", "attention_mask", "token_type_ids")
+
+# Names in a traced graph begin so in the transformer; modules after it must have no weights to be
+# rebuilt.
+TRANSFORMER_STAGE = "stages.0."
+
+SPECIAL_TOKENS = {
+    f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")
+}
+
+Arrays = dict[str, NDArray[Any]]
 
 logger = logging.getLogger("condsim")
 
@@ -65,6 +84,14 @@ SAMPLES: tuple[tuple[str, str], ...] = tuple(
     for repeat in range(4)
 )
 """Pairs of sentence and condition, typical of photo captions."""
+
+
+def sample_cosines(first: EmbeddingScorer, second: EmbeddingScorer) -> FloatArray:
+    """Cosines between the embeddings of the samples by two models, ``(samples,)``."""
+    sentences, conditions = zip(*SAMPLES, strict=True)
+    vectors = first.encode(sentences, conditions), second.encode(sentences, conditions)
+    cosines: FloatArray = np.einsum("nd,nd->n", *vectors)
+    return cosines
 
 
 def samples_of(path: Path) -> list[tuple[str, str]]:
@@ -124,14 +151,13 @@ def export_onnx(
         ModelError: If the model cannot be loaded, is not a bi-encoder or cannot be exported.
     """
     source, output = Path(model_folder), Path(output_folder)
-    if quantize not in ("int8", None):
-        raise unknown_name("quantize", str(quantize), ("int8",))
+    if quantize is not None:
+        check_name("quantize", quantize, ("int8",))
     if not samples:
         raise InputError("The 'samples' must be (sentence, condition) pairs, at least one.")
-    settings = _source_settings(source)
+    model, settings = _load_bi_encoder(source)
     name = name or settings.name
-    _check_output(source, output, name)
-    model = _load_bi_encoder(source)
+    _check_output(output, name)
     pairs = conditional_sentences(*zip(*samples, strict=True), order=settings.order)
     expected = np.asarray(
         model.encode(pairs, normalize_embeddings=True, show_progress_bar=False), np.float32
@@ -170,10 +196,8 @@ def export_onnx(
     return ExportResult(output, size, cosine_mean=float(mean), cosine_worst=float(worst))
 
 
-def _check_output(source: Path, output: Path, name: str) -> None:
+def _check_output(output: Path, name: str) -> None:
     """Refuse a folder with anything but an earlier export of that name."""
-    if output.exists() and output.resolve() == source.resolve():
-        raise InputError(f"{output} is the model itself; give another folder to write.")
     check_folder(output, subject="exported model", own=[MODEL_FILE])
     if (output / MODEL_FILE).is_file() and (output / FILE_NAME).is_file():
         present = ModelSettings.load(output).name
@@ -183,12 +207,9 @@ def _check_output(source: Path, output: Path, name: str) -> None:
             )
 
 
-def _source_settings(source: Path) -> ModelSettings:
-    """ModelSettings of the model, or those of a plain sentence-transformers model."""
-    if not (source / "modules.json").is_file():
-        raise ModelError(
-            f"{source} is not a folder that sentence-transformers wrote: modules.json is missing."
-        )
+def _load_bi_encoder(source: Path) -> tuple[SentenceTransformer, ModelSettings]:
+    """Load a model of sentence-transformers, which may have no settings."""
+    scorer = load_trained(source, device="cpu")
     if (source / FILE_NAME).is_file():
         settings = ModelSettings.load(source)
     else:
@@ -198,11 +219,7 @@ def _source_settings(source: Path) -> ModelSettings:
             f"{source} is a {settings.kind}; only a bi-encoder can be exported. Load the folder "
             "itself with condsim.load, with the extra 'train'."
         )
-    return settings
-
-
-def _load_bi_encoder(source: Path) -> SentenceTransformer:
-    model = cast(SentenceTransformer, load_trained(source, device="cpu").model)
+    model = cast(SentenceTransformer, scorer.model)
     first = next(iter(model.children()))
     if not isinstance(first, Transformer) or not hasattr(model.tokenizer, "backend_tokenizer"):
         raise ModelError(
@@ -211,7 +228,7 @@ def _load_bi_encoder(source: Path) -> SentenceTransformer:
         )
     # Eager attention becomes plain operators, which ONNX Runtime fuses best.
     backbone_of(model).set_attn_implementation("eager")
-    return model.float().eval()
+    return model.float().eval(), settings
 
 
 def _embedding_cosines(
@@ -293,3 +310,145 @@ def _write_export(
     card = template.format(settings=settings, facts="\n".join(facts), first=first, second=second)
     write_text(output / "README.md", card)
     settings.save(output)
+
+
+@without_progress_bars()
+def restore_onnx(folder: Path | str, output: Path | str) -> SentenceTransformer:
+    """Rebuild an encoder from the folder that `export_onnx` wrote, float32 or int8.
+
+    The weights of an int8 graph are whole steps of their quantization. The activations are float32
+    again, so the rebuilt encoder is a little nearer to the one that was exported.
+
+    The graph must be of a BERT with mean pooling, such as the default model. The output is a folder
+    that sentence-transformers loads, with ``condsim.json``.
+    """
+    source = Path(folder)
+    # The scorer checks the folder.
+    scorer = OnnxScorer(source)
+    length = scorer.settings.max_seq_length or 128
+    message = f"{source} cannot be rebuilt as a BERT with mean pooling"
+    advice = "Give the folder that 'condsim train' wrote, before its export."
+    causes = (KeyError, StopIteration, RuntimeError, ValueError)
+    with one_line(message, *causes, advice=advice, kind=ModelError):
+        graph = onnx.load(str(source / MODEL_FILE))
+        constants = _constants(graph)
+        weights = _network_weights(graph, constants)
+        network = BertModel(_bert_config(graph, weights))
+        state = {name: torch.tensor(array) for name, array in weights.items()}
+        # BERT's own pooler is unused, and transformers expects its weights.
+        for name, value in network.state_dict().items():
+            if name.startswith("pooler."):
+                state[name] = torch.zeros_like(value)
+        network.load_state_dict(state)
+        with tempfile.TemporaryDirectory(prefix="condsim-") as checkpoint:
+            network.save_pretrained(checkpoint)
+            PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+                tokenizer_object=Tokenizer.from_file(str(source / TOKENIZER_FILE)),
+                model_max_length=length,
+                model_input_names=[tensor.name for tensor in graph.graph.input],
+                **SPECIAL_TOKENS,
+            ).save_pretrained(checkpoint)
+            model = build_bi_encoder(checkpoint, max_seq_length=length)
+        rebuilt = EncoderScorer(model.eval(), name=scorer.name, order=scorer.order)
+        cosine = float(sample_cosines(rebuilt, scorer).mean())
+        if cosine < MIN_MEAN_COSINE:
+            raise ValueError(f"its mean cosine to the graph is {cosine:.3f}")
+    model.save_pretrained(str(output), create_model_card=False)
+    ModelSettings.load(source).save(Path(output))
+    return model
+
+
+@contextmanager
+def open_backbone(name: str) -> Iterator[str]:
+    """Yield the name or folder to load a backbone from; an exported one is rebuilt temporarily."""
+    folder = model_folder(name)
+    if not (folder / MODEL_FILE).is_file():
+        yield name
+        return
+    with tempfile.TemporaryDirectory(prefix="condsim-") as rebuilt:
+        restore_onnx(folder, rebuilt)
+        yield rebuilt
+
+
+def _constants(graph: onnx.ModelProto) -> Arrays:
+    """Stored arrays by name; equal weights, such as biases that are all 0, share one."""
+    constants = {item.name: numpy_helper.to_array(item) for item in graph.graph.initializer}
+    for node in graph.graph.node:
+        if node.op_type == "Identity" and node.input[0] in constants:
+            constants[node.output[0]] = constants[node.input[0]]
+        # Vectors of a compact graph are float16.
+        elif node.op_type == "Cast" and node.input[0] in constants:
+            constants[node.output[0]] = constants.pop(node.input[0])
+    return constants
+
+
+def _network_weights(graph: onnx.ModelProto, constants: Arrays) -> Arrays:
+    """Weights of the network, by their names in transformers."""
+    weights: Arrays = {}
+    for node in graph.graph.node:
+        if node.op_type == "MatMulIntegerToFloat":
+            product = node.input[1].removesuffix("_weight")
+            activation = node.input[0].removesuffix("_quantized").removesuffix("_rest")
+            smooth = constants[f"{activation}_smooth"]  # (K,)
+            steps = constants[node.input[3]]  # (N,)
+            quantized = constants[node.input[1]]  # (K, N)
+            weights[_dense_name(product)] = (smooth[:, None] * quantized * steps).T  # (N, K)
+        elif node.op_type == "MatMul" and node.input[1] in constants:
+            weights[_dense_name(node.output[0])] = constants[node.input[1]].T
+    for name, array in constants.items():
+        if name.endswith("_bytes"):
+            table = name.removesuffix("_bytes")
+            weights[_plain_name(table)] = array * constants[f"{table}_steps"]
+        elif name.endswith("_int4"):
+            table = name.removesuffix("_int4")
+            steps = constants[f"{table}_steps"].astype(np.float32)[..., None]
+            blocks = array.astype(np.float32).reshape(*steps.shape[:2], -1)
+            weights[_plain_name(table)] = (blocks * steps).reshape(array.shape)
+        elif name.startswith(TRANSFORMER_STAGE) and not name.endswith("_steps"):
+            weights[_plain_name(name)] = array
+        elif name.startswith("stages.") and not name.startswith(TRANSFORMER_STAGE):
+            raise ValueError(f"{name} follows the transformer")
+    return {name: np.array(array, np.float32) for name, array in weights.items()}
+
+
+def _plain_name(name: str) -> str:
+    """Name in transformers of a weight that kept its own: ``stages.0.model.embeddings...``."""
+    return name.removeprefix(TRANSFORMER_STAGE).removeprefix("model.")
+
+
+def _dense_name(product: str) -> str:
+    """Name of the weight of a product: ``/stages.0/encoder/layer.0/.../MatMul_output_0``."""
+    path = product.removeprefix("/stages.0/").partition("/MatMul")[0]
+    return f"{path.replace('/', '.').removeprefix('model.')}.weight"
+
+
+def _bert_config(graph: onnx.ModelProto, weights: Arrays) -> BertConfig:
+    """Derive the configuration from the shapes of the weights and from the traced nodes."""
+    words, hidden = weights["embeddings.word_embeddings.weight"].shape
+    layers = {int(index) for index in re.findall(r"encoder\.layer\.(\d+)\.", " ".join(weights))}
+    norm = next(node for node in graph.graph.node if node.op_type == "LayerNormalization")
+    epsilons = [attribute.f for attribute in norm.attribute if attribute.name == "epsilon"]
+    return BertConfig(
+        vocab_size=words,
+        hidden_size=hidden,
+        num_hidden_layers=len(layers),
+        num_attention_heads=hidden // _head_width(graph),
+        intermediate_size=len(weights["encoder.layer.0.intermediate.dense.bias"]),
+        max_position_embeddings=len(weights["embeddings.position_embeddings.weight"]),
+        type_vocab_size=len(weights["embeddings.token_type_embeddings.weight"]),
+        layer_norm_eps=float(f"{epsilons[0] if epsilons else 1e-5:.3g}"),
+    )
+
+
+def _head_width(graph: onnx.ModelProto) -> int:
+    """Last dimension that the queries of the first layer are reshaped to."""
+    nodes = {name: node for node in graph.graph.node for name in node.output}
+    reshape = next(
+        node
+        for node in graph.graph.node
+        if node.op_type == "Reshape" and "/self/query/" in node.input[0]
+    )
+    shape = nodes[reshape.input[1]]
+    last = nodes[shape.input[-1]] if shape.op_type == "Concat" else shape
+    value = next(attribute.t for attribute in last.attribute if attribute.name == "value")
+    return int(numpy_helper.to_array(value).ravel()[-1])

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from condsim.cache import changed_keys, check_unchanged
 from condsim.errors import InputError, one_line
 from condsim.evaluation.report import Report
-from condsim.io import write_text
+from condsim.io import check_folder, write_text
 from condsim.training.recipe import Recipe, load_recipe, save_recipe
 
 CHECKPOINTS = "checkpoints"
@@ -104,10 +104,8 @@ def _deciding_values(recipe: Recipe) -> dict[str, Any]:
 
 def check_new(output: Path) -> None:
     """Check that a new run can be written into a folder: that it is missing or empty."""
-    if output.exists() and not output.is_dir():
-        raise InputError(f"{output} is a file; --output must be a folder.")
-    # A kill while the recipe was written leaves its unfinished file and nothing else.
-    if output.is_dir() and any(file.suffix != ".partial" for file in output.iterdir()):
+    check_folder(output, subject="run", own=[RECIPE])
+    if (output / RECIPE).is_file():
         raise InputError(
             f"{output} is not empty; give another --output, or --resume to continue its run."
         )
@@ -115,10 +113,8 @@ def check_new(output: Path) -> None:
 
 def check_resumable(output: Path, recipe: Recipe, revisions: Mapping[str, str]) -> None:
     """Check that a folder contains an unfinished run of the same recipe and files."""
-    if not (output / RECIPE).is_file():
-        raise InputError(f"{output} has no run to resume; leave out --resume to start one.")
-    if (output / REPORT).is_file():
-        raise InputError(f"The run in {output} is finished; there is nothing to resume.")
+    if (output / REPORT).is_file() or not (output / RECIPE).is_file():
+        raise InputError(f"{output} has no unfinished run to resume; leave out --resume.")
     path = output / CHECKPOINTS / DATA_REVISIONS
     files = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     changed = changed_keys(dict(recipe), dict(load_recipe(output / RECIPE)))

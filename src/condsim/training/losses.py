@@ -96,7 +96,7 @@ def high_low_pairs(
 def quad_loss(high: Tensor, low: Tensor, *, margin: float = 1.0) -> Tensor:
     """Quadruplet margin loss, ``max(λ + cos(n1, n2) - cos(p1, p2), 0)`` (C-STS §4.1).
 
-    The paper does not give λ; 1 is the value stated by CCL (see READING.md). ``high`` and ``low``
+    The paper does not give λ; 1 is the value stated by CCL. ``high`` and ``low``
     are the similarities of each sentence pair under its higher- and lower-labeled condition,
     ``(pairs,)``. The result of this and other losses on pairs is their mean, 0 if there are none.
     """
@@ -188,7 +188,7 @@ def ranking_loss(
     weights: Tensor | None = None,
     *,
     scale: float = 10.0,
-    margin: float = 0.1,
+    ranking_margin: float = 0.1,
 ) -> Tensor:
     """Logistic loss on the order of rows that have something in common.
 
@@ -210,7 +210,7 @@ def ranking_loss(
     high, low, gaps = high[wide], low[wide], gaps[wide]
     if shares is not None:
         gaps = gaps * (shares[high] * shares[low]).sqrt()
-    losses = F.softplus(-scale * (similarities[high] - similarities[low] - margin))
+    losses = F.softplus(-scale * (similarities[high] - similarities[low] - ranking_margin))
     return (gaps * losses).sum() / gaps.sum()
 
 
@@ -232,14 +232,11 @@ def bcl_loss(
     """Balanced contrastive loss: InfoNCE with label-weighted negatives (CCL Eq. 10-12).
 
     ``mean over i of -log(e^(cos_ii/τ) / (e^(cos_ii/τ) + Σ_j α_ij e^(cos_ij/τ)))``. The mean of
-    Eq. 12 is taken, since the log of Eq. 10 stands outside its sum (READING.md).
+    Eq. 12 is taken, since the log of Eq. 10 stands outside its sum.
 
-    Args:
-        positives: Cosine of sentence 1 of each row with itself under a second dropout, ``(rows,)``.
-        negatives: Cosine of sentence 1 of row i with sentence 2 of row j, ``(rows, rows)``.
-        labels: Gold similarity of each row in [0, 1], ``(rows,)``.
-        tau: τ, above 0; divides the cosines (the paper has 3 to 10).
-        sigma: σ in [0, 1], see :func:`negative_weights`.
+    ``positives``, ``(rows,)``, are the cosines of sentence 1 of each row with itself under a second
+    dropout, ``negatives``, ``(rows, rows)``, those of sentence 1 of row i with sentence 2 of row j.
+    The paper has a τ of 3 to 10; `negative_weights` takes σ.
     """
     positive_logits = positives.float() / tau  # (rows,)
     weights = negative_weights(labels, sigma=sigma)  # (rows, rows)

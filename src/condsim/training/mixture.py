@@ -1,30 +1,44 @@
-"""Mixture of sources: rows and inputs of many files, in one table to train on."""
+"""Mixture of sources: rows and inputs of many files in one table, and its batches."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from sentence_transformers.base.sampler import DefaultBatchSampler
 
 from condsim.cache import open_array
 from condsim.data.files import column_names, iter_rows
 from condsim.data.load import load_task
 from condsim.errors import InputError
 from condsim.model.inputs import Order, conditional_sentences
-from condsim.training.batches import Mixture, SourceUnits, Weights
 from condsim.training.data import file_revisions, sample_units
+from condsim.training.objective_loss import CPU_TOKENS
 from condsim.training.recipe import Source
-from condsim.types import Task
+from condsim.types import IntArray, Task
 
-logger = logging.getLogger("condsim")
+ITEM = "item"
+"""The one column of the data set of a mixture: numbers of items."""
 
 # Id of an item without a list, or without a vector.
 NO_ID = -1
+
+# Tokens of a sub-batch on an accelerator with its padding.
+ACCELERATOR_TOKENS = 8192
+
+Weights = Mapping[str, float]
+SourceRow = tuple[Task, int, str | None]
+"""Row of a source: its task and number there, and the criterion it is ranked under."""
+
+logger = logging.getLogger("condsim")
 
 
 class MixtureItem(NamedTuple):
@@ -42,6 +56,42 @@ class MixtureItem(NamedTuple):
     pair_ids: int = NO_ID
     list_ids: int = NO_ID
     vectors: int = NO_ID
+
+
+@dataclass(frozen=True)
+class SourceUnits:
+    """Units that are drawn of a source: groups, sentence pairs, or inputs with a vector.
+
+    ``costs`` has the number of distinct inputs of each, ``(units,)``.
+    """
+
+    share: float
+    items: tuple[IntArray, ...]
+    costs: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Items of a run.
+
+    Attributes:
+        inputs: Distinct inputs as the encoder takes them: a sentence, or one with its condition.
+        columns: Values of all items by the fields of ``MixtureItem``, ``(items,)`` each.
+        units: Units by source; ``train`` is the first.
+        parts: Weight of each objective, by part.
+        vectors: Embeddings of a teacher, by part, ``(inputs of the part, its dimension)``.
+        facts: File, revision and rows, by source.
+    """
+
+    inputs: tuple[str | list[str], ...]
+    columns: Mapping[str, NDArray[Any]]
+    units: Mapping[str, SourceUnits]
+    parts: Mapping[str, Weights]
+    vectors: Mapping[str, NDArray[np.floating[Any]]]
+    facts: Mapping[str, Mapping[str, object]]
+
+    def __len__(self) -> int:
+        return len(self.columns["first"])
 
 
 def read_mixture(
@@ -105,7 +155,7 @@ class MixtureBuilder:
         part, weight = self._part("train", None), source.weight
         if objective is not None:
             part, weight = self._part(name, objective, weight=weight), 1.0
-        units: dict[tuple[str, ...], list[_SourceRow]] = defaultdict(list)
+        units: dict[tuple[str, ...], list[SourceRow]] = defaultdict(list)
         for file, task in zip(source.files, tasks, strict=True):
             groups = _groups_of(file, task)
             for row in np.flatnonzero(task.valid).tolist():
@@ -113,7 +163,7 @@ class MixtureBuilder:
                 key: tuple[str, ...] = (task.sentences1[row], task.sentences2[row])
                 if group is not None:
                     key = (file, *group)
-                units[key].append(_SourceRow(task, row, criterion))
+                units[key].append((task, row, criterion))
         keys = sorted(units)
         sizes = np.array([len(units[key]) for key in keys], dtype=np.int64)
         items = [
@@ -178,7 +228,7 @@ class MixtureBuilder:
     def _unit(
         self,
         key: tuple[str, ...],
-        rows: Sequence[_SourceRow],
+        rows: Sequence[SourceRow],
         part: int,
         balance: float,
         weight: float,
@@ -230,14 +280,6 @@ class MixtureBuilder:
         logger.info("%s: %d items in %d units, share %g", name, items, len(pieces), share)
 
 
-class _SourceRow(NamedTuple):
-    """Row of a source: its task and number there, and the criterion it is ranked under."""
-
-    task: Task
-    number: int
-    criterion: str | None
-
-
 def _groups_of(file: str, task: Task) -> list[tuple[tuple[str, str] | None, str | None]]:
     """Group and criterion of each row; empty where the file has no column ``group``."""
     path = Path(file)
@@ -268,3 +310,147 @@ def _load_vectors(path: Path) -> NDArray[np.floating[Any]]:
             f"of shape {vectors.shape}."
         )
     return vectors
+
+
+class SourceBatchSampler(DefaultBatchSampler):
+    """Sampler of batches to which every source adds its share of distinct inputs, in whole units.
+
+    A source is drawn in a random order, and again in another once it is used up. A balance of
+    inputs is carried over for a unit that does not fit. An epoch continues where the one before
+    stopped. The same seed and epoch give the same batches, so a run can be resumed exactly.
+    """
+
+    def __init__(
+        self,
+        mixture: Mixture,
+        *_: object,
+        batches: int,
+        batch_size: int,
+        drop_last: bool = False,
+        seed: int,
+        **__: object,
+    ) -> None:
+        """Make the sampler; an epoch has ``batches`` batches. A trainer gives more arguments.
+
+        ``drop_last`` is that of `PairBatchSampler`.
+        """
+        indices = range(len(mixture))
+        super().__init__(indices, batch_size=batch_size, drop_last=drop_last, seed=seed)
+        # accelerate would leave out every batch that is not of exactly this size.
+        self.batch_size = None  # type: ignore[assignment]
+        self._sources = tuple(mixture.units.values())
+        shares = np.array([units.share for units in self._sources])
+        self._quotas = batch_size * shares / shares.sum()  # (sources,)
+        self._batches = batches
+
+    def __len__(self) -> int:
+        return self._batches
+
+    def __iter__(self) -> Iterator[list[int]]:
+        start = self.epoch * self._batches
+        yield from islice(self._stream(), start, start + self._batches)
+
+    def _stream(self) -> Iterator[list[int]]:
+        """Draw batches without end, from the first of the run on."""
+        draws = [self._draw(number, units) for number, units in enumerate(self._sources)]
+        upcoming = [next(units) for units in draws]
+        credit = np.zeros(len(draws))
+        while True:
+            batch: list[int] = []
+            credit += self._quotas
+            for number, units in enumerate(draws):
+                # Rounded: a unit is taken once half of it is paid for.
+                while credit[number] >= upcoming[number][1] / 2:
+                    items, cost = upcoming[number]
+                    batch += items.tolist()
+                    credit[number] -= cost
+                    upcoming[number] = next(units)
+            if batch:
+                yield batch
+
+    def _draw(self, number: int, source: SourceUnits) -> Iterator[tuple[IntArray, int]]:
+        """Draw units of a source with their costs, without end."""
+        for turn in count():
+            order = np.random.default_rng((self.seed, number, turn)).permutation(len(source.items))
+            for index in order.tolist():
+                yield source.items[index], int(source.costs[index])
+
+
+class SourceCollator:
+    """Collator of items into the sub-batches and labels that ``MixedLoss`` takes.
+
+    Each distinct input of the batch is in one sub-batch, with inputs of similar length.
+    """
+
+    valid_label_columns = ("label",)
+
+    def __init__(
+        self,
+        mixture: Mixture,
+        preprocess: Callable[[list[Any]], dict[str, Any]],
+        *,
+        device: str = "cpu",
+    ) -> None:
+        """Make the collator; ``device`` is the type of the encoder's device."""
+        self._mixture = mixture
+        self._preprocess = preprocess
+        self._tokens = CPU_TOKENS if device == "cpu" else ACCELERATOR_TOKENS
+        self._is_single = np.array([isinstance(text, str) for text in mixture.inputs])
+        # Tokens of each input; 0 until they are counted.
+        self._lengths = np.zeros(len(mixture.inputs), dtype=np.int64)
+
+    def __call__(self, features: Sequence[dict[str, int]]) -> dict[str, Any]:
+        """Collate items of the data set."""
+        items = np.array([row[ITEM] for row in features])
+        columns = {name: values[items] for name, values in self._mixture.columns.items()}
+        sides = [columns["first"], columns["second"]]
+        inputs, indices = np.unique(sides, return_inverse=True)
+        chunks = self._chunks(inputs)
+        position = np.empty(len(inputs), dtype=np.int64)
+        position[np.concatenate(chunks)] = np.arange(len(inputs))
+        columns["first"], columns["second"] = position[indices.reshape(2, -1)]  # (items,) each
+        batch: dict[str, Any] = {"label": self._labels(columns)}
+        for number, chunk in enumerate(chunks):
+            texts = [self._mixture.inputs[index] for index in inputs[chunk]]
+            for key, value in self._preprocess(texts).items():
+                batch[f"inputs{number}_{key}"] = value
+        return batch
+
+    def _chunks(self, inputs: IntArray) -> list[IntArray]:
+        """Indices into ``inputs`` by sub-batch: of similar length, with or without condition."""
+        chunks: list[IntArray] = []
+        for single in (False, True):
+            indices = np.flatnonzero(self._is_single[inputs] == single)
+            self._count_tokens(inputs[indices])
+            indices = indices[np.argsort(self._lengths[inputs[indices]], kind="stable")]
+            # The longest inputs are taken first.
+            while len(indices):
+                size = max(1, self._tokens // int(self._lengths[inputs[indices[-1]]]))
+                chunks.append(indices[-size:])
+                indices = indices[:-size]
+        return chunks
+
+    def _count_tokens(self, numbers: IntArray) -> None:
+        """Count the tokens of inputs that are new."""
+        new = numbers[self._lengths[numbers] == 0]
+        if len(new):
+            features = self._preprocess([self._mixture.inputs[index] for index in new])
+            masks = [value for key, value in features.items() if key.endswith("_mask")]
+            self._lengths[new] = sum(mask.sum(dim=1).numpy() for mask in masks)
+
+    def _labels(self, columns: dict[str, Any]) -> dict[str, dict[str, torch.Tensor]]:
+        """Tensors of each part in the batch, as `MixedLoss` takes them."""
+        labels = {}
+        for number, name in enumerate(self._mixture.parts):
+            rows = np.flatnonzero(columns["parts"] == number)
+            if not len(rows):
+                continue
+            part = {key: torch.as_tensor(values[rows]) for key, values in columns.items()}
+            if name in self._mixture.vectors:
+                vectors = self._mixture.vectors[name][columns["vectors"][rows]].astype(np.float32)
+                part = {"inputs": part["first"], "vectors": torch.from_numpy(vectors)}
+            else:
+                # Its presence marks a part with a teacher.
+                del part["vectors"]
+            labels[name] = part
+        return labels

@@ -1,16 +1,21 @@
-"""Static int8 quantization of an ONNX encoder, with smoothed activations.
+"""Int8 quantization of an ONNX encoder, with smoothed activations.
 
 Dynamic quantization, the usual choice, takes one scale for all activations of a batch, so the score
 of a row moves with its neighbors (by up to 0.04 for MiniLM), and a few outlier channels use most
-of the 256 levels. Here activation scales are fixed beforehand on sample texts and outliers are
-moved into the weights (SmoothQuant, Xiao et al., 2023, Eq. 3 and 4): ``x W = (x / s) (s W)``. A row
-then has the same score in any batch, and embeddings are nearer to float32.
+of the 256 levels. Here outliers are moved into the weights (SmoothQuant, Xiao et al., 2023, Eq. 3
+and 4): ``x W = (x / s) (s W)``, and a row has the same score in any batch.
+
+`quantize_static` fixes the activation scales beforehand on sample texts. In a large model one token
+of a text may have activations forty times as large as all others, which no fixed scale fits:
+`quantize_compact` takes a scale for each token. Errors in queries and keys weigh most, so it stores
+the activations that several products read twice, as 8 bits and as 8 bits of what these left out.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +24,10 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 # Share of an outlier that moves into the weights; the best of 0.4 to 1 for MiniLM.
-SMOOTHING_ALPHA = 0.75
+STATIC_ALPHA = 0.75
+
+# Share of a channel's size that moves into the weights; the best of 0.3 to 0.5 for MPNet.
+COMPACT_ALPHA = 0.45
 
 # Floor of magnitudes, so that a dead channel does not divide by zero.
 MIN_MAGNITUDE = 1e-4
@@ -27,11 +35,20 @@ MIN_MAGNITUDE = 1e-4
 # A gathered table with more numbers is an embedding that is worth quantizing.
 MAX_PLAIN_NUMBERS = 512
 
+# Numbers of a 4-bit table that share a scale.
+TABLE_BLOCK = 32
+
 # Domain of ONNX Runtime's own operators.
 MICROSOFT = "com.microsoft"
 
 Float32Array = NDArray[np.float32]
 Batches = Iterable[Mapping[str, NDArray[np.int64]]]
+Channels = tuple[Float32Array, Float32Array, Float32Array]
+"""Lowest value, highest value and sum of squares of an activation's channels, ``(K,)`` each."""
+
+Parts = tuple[list[NodeProto], list[TensorProto]]
+Replacement = dict[str, list[NodeProto]]
+"""New nodes by the first output of the node that they replace."""
 
 
 def quantize_static(model: ModelProto, samples: Batches) -> ModelProto:
@@ -40,68 +57,74 @@ def quantize_static(model: ModelProto, samples: Batches) -> ModelProto:
     Activations are unsigned, with one fixed scale and zero point per product. Weights have one
     scale per output channel, embedding tables one per row.
     """
-    products = products_of(model)
-    ranges = _channel_ranges(model, list(products), samples)
-    # New nodes by the first output of the node that they replace.
-    replacement: dict[str, list[NodeProto]] = {}
-    added: list[TensorProto] = []
-    biases = _biases(model)
+    products = partial(_static_products, biases=_biases(model))
+    return _quantized(model, samples, products, _byte_lookup)
+
+
+def quantize_compact(model: ModelProto, samples: Batches) -> ModelProto:
+    """Quantize matrix products to 8 bits and embedding tables to 4.
+
+    Activations are unsigned, with one scale per token and one fixed zero point per product. Weights
+    have one scale per output channel, embedding tables one per block of a row.
+    """
+    result = _quantized(model, samples, _compact_products, _block_lookup, per_token=True)
+    _halve_vectors(result)
+    return result
+
+
+def _quantized(
+    model: ModelProto,
+    samples: Batches,
+    replace_products: Callable[..., list[TensorProto]],
+    replace_lookup: Callable[[NodeProto, TensorProto], Parts],
+    *,
+    per_token: bool = False,
+) -> ModelProto:
+    """Copy a model with its products with a constant matrix and its embedding tables replaced."""
     constants = {item.name: item for item in model.graph.initializer}
-    for activation, nodes in products.items():
-        weights = [numpy_helper.to_array(constants[node.input[1]]) for node in nodes]
-        added += _quantized_products(
-            replacement, activation, nodes, weights, biases, *ranges[activation]
-        )
-    for node, table in table_lookups(model):
-        replacement[node.output[0]], tensors = quantized_lookup(node, table)
-        added += tensors
-    return replace_nodes(model, replacement, added)
-
-
-def products_of(model: ModelProto) -> dict[str, list[NodeProto]]:
-    """Find the products with a constant matrix, by the activation that they read."""
-    constants = {item.name for item in model.graph.initializer}
+    # Products by the activation that they read.
     products: dict[str, list[NodeProto]] = defaultdict(list)
+    replacement: Replacement = {}
+    added: list[TensorProto] = []
     for node in model.graph.node:
         if node.op_type == "MatMul" and node.input[1] in constants:
             products[node.input[0]].append(node)
-    return products
-
-
-def table_lookups(model: ModelProto) -> Iterator[tuple[NodeProto, TensorProto]]:
-    """Find the lookups in an embedding table, with the table."""
-    constants = {item.name: item for item in model.graph.initializer}
-    for node in model.graph.node:
         table = constants.get(node.input[0]) if node.op_type == "Gather" else None
         if table is not None and _is_embedding_table(table):
-            yield node, table
+            replacement[node.output[0]], tensors = replace_lookup(node, table)
+            added += tensors
+    channels = _measured_channels(model, list(products), samples, per_token=per_token)
+    for activation, nodes in products.items():
+        weights = [numpy_helper.to_array(constants[node.input[1]]) for node in nodes]
+        added += replace_products(replacement, activation, nodes, weights, channels[activation])
+    return _replace_nodes(model, replacement, added)
 
 
-def activation_values(
-    model: ModelProto, names: list[str], samples: Batches
-) -> Iterator[tuple[str, Float32Array]]:
-    """Run the model; yield each activation of each batch, ``(tokens, K)``."""
+def _measured_channels(
+    model: ModelProto, names: list[str], samples: Batches, *, per_token: bool
+) -> dict[str, Channels]:
+    """Run the model on samples; ``per_token`` divides each token by its largest magnitude."""
     probe = ModelProto()
     probe.CopyFrom(model)
     probe.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in names)
     session = onnxruntime.InferenceSession(
         probe.SerializeToString(), providers=["CPUExecutionProvider"]
     )
+    zero = np.zeros(1, np.float32)
+    channels: dict[str, Channels] = dict.fromkeys(names, (zero, zero, zero))
     for batch in samples:
-        for name, value in zip(names, session.run(names, dict(batch)), strict=True):
-            yield name, value.reshape(-1, value.shape[-1])
-
-
-def _channel_ranges(
-    model: ModelProto, activations: list[str], samples: Batches
-) -> dict[str, tuple[Float32Array, Float32Array]]:
-    """Measure the lowest and highest value of each activation's channels, ``(K,)``."""
-    ranges: dict[str, tuple[Float32Array, Float32Array]] = {}
-    for name, tokens in activation_values(model, activations, samples):
-        low, high = tokens.min(axis=0), tokens.max(axis=0)
-        lowest, highest = ranges.get(name, (low, high))
-        ranges[name] = np.minimum(lowest, low), np.maximum(highest, high)
-    return ranges
+        for name, values in zip(names, session.run(names, dict(batch)), strict=True):
+            tokens = values.reshape(-1, values.shape[-1])
+            if per_token:
+                largest = np.abs(tokens).max(axis=1, keepdims=True)
+                tokens = tokens / np.maximum(largest, MIN_MAGNITUDE)
+            low, high, squares = channels[name]
+            channels[name] = (
+                np.minimum(low, tokens.min(axis=0)),
+                np.maximum(high, tokens.max(axis=0)),
+                squares + np.square(tokens).sum(axis=0),
+            )
+    return channels
 
 
 def _biases(model: ModelProto) -> dict[str, tuple[NodeProto, str]]:
@@ -120,37 +143,35 @@ def _biases(model: ModelProto) -> dict[str, tuple[NodeProto, str]]:
     return biases
 
 
-def _quantized_products(
-    replacement: dict[str, list[NodeProto]],
+def _static_products(
+    replacement: Replacement,
     activation: str,
     nodes: list[NodeProto],
     weights: list[Float32Array],
+    channels: Channels,
+    *,
     biases: Mapping[str, tuple[NodeProto, str]],
-    low: Float32Array,
-    high: Float32Array,
 ) -> list[TensorProto]:
     """Replace products that read one activation, which is smoothed and quantized once for all."""
-    smooth = _smoothing(weights, np.maximum(np.abs(low), np.abs(high)))  # (K,)
-    floor, ceiling = min(0.0, float((low / smooth).min())), max(0.0, float((high / smooth).max()))
+    low, high, _ = channels
+    smooth = _static_smoothing(weights, np.maximum(np.abs(low), np.abs(high)))  # (K,)
+    floor, ceiling = float((low / smooth).min()), float((high / smooth).max())
     scale = max(ceiling - floor, MIN_MAGNITUDE) / 255
-    smoothed, quantized = f"{activation}_smoothed", f"{activation}_quantized"
-    smooth_name, scale_name, zero_name = (
-        f"{activation}_{part}" for part in ("smooth", "scale", "zero")
-    )
-    tensors = [
-        numpy_helper.from_array((1 / smooth).astype(np.float32), smooth_name),
-        numpy_helper.from_array(np.array(scale, np.float32), scale_name),
-        numpy_helper.from_array(np.array(round(-floor / scale), np.uint8), zero_name),
-    ]
+    constants = {
+        "smooth": (1 / smooth).astype(np.float32),
+        "scale": np.float32(scale),
+        "zero": np.uint8(round(-floor / scale)),
+    }
+    tensors = _named_tensors(activation, constants)
+    operation = partial(_operation, activation)
     before = [
-        helper.make_node("Mul", [activation, smooth_name], [smoothed]),
-        helper.make_node("QuantizeLinear", [smoothed, scale_name, zero_name], [quantized]),
+        helper.make_node("Mul", [activation, f"{activation}_smooth"], [f"{activation}_smoothed"]),
+        operation("QuantizeLinear", "smoothed scale zero", "quantized"),
     ]
     for node, weight in zip(nodes, weights, strict=True):
-        name = node.output[0]
-        tensors += quantized_weight(name, weight * smooth[:, None])
-        inputs = [quantized, f"{name}_weight", scale_name, f"{name}_steps", zero_name]
-        output = name
+        name = output = node.output[0]
+        tensors += _quantized_weight(name, weight * smooth[:, None])
+        inputs = _product_inputs(activation, name, "quantized", "scale", "zero")
         if name in biases:
             addition, bias = biases[name]
             inputs += ["", bias]
@@ -162,35 +183,129 @@ def _quantized_products(
     return tensors
 
 
-def _smoothing(weights: list[Float32Array], magnitude: Float32Array) -> Float32Array:
+def _compact_products(
+    replacement: Replacement,
+    activation: str,
+    nodes: list[NodeProto],
+    weights: list[Float32Array],
+    channels: Channels,
+) -> list[TensorProto]:
+    """Replace products that read one activation, which is smoothed and quantized once for all."""
+    lowest, highest, squares = channels
+    smooth = _compact_smoothing(weights, squares)  # (K,)
+    low, high = float((-lowest / smooth).mean()), float((highest / smooth).mean())
+    zero = min(max(round(255 * low / max(low + high, MIN_MAGNITUDE)), 1), 254)
+    constants = {
+        "smooth": (1 / smooth).astype(np.float32),
+        "zero": np.uint8(zero),
+        "above": np.float32(1 / (255 - zero)),
+        "below": np.float32(-1 / zero),
+        # A token of zeros must not divide by zero.
+        "least": np.float32(MIN_MAGNITUDE**2),
+        "one": np.float32(1),
+        "part": np.float32(1 / 255),
+        "middle": np.uint8(128),
+    }
+    tensors = _named_tensors(activation, constants)
+    operation = partial(_operation, activation)
+    before = [
+        helper.make_node("Mul", [activation, f"{activation}_smooth"], [f"{activation}_smoothed"]),
+        operation("ReduceMax", "smoothed", "high", axes=[-1]),
+        operation("ReduceMin", "smoothed", "low", axes=[-1]),
+        operation("Mul", "high above", "step_above"),
+        operation("Mul", "low below", "step_below"),
+        operation("Max", "step_above step_below least", "step"),
+        operation("Div", "smoothed step", "scaled"),
+        operation("QuantizeLinear", "scaled one zero", "quantized"),
+    ]
+    parts = [("quantized", "one", "zero")]
+    if len(nodes) > 1:
+        parts.append(("rest_quantized", "part", "middle"))
+        before += [
+            operation("DequantizeLinear", "quantized one zero", "rounded"),
+            operation("Sub", "scaled rounded", "rest"),
+            operation("QuantizeLinear", "rest part middle", "rest_quantized"),
+        ]
+    for node, weight in zip(nodes, weights, strict=True):
+        name = node.output[0]
+        tensors += _quantized_weight(name, weight * smooth[:, None])
+        outputs = [f"{name}_{part[0]}" for part in parts]
+        products = [
+            helper.make_node(
+                "MatMulIntegerToFloat",
+                _product_inputs(activation, name, *part),
+                [output],
+                domain=MICROSOFT,
+            )
+            for part, output in zip(parts, outputs, strict=True)
+        ]
+        replacement[name] = [
+            *before,
+            *products,
+            helper.make_node("Sum", outputs, [f"{name}_scaled"]),
+            helper.make_node("Mul", [f"{name}_scaled", f"{activation}_step"], [name]),
+        ]
+        before = []
+    return tensors
+
+
+def _named_tensors(prefix: str, constants: Mapping[str, Any]) -> list[TensorProto]:
+    return [
+        numpy_helper.from_array(np.asarray(value), f"{prefix}_{name}")
+        for name, value in constants.items()
+    ]
+
+
+def _operation(
+    activation: str,
+    kind: str,
+    inputs: str,
+    output: str,
+    **attributes: Any,  # noqa: ANN401
+) -> NodeProto:
+    """Make a node whose inputs and output have names that begin with that of the activation."""
+    names = [f"{activation}_{name}" for name in inputs.split()]
+    return helper.make_node(kind, names, [f"{activation}_{output}"], **attributes)
+
+
+def _product_inputs(activation: str, product: str, *parts: str) -> list[str]:
+    """Inputs of ``MatMulIntegerToFloat``; ``parts`` are quantized activation, scale and zero."""
+    quantized, scale, zero = (f"{activation}_{part}" for part in parts)
+    return [quantized, f"{product}_weight", scale, f"{product}_steps", zero]
+
+
+def _static_smoothing(weights: list[Float32Array], magnitude: Float32Array) -> Float32Array:
     """Factors of SmoothQuant, ``(K,)``: ``max|x|^alpha / max|w|^(1 - alpha)`` of each channel."""
     weight = np.maximum.reduce([np.abs(array).max(axis=1) for array in weights])  # (K,)
-    factors = np.maximum(magnitude, MIN_MAGNITUDE) ** SMOOTHING_ALPHA / np.maximum(
+    factors = np.maximum(magnitude, MIN_MAGNITUDE) ** STATIC_ALPHA / np.maximum(
         weight, MIN_MAGNITUDE
-    ) ** (1 - SMOOTHING_ALPHA)
+    ) ** (1 - STATIC_ALPHA)
     smooth: Float32Array = (factors / factors.mean()).astype(np.float32)
     return smooth
 
 
-def quantized_weight(name: str, weight: Float32Array) -> list[TensorProto]:
+def _compact_smoothing(weights: list[Float32Array], squares: Float32Array) -> Float32Array:
+    """Factors ``|x|^alpha / |w|^(1 - alpha)`` of the root mean squares of channels, ``(K,)``."""
+    rows = np.square(np.concatenate(weights, axis=1)).sum(axis=1)  # (K,)
+    x, w = (
+        np.sqrt(np.maximum(sums / max(sums.max(), MIN_MAGNITUDE), MIN_MAGNITUDE**2))
+        for sums in (squares, rows)
+    )
+    factors = x**COMPACT_ALPHA / w ** (1 - COMPACT_ALPHA)
+    smooth: Float32Array = (factors / factors.mean()).astype(np.float32)
+    return smooth
+
+
+def _quantized_weight(name: str, weight: Float32Array) -> list[TensorProto]:
     """Quantize the matrix of a product, ``(K, N)``, with a scale per output channel."""
-    steps = _weight_steps(weight)  # (N,)
-    return [
-        numpy_helper.from_array(np.rint(weight / steps).astype(np.int8), f"{name}_weight"),
-        numpy_helper.from_array(steps, f"{name}_steps"),
-    ]
-
-
-def _weight_steps(weight: Float32Array) -> Float32Array:
-    """Scale of each output channel, ``(N,)``, so that no processor saturates."""
     # x86 without VNNI instructions adds two neighboring products of a byte and a signed byte in 16
     # bits. With a pair of weights that sum to 128 at most, 255 times that still fits.
     even = np.pad(weight, ((0, weight.shape[0] % 2), (0, 0)))
     pairs = even.reshape(-1, 2, weight.shape[1])  # (K / 2, 2, N)
     positive, negative = np.maximum(pairs, 0).sum(axis=1), np.maximum(-pairs, 0).sum(axis=1)
     largest = np.maximum(positive, negative).max(axis=0)
-    steps: Float32Array = (np.maximum(largest, MIN_MAGNITUDE**2) / 127).astype(np.float32)
-    return steps
+    steps = (np.maximum(largest, MIN_MAGNITUDE**2) / 127).astype(np.float32)  # (N,)
+    return _named_tensors(name, {"weight": np.rint(weight / steps).astype(np.int8), "steps": steps})
 
 
 def _is_embedding_table(tensor: TensorProto) -> bool:
@@ -201,30 +316,58 @@ def _is_embedding_table(tensor: TensorProto) -> bool:
     )
 
 
-def quantized_lookup(
-    node: NodeProto, tensor: TensorProto
-) -> tuple[list[NodeProto], list[TensorProto]]:
+def _byte_lookup(node: NodeProto, tensor: TensorProto) -> Parts:
     """Replace a lookup in an embedding table by one of bytes and one of their scales."""
     table = numpy_helper.to_array(tensor)  # (rows, d)
-    steps = (
-        np.maximum(np.abs(table).max(axis=1, keepdims=True), MIN_MAGNITUDE**2) / 127
-    )  # (rows, 1)
+    largest = np.maximum(np.abs(table).max(axis=1, keepdims=True), MIN_MAGNITUDE**2)
+    steps = largest / 127  # (rows, 1)
     name, out = tensor.name, node.output[0]
-    constants = [
-        numpy_helper.from_array(np.rint(table / steps).astype(np.int8), f"{name}_bytes"),
-        numpy_helper.from_array(steps.astype(np.float32), f"{name}_steps"),
-    ]
+    numbers = np.rint(table / steps).astype(np.int8)
     nodes = [
         helper.make_node("Gather", [f"{name}_bytes", node.input[1]], [f"{out}_bytes"]),
         helper.make_node("Gather", [f"{name}_steps", node.input[1]], [f"{out}_steps"]),
-        helper.make_node("Cast", [f"{out}_bytes"], [f"{out}_floats"], to=TensorProto.FLOAT),
+        _to_float32(f"{out}_bytes", f"{out}_floats"),
         helper.make_node("Mul", [f"{out}_floats", f"{out}_steps"], [out]),
     ]
-    return nodes, constants
+    return nodes, _named_tensors(name, {"bytes": numbers, "steps": steps.astype(np.float32)})
 
 
-def replace_nodes(
-    model: ModelProto, replacement: Mapping[str, list[NodeProto]], added: list[TensorProto]
+def _block_lookup(node: NodeProto, tensor: TensorProto) -> Parts:
+    """Replace a lookup in an embedding table by one in 4-bit numbers with a scale per block."""
+    if tensor.dims[1] % TABLE_BLOCK:
+        return _byte_lookup(node, tensor)
+    table = numpy_helper.to_array(tensor)  # (rows, d)
+    blocks = table.reshape(len(table), -1, TABLE_BLOCK)
+    largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=2)[..., None], axis=2)
+    # Numbers are -8 to 7; the sign of the scale makes the largest of a block -8.
+    steps = (largest / -8).astype(np.float16)  # (rows, d / block, 1)
+    steps[steps == 0] = 1
+    rounded = np.rint(blocks / steps.astype(np.float32))
+    numbers = np.clip(rounded, -8, 7).astype(np.int8).reshape(table.shape)
+    # Two numbers share a byte, the first in its lower half.
+    packed = (numbers[:, 0::2] & 0xF) | ((numbers[:, 1::2] & 0xF) << 4)
+    name, output = tensor.name, node.output[0]
+    stored = TensorProto(
+        name=f"{name}_int4",
+        data_type=TensorProto.INT4,
+        dims=table.shape,
+        raw_data=packed.astype(np.uint8).tobytes(),
+    )
+    lookup = helper.make_node(
+        "GatherBlockQuantized",
+        [f"{name}_int4", node.input[1], f"{name}_steps"],
+        [f"{output}_half"],
+        domain=MICROSOFT,
+        gather_axis=0,
+        quantize_axis=1,
+        block_size=TABLE_BLOCK,
+    )
+    tensors = [stored, numpy_helper.from_array(steps[..., 0], f"{name}_steps")]
+    return [lookup, _to_float32(f"{output}_half", output)], tensors
+
+
+def _replace_nodes(
+    model: ModelProto, replacement: Replacement, added: list[TensorProto]
 ) -> ModelProto:
     """Copy a model with new nodes in the place of old ones, without constants nothing reads."""
     result = ModelProto()
@@ -241,3 +384,22 @@ def replace_nodes(
     if all(entry.domain != MICROSOFT for entry in result.opset_import):
         result.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
     return result
+
+
+def _halve_vectors(model: ModelProto) -> None:
+    """Store biases and scales as float16; ONNX Runtime makes them float32 when it loads."""
+    casts = []
+    for tensor in model.graph.initializer:
+        large = len(tensor.dims) == 1 and tensor.dims[0] > MAX_PLAIN_NUMBERS
+        if large and tensor.data_type == TensorProto.FLOAT:
+            name = tensor.name
+            half = numpy_helper.to_array(tensor).astype(np.float16)
+            tensor.CopyFrom(numpy_helper.from_array(half, f"{name}_half"))
+            casts.append(_to_float32(f"{name}_half", name))
+    nodes = [*casts, *model.graph.node]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+
+
+def _to_float32(name: str, output: str) -> NodeProto:
+    return helper.make_node("Cast", [name], [output], to=TensorProto.FLOAT)

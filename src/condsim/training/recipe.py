@@ -20,7 +20,7 @@ Rate = Annotated[float, Field(ge=0, lt=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
-Weights = Annotated[dict[str, float], AfterValidator(check_weights)]
+Weights = Annotated[dict[str, NotNegative], AfterValidator(check_weights)]
 
 RETIRED_KEYS: dict[str, object] = {
     "plain": None,
@@ -113,7 +113,7 @@ class Recipe(Settings):
         max_seq_length: Longest input in tokens. Training cuts off the rest, with a warning;
             afterwards a bi- or tri-encoder reads longer texts in chunks.
         objective: Weight of each loss term, such as ``{mse: 1, quad: 1}``.
-        margin: Margin of Quad (READING.md: 1), or of triplets (SBERT: 1).
+        margin: Margin of Quad (CCL: 1), or of triplets (SBERT: 1).
         scale: Inverse temperature of the ranking objectives.
         ranking_margin: Distance to which ``ranking`` pushes two cosines, in [0, 2].
         ties: Whether ``quad``, ``pair-order`` and the pair losses of CCL use sentence pairs with

@@ -19,7 +19,7 @@ import yaml
 from pydantic import Field
 
 from condsim.config import Settings, read_mapping, validated
-from condsim.errors import InputError, located, unknown_name
+from condsim.errors import InputError, check_name, located
 from condsim.training.recipe import Recipe, load_recipe
 
 Point = dict[str, Any]
@@ -117,11 +117,7 @@ class SweepSpec:
         ]
 
     def recipe_for(self, point: Point, *, seed: int | None = None) -> Recipe:
-        """Recipe of a point; a dotted key changes one weight of all.
-
-        Raises:
-            InputError: If the values of the point do not go together.
-        """
+        """Recipe of a point; a dotted key changes one weight of all."""
         changes: dict[str, Any] = {} if seed is None else {"seed": seed}
         for key, value in point.items():
             head, _, part = key.partition(".")
@@ -174,11 +170,8 @@ def load_sweep(path: Path) -> SweepSpec:
             value is impossible, or a point of the space makes no valid recipe.
     """
     values = read_mapping(path, subject="sweep")
-    try:
-        return _build_spec(validated(_SweepFile, values, subject="sweep", source=str(path)))
-    except InputError as error:
-        text = str(error)
-        raise InputError(text if str(path) in text else f"{path}: {text}") from error
+    with located(str(path)):
+        return _build_spec(validated(_SweepFile, values, subject="sweep"))
 
 
 def _build_spec(file: _SweepFile) -> SweepSpec:
@@ -214,22 +207,21 @@ def _build_spec(file: _SweepFile) -> SweepSpec:
 
 def _check_keys(file: _SweepFile) -> None:
     """Check the names of the recipe keys in ``space`` and ``set``."""
-    fields = Recipe.model_fields
     for section, keys in (("space", file.space), ("set", file.set)):
         for key in keys:
-            head, dot, part = key.partition(".")
-            if head not in fields:
-                raise InputError(f"'{section}': {unknown_name('recipe key', key, fields)}")
-            if dot and (head not in ("objective", "sources") or not part):
-                raise InputError(f"'{section}': {key!r} is not a recipe key.")
+            head, _, part = key.partition(".")
+            has_parts = part and head in ("objective", "sources")
+            with located(f"'{section}'"):
+                check_name("recipe key", head if has_parts else key, Recipe.model_fields)
     for key in file.space:
         head = key.partition(".")[0]
-        if head in FIXED_KEYS:
-            raise InputError(f"'space' must not have '{key}': {FIXED_KEYS[head]}.")
+        reason = FIXED_KEYS.get(head)
         if key in file.set:
-            raise InputError(f"'{key}' must be in 'space' or in 'set', not in both.")
-        if head != key and head in file.space:
-            raise InputError(f"'space' must not have both '{head}' and '{key}'.")
+            reason = "'set' has it too"
+        elif head != key and head in file.space:
+            reason = f"it has '{head}' too"
+        if reason is not None:
+            raise InputError(f"'space' must not have '{key}': {reason}.")
 
 
 def _parameter(key: str, value: object) -> Parameter:
@@ -245,27 +237,27 @@ def _parameter(key: str, value: object) -> Parameter:
         )
     if kind in ("grid", "choice"):
         return Parameter("values", tuple(ends))
-    is_integer = kind == "integer"
-    types = (int,) if is_integer else (int, float)
-    numbers = all(type(end) in types and abs(end) <= sys.float_info.max for end in ends)
+    types = (int,) if kind == "integer" else (int, float)
+    lowest = 0 if kind == "log_uniform" else -sys.float_info.max
+    numbers = all(type(end) in types and lowest < end <= sys.float_info.max for end in ends)
     if len(ends) != 2 or not numbers or ends[0] >= ends[1]:
+        noun = {"integer": "integers", "log_uniform": "numbers above 0"}.get(kind, "numbers")
         raise InputError(
-            f"'space': '{key}' must have two {'integers' if is_integer else 'numbers'}, the lower "
-            f"first, for {kind}; got {reprlib.repr(ends)}."
+            f"'space': '{key}' must have two {noun}, the lower first, for {kind}; got "
+            f"{reprlib.repr(ends)}."
         )
-    if kind == "log_uniform" and ends[0] <= 0:
-        raise InputError(f"'space': '{key}' must be above 0 for log_uniform; got {ends}.")
-    return Parameter(kind, tuple(ends) if is_integer else tuple(map(float, ends)))
+    return Parameter(kind, tuple(ends) if kind == "integer" else tuple(map(float, ends)))
 
 
 def _trials(file: _SweepFile, space: Mapping[str, Parameter]) -> int:
     """Number of trials, which a grid has by itself."""
-    if file.sampler != "grid":
-        if file.trials is None:
-            raise InputError("the sweep key 'trials' is missing.")
-        return file.trials
+    if (file.trials is None) != (file.sampler == "grid"):
+        raise InputError(
+            "'trials' must be given for the samplers 'random' and 'tpe', and not for 'grid', which "
+            "runs every point."
+        )
     if file.trials is not None:
-        raise InputError("'trials' does not go with the sampler 'grid', which runs every point.")
+        return file.trials
     for key, parameter in space.items():
         if parameter.kind != "values":
             raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -34,23 +34,24 @@ from transformers import (
     set_seed,
 )
 
-from condsim.data.nli import NLI_CLASSES
+from condsim.data.nli_triplets import NLI_CLASSES
 from condsim.errors import InputError
 from condsim.model.builders import build_bi_encoder, build_cross_encoder, separator_of
 from condsim.model.precision import TrainingPrecision, backbone_of, choose_training_precision
 from condsim.model.tri_encoder import build_tri_encoder
-from condsim.training.batches import ITEM, PairBatchSampler, SourceBatchSampler, SourceCollator
 from condsim.training.callbacks import CheckpointCallback, DevEvaluator, Model, ProgressCallback
 from condsim.training.data import (
     DevData,
+    PairBatchSampler,
     TrainingData,
     sample_rows,
     similarity_set,
     supervised_set,
     warn_of_cuts,
 )
+from condsim.training.export import open_backbone
 from condsim.training.folder import CHECKPOINTS, HISTORY
-from condsim.training.mixture import read_mixture
+from condsim.training.mixture import ITEM, SourceBatchSampler, SourceCollator, read_mixture
 from condsim.training.objective_loss import (
     CrossEncoderLoss,
     FloatTripletLoss,
@@ -60,7 +61,6 @@ from condsim.training.objective_loss import (
     embedding_dimension,
 )
 from condsim.training.recipe import Recipe
-from condsim.training.restore import open_backbone
 from condsim.types import Task
 
 
@@ -177,23 +177,23 @@ def _feed(model: Model, recipe: Recipe, train: TrainingData) -> _Feed:
     if not isinstance(rows, Task):
         training_set = supervised_set(rows)
     else:
-        if rows.conditions is None and recipe.encoder == "tri-encoder":
-            raise InputError(f"{rows.name} has no conditions, which a tri-encoder needs.")
-        separator = None
-        if isinstance(model, CrossEncoder):
-            separator = separator_of(model.tokenizer, recipe.layout)
+        is_cross_encoder = isinstance(model, CrossEncoder)
+        separator = separator_of(model.tokenizer, recipe.layout) if is_cross_encoder else None
         training_set = similarity_set(rows, recipe, separator=separator)
     dataset = training_set.dataset
-    texts: Iterable[Any] = chain(
-        *(dataset[name] for name in dataset.column_names if name != "label")
-    )
+    columns = [dataset[name] for name in dataset.column_names if name != "label"]
+    _check_texts([*chain(*columns)], model, recipe)
+    return _Feed(dataset, _loss(model, recipe), partial(PairBatchSampler, training_set))
+
+
+def _check_texts(inputs: Sequence[Any], model: Model, recipe: Recipe) -> None:
+    """Check that inputs have the condition that a tri-encoder needs, and warn of long ones."""
+    is_tri_encoder = recipe.encoder == "tri-encoder"
+    if is_tri_encoder and any(isinstance(text, str) for text in inputs):
+        raise InputError("A tri-encoder needs a condition in every row of every file.")
     # A tri-encoder reads condition and sentence separately.
-    if recipe.encoder == "tri-encoder":
-        texts = chain.from_iterable(texts)
+    texts = chain.from_iterable(inputs) if is_tri_encoder else inputs
     warn_of_cuts(texts, model.tokenizer, recipe.max_seq_length)
-    return _Feed(
-        dataset=dataset, loss=_loss(model, recipe), sampler=partial(PairBatchSampler, training_set)
-    )
 
 
 def _mixed_feed(model: SentenceTransformer, recipe: Recipe, train: Task) -> _Feed:
@@ -205,9 +205,7 @@ def _mixed_feed(model: SentenceTransformer, recipe: Recipe, train: Task) -> _Fee
         batch_size=recipe.batch_size,
         dimension=model.get_embedding_dimension(),
     )
-    if recipe.encoder == "tri-encoder" and any(isinstance(text, str) for text in mixture.inputs):
-        raise InputError("A tri-encoder needs a condition in every row of every source.")
-    warn_of_cuts(mixture.inputs, model.tokenizer, recipe.max_seq_length)
+    _check_texts(mixture.inputs, model, recipe)
     batches = batches_per_epoch(recipe, inputs=int(mixture.units["train"].costs.sum()))
     return _Feed(
         dataset=Dataset.from_dict({ITEM: range(len(mixture))}),

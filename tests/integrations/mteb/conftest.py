@@ -2,41 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
-from condsim.model.embedding import EmbeddingScorer
-from condsim.types import FloatArray, Task
+from condsim.types import Task
 
 pytest.importorskip("mteb")
 
 PEOPLE = ("man", "woman", "girl", "boy", "child", "waiter", "nurse", "cook")
-
-
-class LetterScorer(EmbeddingScorer):
-    """Embeds a text as the counts of its letters."""
-
-    def __init__(self, name: str = "letters", *, revision: str | None = None) -> None:
-        super().__init__(name=name, order="condition-first", dimension=26, calibration=None)
-        if revision is not None:
-            self.revision = revision
-        self.read: list[str] = []
-
-    def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
-        joined = [text if isinstance(text, str) else " | ".join(text) for text in texts]
-        self.read += joined
-        counts = np.array(
-            [[text.lower().count(chr(97 + letter)) for letter in range(26)] for text in joined],
-            dtype=np.float32,
-        )
-        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
-
-
-@pytest.fixture
-def letters() -> Callable[..., LetterScorer]:
-    return LetterScorer
 
 
 @pytest.fixture

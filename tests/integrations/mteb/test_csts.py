@@ -68,11 +68,10 @@ def test_csts_duplicates_are_rows_with_the_same_condition(conditional):
 
 
 def test_csts_statistics_count_rows_and_labels(conditional):
-    found = local_task("CSTS", conditional)._calculate_descriptive_statistics_from_split(
-        "validation"
-    )
-    assert found["num_samples"] == 7
-    assert found["label_statistics"]["max_score"] == 5
+    task = local_task("CSTS", conditional)
+    statistics = task._calculate_descriptive_statistics_from_split("validation")
+    assert statistics["num_samples"] == 7
+    assert statistics["label_statistics"]["max_score"] == 5
 
 
 def test_csts_predictions_are_written_for_each_row(conditional, letters, tmp_path):

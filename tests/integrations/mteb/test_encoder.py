@@ -3,10 +3,8 @@ from __future__ import annotations
 import logging
 
 import mteb
-import numpy as np
 import pytest
 
-import condsim
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.statistics import spearman
 from condsim.integrations.mteb import CSTS, MtebEncoder, local_task
@@ -34,10 +32,7 @@ def test_encoder_satisfies_the_protocol_of_encoders_alone(letters):
     assert not isinstance(encoder, mteb.CrossEncoderProtocol | mteb.SearchProtocol)
 
 
-ENGLISH = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark.v2", "SICK-R")
-
-
-@pytest.mark.parametrize("name", ENGLISH)
+@pytest.mark.parametrize("name", ["STS12", "STSBenchmark.v2", "SICK-R"])
 def test_evaluate_sts_gives_the_spearman_of_condsim(letters, pairs, name):
     split = "test" if name.startswith("STSB") else None
     scores = measured(MtebEncoder(letters()), local_task(name, pairs, split=split))
@@ -54,31 +49,23 @@ def test_evaluate_csts_gives_the_spearman_of_condsim(letters, conditional):
     assert scores["main_score"] == pytest.approx(spearman(cosines, rows.labels), abs=1e-6)
 
 
-def test_evaluate_default_model_runs_and_reads_the_condition(conditional):
-    scores = measured(MtebEncoder(), local_task("CSTS", conditional))
-    rows = conditional.labelled()
-    model = condsim.load()
-    cosines = model.score(rows.sentences1, rows.sentences2, rows.conditions, scale="raw")
-    assert scores["main_score"] == pytest.approx(spearman(cosines, rows.labels), abs=1e-6)
-
-
 def test_encode_rows_with_conditions_reads_both_apart_and_each_once(letters, conditional):
     scorer = letters()
     measured(MtebEncoder(scorer, condition="the weather"), local_task("CSTS", conditional))
-    assert "the person | A man throws a red ball." in scorer.read
-    assert not any("weather" in text for text in scorer.read)
+    assert "the person | A man throws a red ball." in scorer.embedded
+    assert not any("weather" in text for text in scorer.embedded)
     rows = conditional.labelled()
     first = zip(rows.conditions, rows.sentences1, strict=True)
     second = zip(rows.conditions, rows.sentences2, strict=True)
-    assert len(scorer.read) == len(set(first)) + len(set(second))
+    assert len(scorer.embedded) == len(set(first)) + len(set(second))
 
 
 def test_encode_plain_rows_are_read_alone_or_under_the_given_condition(letters, pairs):
     alone, under = letters(), letters()
     measured(MtebEncoder(alone), local_task("STS12", pairs))
     measured(MtebEncoder(under, condition="the sport"), local_task("STS12", pairs))
-    assert "A man throws a ball." in alone.read
-    assert {*under.read} == {f"the sport | {text}" for text in alone.read}
+    assert "A man throws a ball." in alone.embedded
+    assert {*under.embedded} == {f"the sport | {text}" for text in alone.embedded}
 
 
 def test_evaluate_model_of_mteb_reads_sentence_and_condition_as_one_text(
@@ -123,32 +110,20 @@ def test_encode_other_precision_refused(letters, pairs):
         )
 
 
-def test_similarity_is_the_cosine(letters):
-    encoder = MtebEncoder(letters())
-    first = np.array([[3.0, 4.0], [1.0, 0.0]], np.float32)
-    second = np.array([[3.0, 4.0], [0.0, 2.0]], np.float32)
-    wanted = [[1.0, 0.8], [0.6, 0.0]]
-    assert np.asarray(encoder.similarity(first, second)) == pytest.approx(np.array(wanted))
-    assert encoder.similarity_pairwise(first, second).tolist() == pytest.approx([1.0, 0.0])
-
-
-def test_model_meta_tells_version_dimension_and_condition():
+def test_model_meta_tells_version_dimension_and_condition(tiny_backbone, tmp_path):
     meta = MtebEncoder(condition="the topic").mteb_model_meta
     assert meta.name.startswith("condsim/")
-    assert len(meta.revision) == 16
     assert meta.revision == MtebEncoder().mteb_model_meta.revision
     assert (meta.embed_dim, meta.framework) == (384, ["ONNX"])
     assert meta.experiment_kwargs == {"condition": "the topic"}
-
-
-def test_model_meta_of_a_folder_changes_with_its_files(tiny_backbone, tmp_path):
     build_bi_encoder(str(tiny_backbone), max_seq_length=32).save_pretrained(str(tmp_path))
-    ModelSettings(kind="bi-encoder", name="my model", order="condition-first").save(tmp_path)
-    first = MtebEncoder(tmp_path).mteb_model_meta
-    ModelSettings(kind="bi-encoder", name="my model", order="sentence-first").save(tmp_path)
-    assert MtebEncoder(tmp_path).mteb_model_meta.revision != first.revision
-    assert first.name == "condsim/my-model"
-    assert first.framework == ["Sentence Transformers", "PyTorch"]
+    metas = []
+    for order in ("condition-first", "sentence-first"):
+        ModelSettings(kind="bi-encoder", name="my model", order=order).save(tmp_path)
+        metas.append(MtebEncoder(tmp_path).mteb_model_meta)
+    assert metas[0].revision != metas[1].revision
+    assert metas[0].name == "condsim/my-model"
+    assert metas[0].framework == ["Sentence Transformers", "PyTorch"]
 
 
 def test_model_meta_version_is_the_given_one_that_of_the_scorer_or_like_no_other(letters):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.integrations.mteb import CSTS, local_task
+from condsim.integrations.mteb import local_task
 
 
 def test_local_task_holds_the_rows_and_says_so(pairs):
@@ -19,16 +19,12 @@ def test_local_task_holds_the_rows_and_says_so(pairs):
     assert mteb.get_task("STS12").metadata.revision != "local-abc123"
 
 
-def test_local_task_unlabelled_rows_are_left_out(conditional):
+def test_local_task_has_labelled_rows_and_one_split(pairs, conditional):
     task = local_task("CSTS", conditional)
     assert len(task.dataset["validation"]) == 7
     assert task.dataset["validation"]["condition"][:2] == ["the person", "the color"]
-
-
-def test_local_task_split_is_the_only_one_evaluated(pairs):
     task = local_task("STSBenchmark.v2", pairs, split="test")
-    assert list(task.eval_splits) == ["test"]
-    assert list(task.dataset) == ["test"]
+    assert (list(task.eval_splits), list(task.dataset)) == (["test"], ["test"])
 
 
 def test_local_task_other_column_names_are_kept(pairs):
@@ -37,29 +33,18 @@ def test_local_task_other_column_names_are_kept(pairs):
     assert local_task(task, pairs).dataset["test"].column_names == ["query", "passage", "score"]
 
 
-def test_local_task_unknown_name_lists_near_ones(pairs):
-    with pytest.raises(InputError, match=r"task of mteb 'STS-12'.*Did you mean 'STS12'"):
-        local_task("STS-12", pairs)
-
-
-@pytest.mark.parametrize("name", ["Banking77Classification", "STS17"])
-def test_local_task_no_sts_or_several_subsets_refused(pairs, name):
-    with pytest.raises(InputError, match=f"{name} must be an STS task"):
-        local_task(name, pairs)
-
-
-def test_local_task_conditions_must_be_there_for_csts_alone(pairs, conditional):
-    with pytest.raises(InputError, match="needs rows with conditions"):
-        local_task("CSTS", replace(pairs, labels=np.clip(pairs.labels, 1, 5)))
-    with pytest.raises(InputError, match="needs rows without conditions"):
-        local_task("STS12", conditional)
-
-
-def test_local_task_labels_of_another_scale_refused(pairs):
-    with pytest.raises(InputError, match=r"CSTS: labels must be from 1 to 5.*from 0 to 5"):
-        local_task(CSTS(), replace(pairs, conditions=("the topic",) * 8))
-
-
-def test_local_task_no_label_refused(pairs):
-    with pytest.raises(InputError, match="none of the 8 rows of some has a label"):
-        local_task("STS12", replace(pairs, labels=np.full(8, np.nan, np.float32)))
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("STS-12", {}, r"task of mteb 'STS-12'.*Did you mean 'STS12'"),
+        ("Banking77Classification", {}, "must be an STS task"),
+        ("STS17", {}, "must be an STS task"),
+        ("CSTS", {"labels": np.ones(8, np.float32)}, "needs rows with conditions"),
+        ("STS12", {"conditions": ("the topic",) * 8}, "needs rows without conditions"),
+        ("CSTS", {"conditions": ("the topic",) * 8}, r"labels must be from 1 to 5.*from 0 to 5"),
+        ("STS12", {"labels": np.full(8, np.nan, np.float32)}, "none of the 8 rows of some has a"),
+    ],
+)
+def test_local_task_of_rows_that_do_not_fit_refused(pairs, name, changes, message):
+    with pytest.raises(InputError, match=message):
+        local_task(name, replace(pairs, **changes))

@@ -1,20 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from transformers.utils import logging
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _no_progress_bars() -> Iterator[None]:
+def _no_progress_bars():
     logging.disable_progress_bar()
     yield
     logging.enable_progress_bar()
 
 
 @pytest.fixture(scope="session")
-def pairs() -> list[list[str]]:
+def pairs():
     """Three conditional sentences, condition first, of two sentences and two conditions."""
     return [
         ["the sport", "a man throws a ball."],

@@ -1,20 +1,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
-from datasets import Dataset
 from sentence_transformers import (
     SentenceTransformer,
-    SentenceTransformerTrainer,
-    SentenceTransformerTrainingArguments,
 )
 from sentence_transformers.base.losses.merged_forward import embed_columns
-from torch import Tensor
 
 from condsim.errors import InputError, ModelError
 from condsim.model.builders import Pooling, build_bi_encoder
@@ -23,25 +18,23 @@ from condsim.model.tri_encoder import (
     LowRank,
     TriEncoder,
     build_tri_encoder,
-    distinct_rows,
     load_tri_encoder,
 )
-from condsim.training.objective_loss import ObjectiveLoss
 
 FUSIONS = get_args(Fusion)
 
 
 @pytest.fixture(params=["bert", "roberta"])
-def folder(request: pytest.FixtureRequest) -> str:
+def folder(request):
     name = "tiny_backbone" if request.param == "bert" else "tiny_roberta_backbone"
     return str(request.getfixturevalue(name))
 
 
-def backbone_rows(model: SentenceTransformer) -> list[int]:
+def backbone_rows(model):
     """Records the number of rows of each run through the backbone."""
     rows: list[int] = []
 
-    def record(_: Any, arguments: Any, keywords: dict[str, Tensor]) -> None:
+    def record(_, arguments, keywords):
         rows.append(keywords["input_ids"].shape[0])
 
     # On the embeddings: the library calls the forward of the model itself past any hook.
@@ -50,26 +43,20 @@ def backbone_rows(model: SentenceTransformer) -> list[int]:
 
 
 @pytest.mark.parametrize("fusion", FUSIONS)
-def test_tri_encoder_batch_equals_each_row_alone(
-    fusion: Any, folder: str, pairs: list[list[str]]
-) -> None:
+def test_tri_encoder_batch_equals_each_row_alone(fusion, folder, pairs):
     model = build_tri_encoder(folder, fusion=fusion, transform=True)
     alone = np.concatenate([model.encode([pair]) for pair in pairs])
     np.testing.assert_allclose(model.encode(pairs), alone, atol=1e-5)
 
 
-def test_tri_encoder_batch_runs_each_distinct_text_once(
-    folder: str, pairs: list[list[str]]
-) -> None:
+def test_tri_encoder_batch_runs_each_distinct_text_once(folder, pairs):
     model = build_tri_encoder(folder)
     rows = backbone_rows(model)
     model.encode(pairs)
     assert rows == [2, 2]  # 2 sentences, 2 conditions
 
 
-def test_tri_encoder_merged_columns_run_each_distinct_text_once(
-    folder: str, pairs: list[list[str]]
-) -> None:
+def test_tri_encoder_merged_columns_run_each_distinct_text_once(folder, pairs):
     model = build_tri_encoder(folder).eval()
     # The columns share a sentence and both conditions, and are padded to different lengths.
     columns = [pairs, [[pair[0], "a cat sits."] for pair in pairs[:2]] + [pairs[0]]]
@@ -82,9 +69,7 @@ def test_tri_encoder_merged_columns_run_each_distinct_text_once(
 
 
 @pytest.mark.parametrize("fusion", FUSIONS)
-def test_tri_encoder_equals_fusion_of_parts(
-    fusion: Any, tiny_backbone: Path, pairs: list[list[str]]
-) -> None:
+def test_tri_encoder_equals_fusion_of_parts(fusion, tiny_backbone, pairs):
     model = build_tri_encoder(str(tiny_backbone), fusion=fusion, rank=5)
     # The same backbone and pooling, on single texts.
     plain = build_bi_encoder(str(tiny_backbone))
@@ -107,7 +92,7 @@ def test_tri_encoder_equals_fusion_of_parts(
     assert model.get_embedding_dimension() == expected.shape[1]
 
 
-def test_low_rank_value_by_hand() -> None:
+def test_low_rank_value_by_hand():
     # d = 2, rank 2: the condition (1, 2) makes [[1, 0], [0, 2]] + bias 0, and s = (3, 4) -> (3, 8)
     fusion = LowRank(2, 2)
     with torch.no_grad():
@@ -118,9 +103,7 @@ def test_low_rank_value_by_hand() -> None:
     assert found.tolist() == [[3.0, 8.0]]
 
 
-def test_tri_encoder_hadamard_cosine_equals_two_products_over_stored_vectors(
-    tiny_backbone: Path,
-) -> None:
+def test_tri_encoder_hadamard_cosine_equals_two_products_over_stored_vectors(tiny_backbone):
     # cos(c∘s1, c∘s2) = ⟨c²∘s1, s2⟩ / (‖c∘s1‖ ‖c∘s2‖), and ‖c∘s‖² = ⟨c², s²⟩
     model = build_tri_encoder(str(tiny_backbone))
     module: TriEncoder = model[0].eval()
@@ -138,9 +121,7 @@ def test_tri_encoder_hadamard_cosine_equals_two_products_over_stored_vectors(
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
 
 
-def test_tri_encoder_order_says_which_text_is_the_condition(
-    tiny_backbone: Path, pairs: list[list[str]]
-) -> None:
+def test_tri_encoder_order_says_which_text_is_the_condition(tiny_backbone, pairs):
     model = build_tri_encoder(str(tiny_backbone))
     embeddings = model.encode(pairs)
     model[0].order = "sentence-first"
@@ -150,9 +131,7 @@ def test_tri_encoder_order_says_which_text_is_the_condition(
 @pytest.mark.parametrize(
     ("pooling", "fusion"), list(zip(get_args(Pooling), [*FUSIONS, "hadamard"], strict=True))
 )
-def test_tri_encoder_saved_and_loaded_is_equal(
-    pooling: Any, fusion: Any, tiny_backbone: Path, pairs: list[list[str]], tmp_path: Path
-) -> None:
+def test_tri_encoder_saved_and_loaded_is_equal(pooling, fusion, tiny_backbone, pairs, tmp_path):
     model = build_tri_encoder(
         str(tiny_backbone),
         order="sentence-first",
@@ -174,73 +153,24 @@ def test_tri_encoder_saved_and_loaded_is_equal(
     np.testing.assert_array_equal(trusting.encode(reverse), model.encode(reverse))
 
 
-def test_tri_encoder_model_card_encodes_pairs(
-    tiny_backbone: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_tri_encoder_model_card_encodes_pairs(tiny_backbone, tmp_path, caplog):
     build_tri_encoder(str(tiny_backbone)).save(str(tmp_path))
     assert "A girl kicks a ball." in (tmp_path / "README.md").read_text("utf-8")
     assert "Error while computing" not in caplog.text
 
 
-def test_tri_encoder_in_trainer_trains_on_one_forward_for_both_columns(
-    tiny_backbone: Path, pairs: list[list[str]], tmp_path: Path
-) -> None:
-    model = build_tri_encoder(str(tiny_backbone))
-    rows = Dataset.from_dict(
-        {
-            "sentence1": pairs[:2],
-            "sentence2": [[pair[0], "a girl kicks a ball."] for pair in pairs[:2]],
-            "label": [[1.0, 0.0], [0.25, 0.0]],
-        }
-    )
-    trainer = SentenceTransformerTrainer(
-        model=model,
-        args=SentenceTransformerTrainingArguments(
-            output_dir=str(tmp_path), per_device_train_batch_size=2, report_to="none", use_cpu=True
-        ),
-        train_dataset=rows,
-        loss=ObjectiveLoss(model, {"mse": 1.0, "quad": 0.5}),
-    )
-    batch = next(iter(trainer.get_train_dataloader()))
-    columns, labels = trainer.collect_features(batch)
-    assert len(columns) == 2
-    assert labels is not None
-    assert labels.shape == (2, 2)
-    counted = backbone_rows(model)
-    loss = trainer.compute_loss(model.train(), dict(batch))
-    loss.backward()
-    assert counted == [2, 2]  # 2 sentences and 2 conditions for 4 conditional sentences
-    gradient = model[0].condition_layer[1].weight.grad
-    assert bool(gradient.isfinite().all())
-    assert float(gradient.abs().sum()) > 0
-
-
-def test_distinct_rows_repeats_point_to_their_first_row() -> None:
-    tokens = torch.tensor([[5, 1], [2, 3], [5, 1], [2, 2], [2, 3]])
-    first, row_of = distinct_rows(tokens)
-    assert sorted(first.tolist()) == [0, 1, 3]
-    assert torch.equal(tokens[first][row_of], tokens)
-
-
 @pytest.mark.parametrize("inputs", [["a man"], [["a", "b"], ["a", "b", "c"]]])
-def test_tri_encoder_not_pairs_raises(inputs: Any, tiny_backbone: Path) -> None:
+def test_tri_encoder_not_pairs_raises(inputs, tiny_backbone):
     with pytest.raises(InputError, match="takes pairs of texts"):
         build_tri_encoder(str(tiny_backbone))[0].preprocess(inputs)
 
 
-def test_tri_encoder_prompt_raises(tiny_backbone: Path, pairs: list[list[str]]) -> None:
-    with pytest.raises(InputError, match="takes no prompt"):
+def test_tri_encoder_prompt_raises(tiny_backbone, pairs):
+    with pytest.raises(InputError, match="no prompt"):
         build_tri_encoder(str(tiny_backbone)).encode(pairs, prompt="query: ")
 
 
-def test_tri_encoder_unknown_fusion_raises(tiny_backbone: Path) -> None:
-    with pytest.raises(InputError, match=r"Unknown fusion 'hadamar'\. Did you mean 'hadamard'"):
-        build_tri_encoder(str(tiny_backbone), fusion="hadamar")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"rank must be at least 1; got 0"):
-        build_tri_encoder(str(tiny_backbone), fusion="low-rank", rank=0)
-
-
-def test_load_tri_encoder_other_model_raises(tiny_backbone: Path, tmp_path: Path) -> None:
+def test_load_tri_encoder_other_model_raises(tiny_backbone, tmp_path):
     build_bi_encoder(str(tiny_backbone)).save(str(tmp_path), create_model_card=False)
     with pytest.raises(ModelError, match=r"is not a tri-encoder: its modules\.json must list"):
         load_tri_encoder(str(tmp_path))
@@ -248,13 +178,3 @@ def test_load_tri_encoder_other_model_raises(tiny_backbone: Path, tmp_path: Path
         load_tri_encoder(str(tiny_backbone))
     with pytest.raises(ModelError, match="it must contain tri_encoder_config"):
         TriEncoder.load(str(tmp_path))
-
-
-def test_load_tri_encoder_options_that_do_not_fit_raises(
-    tiny_backbone: Path, tmp_path: Path
-) -> None:
-    build_tri_encoder(str(tiny_backbone)).save(str(tmp_path), create_model_card=False)
-    path = tmp_path / "tri_encoder_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"fusion": "concat"}))
-    with pytest.raises(ModelError, match="do not fit the options"):
-        load_tri_encoder(str(tmp_path))

@@ -12,27 +12,17 @@ from condsim.evaluation.suite import SuiteReport
 
 pytest.importorskip("sklearn")
 
-WORDS = ("dog", "cat", "bird", "child", "man", "girl")
-
 
 def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
-def data(tmp_path):
+def data(data_sets):
     """SICK and STS-B, six pairs each."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    rows = [
-        (f"A {word} plays on the street.", f"A {WORDS[row // 2]} plays {row * 'well '}.", row)
-        for row, word in enumerate(WORDS)
-    ]
-    sick = "".join(f"{a}\t{b}\t{1 + s * 0.8:.1f}\n" for a, b, s in rows)
-    (folder / "sick_test.tsv").write_text("sentence_A\tsentence_B\trelatedness_score\n" + sick)
-    stsb = "".join(f"g\tf\t2012\t1\t{s}\t{a}\t{b}\n" for a, b, s in rows)
-    (folder / "sts-test.csv").write_text(stsb)
-    return folder
+    data_sets.stsb()
+    data_sets.sick()
+    return data_sets.root
 
 
 def test_suite_prints_the_table_and_writes_every_file(data, tmp_path):
@@ -53,15 +43,11 @@ def test_suite_prints_the_table_and_writes_every_file(data, tmp_path):
 
 
 def test_suite_markdown_of_the_bundled_model(data):
-    result = invoke("all", "--data", data)
+    result = invoke("all", "--data", data, "--condition", "the animal")
     assert result.exit_code == 0
+    assert "under 'the animal'" in result.output
     assert "| **default** |" in result.output
     assert "| *Avg. GloVe (SSBC)* |" in result.output
-
-
-def test_suite_condition_is_named_below_the_table(data):
-    result = invoke("sts", "--data", data, "--condition", "the animal")
-    assert "under 'the animal'" in result.output
 
 
 def test_suite_against_is_measured_too(data, tmp_path):

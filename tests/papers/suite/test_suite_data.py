@@ -4,9 +4,10 @@ import logging
 
 import numpy as np
 import pytest
-from papers.suite.data import TripletSet, load_sts_suite
+from papers.suite.data import StsSet, TripletSet, load_sts_suite
+from scipy import stats
 
-from condsim.errors import InputError
+from condsim.types import Task
 
 
 def test_load_suite_sts_columns_are_those_of_table_2(data_sets):
@@ -17,7 +18,6 @@ def test_load_suite_sts_columns_are_those_of_table_2(data_sets):
     first = tasks[0]
     assert first.names[0] == "STS12.MSRpar"
     assert first.subsets == (6,) * 5
-    assert first.subsets == (6, 6, 6, 6, 6)
     assert tasks[-1].task.label_range == (1.0, 5.0)
 
 
@@ -27,18 +27,6 @@ def test_load_suite_semeval_folders_are_told_by_their_year(data_sets):
         data_sets.sts(year, f"STS/STS{year % 100}-en-test", semeval=True)
     tasks = {task.key: task for task in load_sts_suite(data_sets.root, "sts")}
     assert [len(tasks[key].subsets) for key in ("sts13", "sts14")] == [3, 6]
-
-
-def test_load_suite_missing_subset_names_the_file(data_sets):
-    data_sets.sts(2013, skip="FNWN")
-    with pytest.raises(InputError, match=r"missing: FNWN. Add STS.input.FNWN.txt"):
-        load_sts_suite(data_sets.root, "sts")
-
-
-def test_load_suite_missing_subset_in_a_folder_called_after_the_year_alone(data_sets):
-    data_sets.sts(2016, "2016", semeval=True, skip="plagiarism")
-    with pytest.raises(InputError, match=r"missing: plagiarism. Add STS.input.plagiarism.txt"):
-        load_sts_suite(data_sets.root, "sts")
 
 
 def test_load_suite_missing_sets_are_warned_of_but_not_for_all(data_sets, caplog):
@@ -75,14 +63,6 @@ def test_load_suite_every_suite_finds_its_data(data_sets):
     assert len(sections.task) == 12
 
 
-def test_load_suite_sick_in_one_file_takes_the_test_rows(data_sets):
-    head = "sentence_A\tsentence_B\trelatedness_score\tSemEval_set\n"
-    rows = "A dog.\tA cat.\t2.0\tTRAIN\nA dog.\tA dog.\t5.0\tTEST\n"
-    (data_sets.folder("SICK") / "SICK.txt").write_text(head + rows)
-    (task,) = load_sts_suite(data_sets.root, "sts")
-    assert len(task.task) == 1
-
-
 def test_load_suite_triplets_are_drawn_from_text(data_sets):
     pytest.importorskip("sentencex")
     documents = []
@@ -100,38 +80,36 @@ def test_load_suite_triplets_are_drawn_from_text(data_sets):
     assert len(drawn.task) > 0
 
 
-@pytest.mark.parametrize(
-    ("suite", "message"),
-    [("st", "Unknown suite 'st'"), ("afs", "no data of the suite 'afs'")],
-)
-def test_load_suite_bad_request_is_one_line(data_sets, suite, message):
-    data_sets.sick()
-    with pytest.raises(InputError, match=message):
-        load_sts_suite(data_sets.root, suite)
+SIZES = (20, 50, 30)
 
 
-def test_load_suite_no_folder_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="no such folder"):
-        load_sts_suite(tmp_path / "none", "sts")
+@pytest.fixture
+def subsets():
+    """Subsets of which the second is scored higher throughout, which only 'all' notices."""
+    generator = np.random.default_rng(0)
+    gold = [generator.uniform(0, 5, size) for size in SIZES]
+    scores = [values + generator.normal(size=values.size) for values in gold]
+    scores[1] = scores[1] + 10
+    return scores, gold
 
 
-def test_load_suite_gold_out_of_range_names_line_and_rule(data_sets):
-    path = data_sets.stsb()
-    path.write_text(path.read_text().replace("\t5\t", "\t7\t"))
-    with pytest.raises(InputError, match=r"line 6.*from 0 to 5"):
-        load_sts_suite(data_sets.root, "sts-b")
+def make_set(gold, aggregation):
+    texts = tuple(map(str, range(sum(map(len, gold)))))
+    labels = np.concatenate(gold).astype(np.float32)
+    task = Task("sts", "0", texts, texts, None, labels, (0.0, 5.0))
+    sizes = tuple(map(len, gold))
+    return StsSet("sts", "STS", task, subsets=sizes, names=("a", "b", "c"), aggregation=aggregation)
 
 
-def test_suite_task_gold_keeps_the_order_of_the_subsets(data_sets):
-    data_sets.sts(2013)
-    (task,) = load_sts_suite(data_sets.root, "sts")
-    assert np.allclose(task.task.labels, np.tile(np.arange(6), 3))
-
-
-def test_load_suite_stsb_dev_of_glue(data_sets):
-    columns = "index genre filename year old_index source1 source2 sentence1 sentence2 score"
-    row = "0 g f y 1 none none A_dog. A_cat. 2.5".replace(" ", "\t").replace("_", " ")
-    path = data_sets.folder("GLUE/STS-B") / "dev.tsv"
-    path.write_text("\t".join(columns.split()) + "\n" + row + "\n")
-    (task,) = load_sts_suite(data_sets.root, "sts-b")
-    assert (task.key, task.task.labels.tolist()) == ("sts-b-dev", [2.5])
+def test_sts_set_aggregations_equal_scipy(subsets):
+    scores, gold = subsets
+    joined = np.concatenate(scores).astype(np.float32)
+    each = [stats.spearmanr(*subset).statistic for subset in zip(scores, gold, strict=True)]
+    together = stats.spearmanr(joined, np.concatenate(gold)).statistic
+    expected = {"all": together, "mean": np.mean(each), "wmean": np.average(each, weights=SIZES)}
+    for aggregation, value in expected.items():
+        suite_set = make_set(gold, aggregation)
+        assert suite_set.values(joined)[0] == pytest.approx(100 * value, abs=1e-4)
+        draws = suite_set.draws([joined], resamples=20, seed=0)
+        assert draws.shape == (1, 2, 20)
+    assert together < min(expected["mean"], expected["wmean"])

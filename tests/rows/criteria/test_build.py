@@ -8,8 +8,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from tests.commands import rows_in
 
-from condsim.data.csts import load_csts
 from condsim.data.held_out import text_digest
 from condsim.errors import InputError
 from condsim.rows.criteria.build import build_criteria
@@ -29,25 +29,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_command_table_rows_that_train_reads(table, tmp_path, build, rows_of) -> None:
-    output, report = tmp_path / "rows.csv", tmp_path / "report.json"
-    options = ("--criteria", "topic", "--criteria", "mood", "--rows", 120, "--json", report)
-    printed = build("criteria", table, "--output", output, *options)
-    rows = rows_of(output)
-    assert list(rows[0]) == "sentence1 sentence2 condition label criterion set group".split()
-    assert f"{len(rows)} rows" in printed
-    assert {row["set"] for row in rows} == {"tickets"}
-    assert {row["criterion"] for row in rows} == {"topic", "mood"}
-    assert len(load_csts(output, require_labels=True)) == len(rows) <= 120
-    manifest = json.loads((tmp_path / "rows.manifest.json").read_text("utf-8"))
-    assert manifest["kind"] == "criteria rows"
-    assert manifest["report"] == json.loads(report.read_text("utf-8"))
-    assert manifest["settings"]["rows"] == 120
-    build("criteria", table, "--output", tmp_path / "again.csv", *options)
-    assert (tmp_path / "again.csv").read_bytes() == output.read_bytes()
-
-
-def test_command_settings_file_words_conditions(table, tmp_path, build, rows_of) -> None:
+def test_command_settings_file_words_conditions(table, tmp_path, build) -> None:
     settings, output = tmp_path / "criteria.yaml", tmp_path / "rows.csv"
     settings.write_text(
         "rows: 80\nown_name: 0.0\ncriteria:\n  topic:\n    name: the topic\n    wordings: [what]\n"
@@ -56,36 +38,36 @@ def test_command_settings_file_words_conditions(table, tmp_path, build, rows_of)
     )
     options = ("--output", output, "--settings", settings)
     printed = build("criteria", table, *options, "--form", "pairs")
-    rows = rows_of(output)
+    rows = rows_in(output)
     assert {row["condition"] for row in rows if row["criterion"] == "topic"} == {"what"}
     assert {row["criterion"] for row in rows} == {"topic", "stars"}
     assert {row["label"] for row in rows} == {"1.0", "5.0"}
     assert "pair_id" in rows[0]
     assert "not used: mood" in printed
     build("criteria", table, *options, "--rows", 200)
-    graded = {row["label"] for row in rows_of(output) if row["criterion"] == "stars"}
+    graded = {row["label"] for row in rows_in(output) if row["criterion"] == "stars"}
     assert {"1.0", "2.0", "4.0", "5.0"} <= graded
 
 
-def test_command_exclude_leaves_texts_out(table, tmp_path, build, rows_of) -> None:
-    held_out = [row["text"] for row in rows_of(table)[:6]]
+def test_command_exclude_leaves_texts_out(table, tmp_path, build) -> None:
+    held_out = [row["text"] for row in rows_in(table)[:6]]
     listed, output = tmp_path / "held-out.sha256", tmp_path / "rows.csv"
     listed.write_text("\n".join(text_digest(text).hex() for text in held_out), encoding="utf-8")
     printed = build("criteria", table, "--output", output, "--bins", 5, "--exclude", listed)
-    texts = {row[name] for row in rows_of(output) for name in ("sentence1", "sentence2")}
+    texts = {row[name] for row in rows_in(output) for name in ("sentence1", "sentence2")}
     assert "6 left out by --exclude" in printed
     assert len(texts) == 30
     assert not texts & {*held_out}
 
 
-def test_build_several_tables_names_sets_after_folders(table, tmp_path, rows_of) -> None:
+def test_build_several_tables_names_sets_after_folders(table, tmp_path) -> None:
     paths = []
     for name in ("cars", "boats"):
         (tmp_path / name).mkdir()
         paths.append(tmp_path / name / "train.jsonl.gz")
         lines = [
             json.dumps({"text": row["text"], "attributes": {"the topic": row["topic"]}})
-            for row in rows_of(table)
+            for row in rows_in(table)
         ]
         with gzip.open(paths[-1], "wt", encoding="utf-8") as stream:
             stream.write("\n".join(lines))
@@ -99,14 +81,14 @@ def test_build_several_tables_names_sets_after_folders(table, tmp_path, rows_of)
         build_criteria([paths[0], paths[0]], output, CriteriaSettings())
 
 
-def test_build_cells_of_several_values_are_compared_as_sets(tmp_path, rows_of) -> None:
+def test_build_cells_of_several_values_are_compared_as_sets(tmp_path) -> None:
     path, output = tmp_path / "shop.csv", tmp_path / "rows.csv"
     values = ("red|blue", "blue|red", "red", "green", "green", "red|blue")
     lines = [f"thing {number},{value}\n" for number, value in enumerate(values)]
     path.write_text("text,color\n" + "".join(lines), "utf-8")
     build_criteria([path], output, CriteriaSettings(rows=40, own_name=1.0), separator="|")
     labels: dict[str, set[str]] = defaultdict(set)
-    for row in rows_of(output):
+    for row in rows_in(output):
         pair = sorted((row["sentence1"], row["sentence2"]))
         labels[row["label"]].add("".join(text[-1] for text in pair))
     assert labels["5.0"] <= {"01", "05", "15", "34"}

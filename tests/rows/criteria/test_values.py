@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from condsim.errors import InputError
-from condsim.rows.criteria.collection import Criterion, canonical_value
+from condsim.rows.criteria.collection import Criterion
 from condsim.rows.criteria.settings import CriterionSettings, derive_wordings
 
 
@@ -88,17 +88,12 @@ def test_bins_of_uneven_numbers_hold_as_many_texts() -> None:
     assert criterion.numbers == [0, 1, 1]
 
 
-def test_canonical_value_without_words_is_itself() -> None:
-    assert canonical_value("the A") == "the a"
-    assert canonical_value("$5") == "$ 5"
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"order": [True, False]}, "write yes, no, true and false in quotes"),
         ({"order": ["a", "b"], "bins": 2}, "an 'order' of its values or 'bins', not both"),
-        ({"wordings": [" "]}, "must not be empty"),
+        ({"wordings": [" "]}, "should have at least 1 character"),
     ],
 )
 def test_settings_of_a_wrong_kind_are_one_line(settings: dict[str, Any], message: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.commands import rows_in
 
 from condsim.console import silent
 from condsim.data.csts import load_csts
@@ -17,8 +18,7 @@ from condsim.data.held_out import text_digest
 from condsim.errors import InputError
 from condsim.io import sha256_of
 from condsim.rows.pairs import Candidate
-from condsim.rows.weak.build import RowSampler, WeakSettings, build_weak
-from condsim.rows.weak.pool import read_pool
+from condsim.rows.weak.build import RowSampler, WeakSettings, build_weak, read_pool
 from condsim.rows.weak.registry import REGISTRY, coverage, function_agreement
 from condsim.types import Task
 
@@ -45,11 +45,11 @@ def weak(captions, build):
     return partial(build, "weak", captions, "--rows", 20, "--text-encoder", "words", "--output")
 
 
-def test_weak_captions_rows_that_train_reads(weak, rows_of) -> None:
+def test_weak_captions_rows_that_train_reads(weak) -> None:
     output = Path("weak.csv")
     options = ("--rows", 40, "--k", 20, "--answers", "--absent", 10, "--absent-output")
     weak(output, *options, "absent.csv")
-    rows = rows_of(output)
+    rows = rows_in(output)
     assert list(rows[0])[:4] == ["sentence1", "sentence2", "condition", "label"]
     assert len(rows) == 40
     for first, second in zip(rows[::2], rows[1::2], strict=True):
@@ -58,7 +58,7 @@ def test_weak_captions_rows_that_train_reads(weak, rows_of) -> None:
         assert first["origin"].startswith("weak:")
         assert first["answer1"]
     assert len(load_csts(output, require_labels=True)) == 40
-    assert {row["label"] for row in rows_of(Path("absent.csv"))} == {"-1"}
+    assert {row["label"] for row in rows_in(Path("absent.csv"))} == {"-1"}
     manifest = json.loads(Path("weak.manifest.json").read_text(encoding="utf-8"))
     assert manifest["report"]["rows"] == 40
     weak("again.csv", *options, "absent2.csv")
@@ -81,11 +81,11 @@ def test_drawing_a_sentence_takes_a_few_kilobytes() -> None:
     assert held / len(texts) < 15_000
 
 
-def test_weak_exclude_leaves_sentences_out(weak, rows_of) -> None:
+def test_weak_exclude_leaves_sentences_out(weak) -> None:
     text = "two men ride brown horses, on a beach."
     Path("dev.csv").write_text(f'{_HEADER}"{text}","{text}",x,3\n', encoding="utf-8")
     assert "(1 left out" in weak("weak.csv", "--exclude", "dev.csv")
-    rows = rows_of(Path("weak.csv"))
+    rows = rows_in(Path("weak.csv"))
     assert not any("Two men ride brown horses on a beach" in row.values() for row in rows)
     assert "answer1" not in rows[0]
     Path("held-out.sha256").write_text(text_digest(text).hex(), encoding="utf-8")
@@ -93,18 +93,18 @@ def test_weak_exclude_leaves_sentences_out(weak, rows_of) -> None:
     assert Path("again.csv").read_bytes() == Path("weak.csv").read_bytes()
 
 
-def test_weak_like_draws_only_what_is_written(weak, rows_of) -> None:
+def test_weak_like_draws_only_what_is_written(weak) -> None:
     like = Path("like.csv")
     like.write_text(f"{_HEADER}a,b,The number of people.,3\na,b,type of place,2\n", "utf-8")
     weak("weak.csv", "--like", like)
-    origins = {row["origin"] for row in rows_of(Path("weak.csv"))}
+    origins = {row["origin"] for row in rows_in(Path("weak.csv"))}
     assert origins == {"weak:number of people", "weak:location"}
     like.write_text(f"{_HEADER}a,b,meaning of life,3\n", "utf-8")
     with pytest.raises(InputError, match=r"like\.csv: none of its conditions is understood"):
         weak("weak.csv", "--like", like)
 
 
-def test_build_weak_outputs_may_be_one_file_and_not_the_input(captions, rows_of) -> None:
+def test_build_weak_outputs_may_be_one_file_and_not_the_input(captions) -> None:
     before, output = captions.read_bytes(), Path("weak.csv")
     settings = WeakSettings(rows=20, absent=5, text_encoder="words")
     build = partial(
@@ -116,7 +116,7 @@ def test_build_weak_outputs_may_be_one_file_and_not_the_input(captions, rows_of)
         progress=silent,
     )
     build(output, absent_output=output)
-    assert len(rows_of(output)) == 25
+    assert len(rows_in(output)) == 25
     for outputs in ((captions, None), (output, captions)):
         with pytest.raises(InputError, match=r"captions\.csv is the input itself"):
             build(outputs[0], absent_output=outputs[1])
@@ -136,7 +136,7 @@ def test_weak_several_files_are_one_pool_and_items_are_those_of_a_file(tmp_path:
         read_pool(paths, item_column="id")
 
 
-def test_weak_own_functions_are_drawn(weak, rows_of) -> None:
+def test_weak_own_functions_are_drawn(weak) -> None:
     own = Path("own.py")
     own.write_text(
         "from condsim.rows.weak.registry import labelling_function\n"
@@ -146,7 +146,7 @@ def test_weak_own_functions_are_drawn(weak, rows_of) -> None:
         encoding="utf-8",
     )
     weak("weak.csv", "--functions", own)
-    origins = {row["origin"] for row in rows_of(Path("weak.csv"))}
+    origins = {row["origin"] for row in rows_in(Path("weak.csv"))}
     assert "weak:length of the caption test" in origins
     manifest = json.loads(Path("weak.manifest.json").read_text(encoding="utf-8"))
     assert manifest["functions"] == {"own.py": sha256_of(own)[:12]}
@@ -183,21 +183,15 @@ def test_weak_check_prints_agreement(tmp_path: Path, build) -> None:
     assert json.loads(report.read_text(encoding="utf-8"))["all"]["read"] == 3
 
 
-def test_weak_without_output_prints_coverage(captions: Path, build) -> None:
+def test_weak_without_output_prints_coverage_and_bad_options_raise(captions, build) -> None:
     assert "100 sentences" in build("weak", captions)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+    for words, message in (
         ((), "Files of sentences are needed"),
         (("a.csv", "--check", "b.csv"), "--check reads one labeled file"),
         (("--functions", "none.py", "--check", "b.csv"), "is not a file"),
-    ],
-)
-def test_weak_bad_options_raise(build, arguments: tuple[str, ...], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        build("weak", "--rows", 2, *arguments)
+    ):
+        with pytest.raises(InputError, match=message):
+            build("weak", "--rows", 2, *words)
 
 
 def test_agreement_worked_by_hand() -> None:

@@ -7,8 +7,6 @@ from itertools import product
 
 import pytest
 import torch
-from sentence_transformers.sentence_transformer.losses import CoSENTLoss as LibraryCoSENTLoss
-from torch import nn
 
 from condsim.errors import InputError
 from condsim.training import losses
@@ -117,7 +115,7 @@ def test_ranking_loss_hand_worked_equals() -> None:
     # (1 · log(1 + e^(-2·0.4)) + 0.5 · log(1 + e^(2·0.3))) / 1.5
     similarities, labels = torch.tensor([0.9, 0.4, 0.2, 0.7]), torch.tensor([1.0, 0.0, 0.5, 0.6])
     ids = [torch.tensor([0, 0, 1, 1]), torch.tensor([-1, 5, 5, -1])]
-    loss = ranking_loss(similarities, labels, ids, scale=2.0, margin=0.1)
+    loss = ranking_loss(similarities, labels, ids, scale=2.0, ranking_margin=0.1)
     expected = (math.log1p(math.exp(-0.8)) + 0.5 * math.log1p(math.exp(0.6))) / 1.5
     assert loss.item() == pytest.approx(expected)
 
@@ -144,10 +142,6 @@ def test_row_losses_random_equal_naive_loops(batch) -> None:
         assert loss(*batch).item() == pytest.approx(expected, rel=1e-5)
     divergence = sum(y * math.log(y / x) for y, x in shares)
     assert listnet_loss(*batch, scale=5.0).item() == pytest.approx(divergence, rel=1e-4)
-    column = batch[0].unsqueeze(1)
-    library = LibraryCoSENTLoss(nn.Identity(), similarity_fct=lambda a, _: a[:, 0])
-    expected = library.compute_loss_from_embeddings([column, column], batch[1])
-    assert cosent_loss(*batch).item() == pytest.approx(expected.item(), rel=1e-6)
 
 
 def test_pair_losses_random_equal_naive_loops(batch) -> None:
@@ -180,7 +174,7 @@ def test_ranking_loss_random_equals_naive_loop(batch, weighted) -> None:
                 total += weight * math.log1p(math.exp(-5 * margin))
                 weight_sum += weight
     used = weights if weighted else None
-    loss = ranking_loss(*batch, [PAIRS, LISTS], used, scale=5.0, margin=0.3)
+    loss = ranking_loss(*batch, [PAIRS, LISTS], used, scale=5.0, ranking_margin=0.3)
     assert loss.item() == pytest.approx(total / weight_sum, rel=1e-5)
 
 
@@ -219,12 +213,6 @@ def test_relation_loss_random_equals_naive_loop_and_has_a_gradient() -> None:
     assert loss.item() == pytest.approx(torch.stack(squares).sum().item() / 30, rel=1e-5)
     loss.backward()
     assert float(student.grad.abs().sum()) > 0
-
-
-def test_correlation_loss_any_line_is_ignored(batch) -> None:
-    similarities, labels = batch
-    moved = correlation_loss(0.01 * similarities + 100, labels)
-    assert moved.item() == pytest.approx(correlation_loss(similarities, labels).item(), abs=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -280,14 +268,6 @@ def test_tolerant_labels_hand_worked_equals() -> None:
     assert smoothed.tolist() == pytest.approx([0.6, 0.25, 0.75, 0.25, 1.0])
     assert not smoothed.requires_grad
     assert torch.equal(tolerant_labels(gold, predicted, tolerance=0.0), gold)
-
-
-def test_quad_loss_gradient_pulls_high_up_and_low_down() -> None:
-    high = torch.tensor([0.5, 0.1], requires_grad=True)
-    low = torch.tensor([0.4, 0.6], requires_grad=True)
-    quad_loss(high, low).backward()
-    assert high.grad.tolist() == [-0.5, -0.5]
-    assert low.grad.tolist() == [0.5, 0.5]
 
 
 def test_w_acl_loss_gradient_turns_round_where_the_pair_is_far_enough_apart() -> None:

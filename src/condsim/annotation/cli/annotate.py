@@ -121,8 +121,7 @@ def push(
 
     `condsim build push verification --data annotation/conditions.parquet --annotators 3`
     """
-    from condsim.annotation.exchange import PushOptions, push_items
-    from condsim.annotation.label_studio import open_server
+    from condsim.annotation.exchange import PushOptions, open_server, push_items
 
     with open_server(server) as client, _open_store(folder, make=True) as store:
         items = _read_items(store, stage, data, pairs)
@@ -150,8 +149,7 @@ def pull(
 
     **Example**: `condsim build pull verification`
     """
-    from condsim.annotation.exchange import pull_annotations, show_hints
-    from condsim.annotation.label_studio import open_server
+    from condsim.annotation.exchange import open_server, pull_annotations, show_hints
 
     check_outputs(output=output)
     with open_server(server) as client, _open_store(folder) as store:
@@ -170,8 +168,7 @@ def status(
     ] = False,
 ) -> None:
     """Show the progress of each stage, and why answers do not count."""
-    from condsim.annotation.exchange import count_waiting
-    from condsim.annotation.label_studio import open_server
+    from condsim.annotation.exchange import count_waiting, open_server
     from condsim.annotation.outcome import stage_outcome
 
     with ExitStack() as stack:
@@ -243,7 +240,7 @@ def prefill(
 
     **Example**: `condsim build prefill verification --model default`
     """
-    from condsim.annotation.prefill import prefill_stage
+    from condsim.annotation.outcome import prefill_stage
 
     if stage == "qualification":
         raise InputError("A test cannot be prefilled; prefill conditions or verification.")

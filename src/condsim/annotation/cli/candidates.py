@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from condsim.cli.options import Device, show_table
-from condsim.cli.process import check_outputs, long_work
+from condsim.cli.process import check_outputs, long_work, print_result
 from condsim.errors import InputError, require
 from condsim.io import check_suffix
 
@@ -84,7 +84,8 @@ def candidates(
     texts: Annotated[bool, typer.Option("--texts", help="Plain texts: each is an item.")] = False,
     item_column: Annotated[str, typer.Option(help="Column that names the item.")] = "item_id",
     caption_column: Annotated[
-        str | None, typer.Option(help="Column of the text (caption; sentence with --texts).")
+        str | None,
+        typer.Option("--column", help="Column of the texts (caption; sentence with --texts)."),
     ] = None,
     source: Annotated[str | None, typer.Option(help="Name of the collection.")] = None,
     images: Annotated[
@@ -118,12 +119,17 @@ def candidates(
 
     `condsim build candidates captions.csv --images photos --preset coco --output pairs.parquet`
 
-    `condsim build candidates tickets.csv --texts --caption-column title --output pairs.parquet`
+    `condsim build candidates tickets.csv --texts --column title --output pairs.parquet`
     """
     for module in ("faiss", "filelock", "pyarrow.parquet"):
         require(module, extra="build")
-    from condsim.annotation.candidates import PRESETS, CandidateSettings, make_candidates
-    from condsim.annotation.items import embed_collection, read_items
+    from condsim.annotation.candidates import (
+        PRESETS,
+        CandidateSettings,
+        embed_collection,
+        make_candidates,
+        read_items,
+    )
     from condsim.rows.pairs import read_stop_words
 
     check_outputs(output=output)
@@ -172,7 +178,7 @@ def candidates(
     )
     _show_counts(report.counts, filters)
     typer.echo(f"left out, the same two texts came before: {report.repeated:,}")
-    typer.echo(f"{output}: {report.written:,} pairs")
+    print_result(f"{output}: {report.written:,} pairs")
 
 
 @app.command("filter")
@@ -204,8 +210,7 @@ def filter_pairs(
     `condsim build filter coco.parquet flickr.parquet --max-iou 0.1 --output pairs.parquet`
     """
     from condsim.annotation.candidates import filter_files
-    from condsim.rows.near_pairs import load_text_encoder
-    from condsim.rows.pairs import PairFilter, read_stop_words
+    from condsim.rows.pairs import PairFilter, load_text_encoder, read_stop_words
 
     check_outputs(output=output)
     bounds = {"max_iou": max_iou, "min_text_cosine": min_cosine}
@@ -221,4 +226,4 @@ def filter_pairs(
     if rules.repeated:
         typer.echo(f"left out, the pair came before: {rules.repeated:,}")
     _show_counts(rules.counts, settings)
-    typer.echo(f"{passed:,} pairs pass" if output is None else f"{output}: {passed:,} pairs")
+    print_result(f"{passed:,} pairs pass" if output is None else f"{output}: {passed:,} pairs")

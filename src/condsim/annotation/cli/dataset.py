@@ -89,7 +89,7 @@ def dataset(
     `condsim build dataset ratings.parquet --output tickets --labels majority --min-ratings 3`
     """
     _require_extra()
-    from condsim.annotation.labels import LabelRules
+    from condsim.annotation.records import LabelRules
     from condsim.annotation.release import Target, build_dataset, fill_page
 
     rules = LabelRules(
@@ -176,8 +176,7 @@ def report_agreement(
     """
     check_outputs(json=json)
     from condsim.annotation.agreement import report_ratings
-    from condsim.annotation.labels import collect_votes
-    from condsim.annotation.records import Rating
+    from condsim.annotation.records import Rating, collect_votes
     from condsim.annotation.release import rating_tables
     from condsim.rows.records import read_rows
 
@@ -203,8 +202,8 @@ def leakage(
     from condsim.data.csts import load_csts
 
     tasks = {task.name: task for task in map(load_csts, files)}
-    if len(tasks) < len(files):
-        raise InputError("The splits must have different names. Rename one of the files.")
+    if len(tasks) < max(2, len(files)):
+        raise InputError(f"Leakage needs two splits or more of different names; got {[*tasks]}.")
     report = find_leakage(tasks, resamples=resamples, seed=seed)
     write_report(json, report)
     _show_tables(leakage_tables(report))

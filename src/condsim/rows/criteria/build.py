@@ -17,7 +17,7 @@ from condsim.console import Progress, silent
 from condsim.data.files import column_names
 from condsim.data.held_out import HeldOutTexts, held_out_texts
 from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
-from condsim.errors import InputError, unknown_name
+from condsim.errors import InputError, check_name
 from condsim.evaluation.statistics import spearman
 from condsim.io import check_not_input, stem_of
 from condsim.rows.criteria.collection import Labelled, collect_pairs, collect_texts
@@ -291,12 +291,6 @@ def build_criteria(
         paths: The tables, each a separate set; forms and options as `iter_criteria` has them.
         output: A ``.csv`` or ``.parquet`` file.
         exclude: Files of texts to leave out; see `condsim.data.held_out.held_out_texts`.
-
-    Raises:
-        InputError: If a file cannot be read or written, no criterion of a table can be used, the
-            settings name a criterion that is in no table, or a column of numbers is neither named
-            nor cut into bins.
-        MissingExtraError: If a file is Parquet and pyarrow is not installed.
     """
     for path in (*paths, *exclude):
         check_not_input(output, path)
@@ -319,8 +313,7 @@ def build_criteria(
             reports.append(report)
             yield from drawn
         for name in settings.criteria:
-            if name not in names:
-                raise unknown_name("criterion in the settings:", name, names)
+            check_name("criterion in the settings:", name, names)
 
     written = write_rows(rows(), output, kind=PairRow if settings.form == "pairs" else GroupRow)
     report = CriteriaReport(written, tuple(reports))

@@ -274,8 +274,12 @@ def collect_texts(
     criteria: list[Criterion] = []
     answers: list[NDArray[np.int32]] = []
     for criterion, members in sorted(texts_of.items()):
-        if refuse_numbers and criterion not in settings.criteria:
-            _check_no_numbers(name, criterion, chain.from_iterable(members))
+        is_named = not refuse_numbers or criterion in settings.criteria
+        if not is_named and all(map(is_number, chain.from_iterable(members))):
+            raise InputError(
+                f"{name}: the column {criterion!r} holds numbers, which are not just alike or "
+                "different; grade them with --bins, or name the columns to use with --criteria."
+            )
         own = settings.of(criterion)
         if own.leave_out or len(members) < 2:
             continue
@@ -300,14 +304,6 @@ def collect_texts(
         criteria=criteria,
         answers=np.stack(answers),
     )
-
-
-def _check_no_numbers(name: str, criterion: str, values: Iterable[str]) -> None:
-    if all(map(is_number, values)):
-        raise InputError(
-            f"{name}: the column {criterion!r} holds numbers, which are not just alike or "
-            "different; grade them with --bins, or name the columns to use with --criteria."
-        )
 
 
 def collect_pairs(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from condsim.config import Settings
 from condsim.errors import InputError
@@ -22,6 +22,7 @@ def _check_value(value: object) -> object:
 
 
 Value = Annotated[str | int | float, BeforeValidator(_check_value)]
+Condition = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -31,9 +32,9 @@ class CriterionSettings(Settings):
     subject = "criterion"
 
     # The condition; the name of the criterion if None.
-    name: str | None = None
+    name: Condition | None = None
     # Further wordings of the condition; derived from ``name`` if None.
-    wordings: list[str] | None = None
+    wordings: list[Condition] | None = None
     # Groups of values that count as one value.
     same: list[list[Value]] = Field(default_factory=list)
     # Groups of values that are neither alike nor different: such pairs are not used.
@@ -51,9 +52,6 @@ class CriterionSettings(Settings):
     def _check(self) -> CriterionSettings:
         if self.order is not None and self.bins is not None:
             raise InputError("A criterion has an 'order' of its values or 'bins', not both.")
-        for text in (self.name, *(self.wordings or ())):
-            if text is not None and not text.strip():
-                raise InputError("A condition must not be empty: see 'name' and 'wordings'.")
         return self
 
 

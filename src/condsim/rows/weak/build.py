@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import combinations, islice
+from dataclasses import dataclass
+from itertools import chain, combinations, islice
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -15,10 +15,22 @@ from pydantic import Field
 from condsim.config import Settings
 from condsim.console import Progress
 from condsim.data.csts import iter_csts
-from condsim.data.held_out import held_out_texts
-from condsim.errors import InputError
+from condsim.data.files import iter_rows
+from condsim.data.held_out import HeldOutTexts, held_out_texts, text_digest
+from condsim.errors import InputError, one_line, require
 from condsim.io import check_not_input
-from condsim.rows.pairs import Candidate, FilterSettings, PairFilter
+from condsim.rows.pairs import (
+    Candidate,
+    FilterSettings,
+    ItemPairs,
+    PairFilter,
+    caption_vectors,
+    item_name,
+    load_text_encoder,
+    nearest_pairs,
+    pair_id_of,
+    unit_length,
+)
 from condsim.rows.records import (
     DOES_NOT_APPLY,
     AnsweredRow,
@@ -30,14 +42,17 @@ from condsim.rows.records import (
 )
 from condsim.rows.weak.functions import ABSENT, LabellingFunction
 from condsim.rows.weak.language import Sentence
-from condsim.rows.weak.pool import Pool, embed_sentences, near_pairs, read_pool
 from condsim.rows.weak.registry import Registry
+from condsim.types import FloatArray
 
 # Multiples of its share that a function may have of a label, pass by pass.
 _SHARE_FACTORS = (1.5, 5.0, 30.0)
 # Share of the pairs that are used where one sentence has none of what is counted: they are easy.
 _ABSENT_SHARE = 0.1
 _PAIRS_PER_ROW = 4
+
+_WORD_VECTOR_WIDTH = 200
+_NO_TEXTS = HeldOutTexts()
 
 WeightedFunctions: TypeAlias = Sequence[tuple[LabellingFunction, float]]
 """Functions and their relative frequencies."""
@@ -55,7 +70,7 @@ class WeakSettings(Settings):
     # Number of sentences to draw pairs from; all if None.
     sample: Annotated[int, Field(ge=2)] | None = None
     # The model whose vectors find near sentences; ``"words"`` needs none, None is that of
-    # `condsim.rows.near_pairs.load_text_encoder`.
+    # `condsim.rows.pairs.load_text_encoder`.
     text_encoder: str | None = None
     # Whether the rows have the columns ``answer1`` and ``answer2``.
     answers: bool = True
@@ -63,23 +78,89 @@ class WeakSettings(Settings):
     filters: FilterSettings = FilterSettings(max_iou=0.3, min_length_ratio=0.6)
 
 
-@dataclass(frozen=True)
-class WeakReport:
-    """Counts of a weakly labeled data set: sentences, pairs that were read, and rows written.
+class Pool(NamedTuple):
+    """Sentences of one or more files; no two differ in case and punctuation alone."""
 
-    Sentences are excluded if they are held out, and repeated if they came before. ``absent`` rows
-    have the label -1, and are not among ``rows``.
-    """
-
-    sentences: int
-    excluded: int
+    sentences: Sequence[str]
+    # Sentences of one item are not paired.
+    items: Sequence[object]
+    # Sentences left out since they came before, and since they are held out.
     repeated: int
-    pairs: int
-    rows: int
-    absent: int
-    labels: dict[str, int]
-    families: dict[str, int]
-    functions: dict[str, int]
+    excluded: int
+
+
+def read_pool(
+    paths: Sequence[Path],
+    *,
+    caption_column: str = "caption",
+    item_column: str | None = None,
+    exclude: HeldOutTexts = _NO_TEXTS,
+    sample: int | None = None,
+    seed: int = 0,
+) -> Pool:
+    """Read sentences, one a row, leave out those that are held out, and draw a sample.
+
+    The item column names what several sentences describe; without one, each is a separate item.
+    """
+    seen: set[bytes] = set()
+    sentences: list[str] = []
+    items: list[object] = []
+    excluded = repeated = 0
+    columns = [caption_column] if item_column is None else [caption_column, item_column]
+    for row in chain.from_iterable(iter_rows(path, columns=columns) for path in paths):
+        text = row.text(caption_column)
+        item = None if item_column is None else (row.path, item_name(row, item_column))
+        key = text_digest(text)
+        if key in seen:
+            repeated += 1
+            continue
+        seen.add(key)
+        if text in exclude:
+            excluded += 1
+        else:
+            sentences.append(text)
+            items.append(item or len(items))
+    if len(sentences) < 2:
+        raise InputError(
+            f"Pairs need at least two sentences, got {len(sentences)} and {excluded} that are in "
+            "the files to be left out."
+        )
+    if sample is not None and sample < len(sentences):
+        generator = np.random.default_rng(seed)
+        chosen = np.sort(generator.choice(len(sentences), sample, replace=False)).tolist()
+        sentences = [sentences[index] for index in chosen]
+        items = [items[index] for index in chosen]
+    return Pool(sentences, items, repeated, excluded)
+
+
+def _word_vectors(texts: Sequence[str], seed: int, progress: Progress) -> FloatArray:
+    """Embed sentences by latent semantic analysis of their words (Deerwester et al., 1990)."""
+    text = require("sklearn.feature_extraction.text", extra="build")
+    decomposition = require("sklearn.decomposition", extra="build")
+    progress("words", 0, len(texts))
+    vectorizer = text.TfidfVectorizer(sublinear_tf=True, min_df=1, stop_words="english")
+    with one_line("The sentences have no words to compare", ValueError):
+        weights = vectorizer.fit_transform(texts)
+    width = min(_WORD_VECTOR_WIDTH, weights.shape[1] - 1, weights.shape[0] - 1)
+    reduced = decomposition.TruncatedSVD(max(width, 1), random_state=seed).fit_transform(weights)
+    # No vector must have the length 0.
+    reduced = np.asarray(reduced, np.float32) + np.float32(1e-6)
+    return unit_length(reduced, subject="words")
+
+
+def _candidates(pool: Pool, pairs: ItemPairs, *, seed: int) -> Iterator[Candidate]:
+    """Return the pairs of sentences of different items, in random order."""
+    random = np.random.default_rng(seed)
+    order, swapped = random.permutation(len(pairs)), random.random(len(pairs)) < 0.5
+    for index, swap in zip(order, swapped, strict=True):
+        first, second = int(pairs.items1[index]), int(pairs.items2[index])
+        if pool.items[first] == pool.items[second]:
+            continue
+        if swap:
+            first, second = second, first
+        sentence1, sentence2 = pool.sentences[first], pool.sentences[second]
+        pair_id = pair_id_of("weak", sentence1, sentence2)
+        yield Candidate(pair_id, "weak", str(first), str(second), sentence1, sentence2)
 
 
 class RowSampler:
@@ -91,8 +172,6 @@ class RowSampler:
     """
 
     def __init__(self, weighted: WeightedFunctions, *, rows: int, seed: int) -> None:
-        if not weighted:
-            raise InputError("At least one labeling function must have a weight above 0.")
         total = sum(weight for _, weight in weighted)
         # Pairs that were read.
         self.pairs = 0
@@ -215,6 +294,25 @@ def _weak_row(
     )
 
 
+@dataclass(frozen=True)
+class WeakReport:
+    """Counts of a weakly labeled data set: sentences, pairs that were read, and rows written.
+
+    Sentences are excluded if they are held out, and repeated if they came before. ``absent`` rows
+    have the label -1, and are not among ``rows``.
+    """
+
+    sentences: int
+    excluded: int
+    repeated: int
+    pairs: int
+    rows: int
+    absent: int
+    labels: dict[str, int]
+    families: dict[str, int]
+    functions: dict[str, int]
+
+
 def build_weak(
     paths: Sequence[Path],
     output: Path,
@@ -253,35 +351,30 @@ def build_weak(
         sample=settings.sample,
         seed=settings.seed,
     )
-    vectors, revision = embed_sentences(
-        pool.sentences,
-        settings.text_encoder,
-        seed=settings.seed,
-        cache=cache,
-        progress=progress,
-        device=device,
-    )
-    near = near_pairs(
-        pool, vectors, k=settings.k, seed=settings.seed, cache=cache, progress=progress
-    )
-    candidates = PairFilter(settings.filters).passing(near)
+    if settings.text_encoder == "words":
+        vectors, revision = _word_vectors(pool.sentences, settings.seed, progress), None
+    else:
+        encoder = load_text_encoder(settings.text_encoder, device=device)
+        vectors = caption_vectors(pool.sentences, encoder, cache=cache, progress=progress)
+        revision = encoder.revision
+    pairs = nearest_pairs(vectors, settings.k, cache=cache, progress=progress)
+    candidates = PairFilter(settings.filters).passing(_candidates(pool, pairs, seed=settings.seed))
     labelled = [*counted(sampler.rows(candidates), progress, total=settings.rows)]
     absent = [*_absent_rows(candidates, weighted, rows=settings.absent, seed=settings.seed)]
     # The columns of the answers are left out where they are not asked for.
     kind = AnsweredRow if settings.answers else WeakRow
-    if absent_output == output:
-        write_rows([*labelled, *absent], output, kind=kind)
-    else:
-        write_rows(labelled, output, kind=kind)
+    rows = [*labelled, *absent]
+    write_rows(rows if absent_output == output else labelled, output, kind=kind)
+    if absent_output != output:
         write_rows(absent, absent_output, kind=kind)
-    report = _report(pool, sampler.pairs, [*labelled, *absent], registry)
+    report = _report(pool, sampler.pairs, rows, registry)
     facts = {
         "excluded": revisions_of(exclude),
         "like": None if like is None else revisions_of([like]),
         "functions": revisions_of(functions),
         "settings": settings.model_dump(),
         "text_encoder_revision": revision,
-        "report": asdict(report),
+        "report": report,
     }
     for path in {output, absent_output}:
         write_provenance(path, kind="weak labels", made_from=paths, facts=facts)

@@ -10,7 +10,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,9 +18,9 @@ from condsim.console import Progress, silent
 from condsim.data.held_out import HeldOutTexts, held_out_texts
 from condsim.io import check_not_input
 from condsim.rows.records import TrainingRow, revisions_of, write_provenance, write_rows
+from condsim.rows.weak.build import read_pool
 from condsim.rows.weak.functions import LabellingFunction, wordings_of
 from condsim.rows.weak.language import Sentence
-from condsim.rows.weak.pool import read_pool
 from condsim.rows.weak.quantities import quantities, text_tokens
 from condsim.rows.weak.registry import Registry
 from condsim.rows.weak.texts import opposites, stands_alone, text_functions
@@ -201,7 +201,7 @@ def build_counter_edits(
         "excluded": revisions_of(exclude),
         "functions": revisions_of(functions),
         "seed": seed,
-        "report": asdict(report),
+        "report": report,
     }
     write_provenance(output, kind="counter-edits", made_from=paths, facts=facts)
     return report

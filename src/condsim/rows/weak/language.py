@@ -20,7 +20,7 @@ from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
-from condsim.errors import unknown_name
+from condsim.errors import check_name
 
 _FOLDER = resources.files("condsim.rows.weak")
 _WORD = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)|[a-z0-9]+|[,.;:!?&]")
@@ -190,7 +190,6 @@ class Taxonomy:
         return named or tuple(mentions)
 
     def _add(self, entry: Entry, parent: Node | None) -> Node:
-        assert entry.name not in self.nodes, entry
         node = Node(entry.name, parent, len(self.nodes), entry.words)
         self.nodes[node.name] = node
         if parent:
@@ -222,8 +221,7 @@ def node_similarity(node1: Node, node2: Node) -> float:
 def taxonomy(name: str) -> Taxonomy:
     """Return one of the trees of condsim."""
     texts = {path.name.removesuffix(".txt"): path for path in (_FOLDER / "words").iterdir()}
-    if name not in texts:
-        raise unknown_name("tree", name, texts)
+    check_name("tree", name, texts)
     return Taxonomy(texts[name].read_text(encoding="utf-8"))
 
 

@@ -13,6 +13,13 @@ import numpy as np
 
 from condsim.errors import CondSimError, InputError
 from condsim.evaluation.statistics import spearman
+from condsim.rows.weak.captions import (
+    doing_functions,
+    noun_functions,
+    people_functions,
+    place_functions,
+    thing_functions,
+)
 from condsim.rows.weak.functions import (
     ABSENT,
     Comparison,
@@ -23,9 +30,7 @@ from condsim.rows.weak.functions import (
     yes_or_no,
 )
 from condsim.rows.weak.language import Sentence, cut_sentence
-from condsim.rows.weak.scenes import doing_functions, people_functions, place_functions
 from condsim.rows.weak.texts import can_read_texts, function_by_form, text_functions
-from condsim.rows.weak.things import noun_functions, thing_functions
 from condsim.types import Task
 
 ReaderT = TypeVar("ReaderT", bound=Reader)
