@@ -145,17 +145,18 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
         ModelError: If no trial has a dev Spearman.
         KeyboardInterrupt: If Ctrl-C ended it; the same call continues.
     """
-    check_folder(output, subject="sweep", own=(INPUTS, RESULT, LOCK))
+    check_folder(output, subject="sweep", own=(LOCK, INPUTS, RESULT))
     inputs: dict[str, Any] = {"name": spec.name, **spec.search()}
     _check_inputs(inputs, output)
     result = _stored_result(spec, output)
     if result is not None:
         return result
     inputs["data"] = _data_revisions(spec)
-    (output / TRIALS).mkdir(parents=True, exist_ok=True)
+    # The lock is the first file, so that another process knows the folder as a sweep.
     with locked(output / LOCK):
         _check_inputs(inputs, output)
         write_text(output / INPUTS, json.dumps(inputs, indent=2))
+        (output / TRIALS).mkdir(exist_ok=True)
     trials = _run_trials(spec, output)
     best = trials[0]
     if best.dev.spearman is None:
