@@ -164,3 +164,24 @@ def test_rows_of_a_table_that_cannot_be_drawn_name_it(draw, criterion, value, me
     content = "text,topic\n" + "".join(f"Text {n},{value.format(n % 3)}\n" for n in range(30))
     with pytest.raises(InputError, match=message):
         draw("tickets.csv", content, criteria=[criterion], parts=("train",))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--minutes", "0"], "'minutes' must be above 0"),
+        (["--rehearsal", "nan"], "'rehearsal' must be a finite number"),
+        (["--criteria", "topic"], "--criteria is for a table of texts"),
+    ],
+)
+def test_adapt_bad_option_is_one_line(tmp_path, options, message):
+    (tmp_path / "in.csv").write_text("sentence1,sentence2,condition,label\nA,B,the kind,1\n")
+    words = (tmp_path / "in.csv", "--output", tmp_path / "model", *options)
+    assert message in commands.fault("adapt", *words)
+
+
+def test_adapt_pairs_under_other_names_are_refused_under_the_name_of_the_file(tmp_path):
+    (tmp_path / "in.csv").write_text("left,right,same\n" + "A lamp.,A bulb.,1\n" * 30)
+    names = ("--text1", "left", "--text2", "right", "--label", "same", "--condition", "the use")
+    message = commands.fault("adapt", tmp_path / "in.csv", "--output", tmp_path / "m", *names)
+    assert message.startswith(f"{tmp_path / 'in.csv'}: needs at least 20 labeled pairs")

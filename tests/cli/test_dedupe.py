@@ -45,8 +45,8 @@ def fault(file, output, *options):
         (["--keep", "newest:text"], "column 'text': must be a number or a date"),
         (["--column", "body"], "no column 'body'; found 'text', "),
         (["--and-overall", "90"], "from 0 to 1"),
-        (["--to", "2"], "'to' chooses the threshold"),
-        (["--review", "band.csv"], "go together"),
+        (["--to", "2"], "takes the place of a threshold"),
+        (["--review", "band.csv"], "Give --review and --review-from together"),
         (["--groups", "out.txt"], "the suffix must be"),
     ],
 )

@@ -57,6 +57,7 @@ def labelled(different, alike):
         (1, 5, ()),
         (0, 5, ()),
         (1, 5, ("--scale", "1-5")),
+        ('"1,0"', "5", ()),
         ("neu", "gleich", ("--positive", "gleich")),
     ],
 )

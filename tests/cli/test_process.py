@@ -38,6 +38,11 @@ def test_run_wrong_use_is_one_line(line, arguments, expected):
     assert re.fullmatch(rf"error: {re.escape(expected)}.* --help'\.\n", message)
 
 
+def test_run_two_conditions_where_one_is_taken_is_refused(line):
+    message = line("encode", "a.csv", "--condition", "a", "--condition=b", "--output", "e.npy")
+    assert message == "error: --condition: give one here; got 2.\n"
+
+
 @pytest.mark.parametrize("text", ["-5 degrees", "- an item"])
 def test_run_text_with_a_dash_needs_two_before_it(line, text):
     message = line("score", text, "b", "c")

@@ -147,8 +147,9 @@ def test_cluster_umap_groups_by_the_condition(encoder, monkeypatch):
     [
         (TEXTS, {"k": 3, "min_size": 4}, "either the number of clusters .* got 3 and 4"),
         (TEXTS, {"k": 25}, "from 2 to 24, .* got 25"),
-        (["a", "a", "a"], {"k": 4}, "must be from 2 to 3, the number of texts; got 4"),
-        (TEXTS, {"k": 1}, "must be from 2 to 24"),
+        (["a", "a", "a"], {"k": 4}, "whole number from 2 to 3, the number of texts; got 4"),
+        (TEXTS, {"k": 1}, "whole number from 2 to 24"),
+        (TEXTS, {"k": 2.5}, "'auto' or a whole number .* got 2.5"),
         (TEXTS, {"min_size": 1}, "must have from 2 to 24 texts"),
         (TEXTS, {"min_size": 25}, "got 25"),
         (["a", "b"], {}, "at least 3 texts; got 2"),

@@ -124,7 +124,7 @@ def test_build_again_changes_nothing_and_refuses_other_rows(made, rows, scorer, 
     ("row", "message"),
     [
         ({"id": "z"}, r"rows, row 2, column 'text': must not be empty"),
-        ({"id": "z", "text": "x", "a.b": 1, "a_b": 2}, "two columns 'a_b'"),
+        ({"id": "z", "text": "x", "a.b": 1, "a_b": 2}, "two columns would be stored as 'a_b'"),
         ({"id": "z", "text": "x", "condsim_key": 1}, r"got 'condsim_key'"),
         ({"id": "a", "text": "x"}, r"key 'a' occurs twice"),
         ({"text": "x"}, r"row 2, column 'id': must not be empty"),
@@ -220,6 +220,17 @@ def test_delete_by_key_and_filter(made):
     assert made.prepared() == {"r": 2}
     with pytest.raises(InputError, match="Give either keys or a filter"):
         made.delete()
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["id = 'a'; junk", "id = 'a' junk", "year > 3000) or (1=1", "year > 1 -- and 2", "(year"],
+)
+def test_delete_filter_that_goes_on_after_an_expression_raises(where, made):
+    with pytest.raises(InputError, match="must be one condition in SQL"):
+        made.delete(where=where)
+    assert made.delete(where="text = 'a; -- (b'") == 0
+    assert len(made) == 5
 
 
 def test_two_writers_at_once_raises(made, tmp_path):

@@ -336,7 +336,7 @@ REFUSED = [
     ("/v1/score", {"pairs": PAIRS, "conditions": [""]}, "'condition' must have text"),
     ("/v1/score", {"pairs": PAIRS, "conditions": ["?!"]}, "must have a letter, digit or symbol"),
     ("/v1/score", LONG, "leave room for the text; it has 800"),
-    ("/v1/dedupe", DEDUPE | {"at_least": None}, "Give 'at_least'"),
+    ("/v1/dedupe", DEDUPE | {"at_least": None}, "Give the score that duplicates reach"),
     ("/v1/dedupe", DEDUPE | {"at_least": 2}, "0 to 1"),
     ("/v1/dedupe", DEDUPE | {"condition": None}, "'condition' is missing"),
     ("/v1/dedupe", DEDUPE | {"condition": ["a", "a"]}, "once"),

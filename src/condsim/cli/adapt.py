@@ -90,10 +90,12 @@ def adapt(
     require("sentence_transformers", extra="train")
     from condsim.training.adaptation import AdaptSettings, adapt as adapt_model
 
-    settings = AdaptSettings.model_validate(options.chosen_settings(AdaptSettings, locals()))
+    settings = AdaptSettings(**options.chosen_settings(AdaptSettings, locals()))
     pairs = PairOptions.labelled(locals())
     names = {*column_names(labelled, pairs.file_format)}
     is_table = not names & {text1, text2} and (column in names or bool(criteria))
+    if criteria and not is_table:
+        raise InputError(f"--criteria is for a table of texts; {labelled} has columns of pairs.")
     with TemporaryDirectory(prefix="condsim-") as folder, long_work() as progress:
         measured = None if dev is None else _write_usual_columns(dev, Path(folder, "dev"), pairs)
         if is_table:
@@ -112,9 +114,17 @@ def adapt(
             measured = measured or drawn[0]
         else:
             train = _write_usual_columns(labelled, Path(folder, "train"), pairs)
-        result = adapt_model(
-            train, output, model=model or "default", dev=measured, settings=settings, force=force
-        )
+        try:
+            result = adapt_model(
+                train,
+                output,
+                model=model or "default",
+                dev=measured,
+                settings=settings,
+                force=force,
+            )
+        except InputError as error:
+            raise InputError(str(error).replace(str(train), str(labelled))) from None
     _print_adaptation(result, output)
 
 

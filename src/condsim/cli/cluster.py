@@ -17,6 +17,7 @@ from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.data.files import Batch, is_table, open_writer
 from condsim.data.text import FileFormat
 from condsim.errors import InputError, require
+from condsim.io import check_suffix
 from condsim.model.base import COLLECTION_SHARE
 from condsim.types import IntArray, shortened
 
@@ -92,11 +93,14 @@ def cluster(
     if (into is None) == (not conditions):
         raise InputError("Give either --condition, or --into and the clusters of an earlier run.")
     if into is not None and any([k, min_size, overall is not None, umap, plot, json, save]):
-        raise InputError("--into puts texts into clusters as they are; give no options of others.")
+        raise InputError(
+            "--into takes the clusters as they are: leave out options that make or draw others."
+        )
     file_format = FileFormat.checked(separator, encoding)
     rows = TextFile(file, column, file_format, tables=table, strict=strict)
     texts = list(rows)
     if plot is not None:
+        check_suffix(plot, (".png",))
         require("matplotlib", extra="search")
 
     from condsim.loading import load_encoder

@@ -157,9 +157,12 @@ def dedupe(
     newest = keep.removeprefix(_NEWEST) if keep.startswith(_NEWEST) else None
     if not newest and keep not in ("first", "longest"):
         raise InputError(f"--keep must be first, longest or newest:COLUMN; got {keep!r}.")
-    is_late = review_from is not None and at_least and review_from >= at_least[0]
-    if is_late or (review is None) != (review_from is None):
-        raise InputError("--review and --review-from, a score below --at-least, go together.")
+    if (review is None) != (review_from is None):
+        raise InputError("Give --review and --review-from together.")
+    if review_from is not None and at_least and review_from >= at_least[0]:
+        raise InputError(
+            f"--review-from must be below --at-least, {at_least[0]:g}; got {review_from:g}."
+        )
     check_outputs(output=output, groups=groups, review=review)
     file_format = FileFormat.checked(separator, encoding)
     from condsim.search.dedupe import find_duplicates

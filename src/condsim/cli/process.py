@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer import Option
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from condsim.errors import CondSimError, InputError, one_line
 from condsim.io import printable
@@ -264,7 +264,15 @@ class Command(TyperCommand):
                 usual.append(f"{_OPTION_ALIASES[name]}{equals}{value}")
             else:
                 usual.append(word)
+        self._check_condition(ctx, [*usual, *named])
         return super().parse_args(ctx, usual + named)
+
+    def _check_condition(self, ctx: Any, words: list[str]) -> None:  # noqa: ANN401
+        """Reject several conditions, which other commands take, where all but one would be lost."""
+        for parameter, number in Counter(self.make_parser(ctx).parse_args(words)[2]).items():
+            is_condition = isinstance(parameter, TyperOption) and "--condition" in parameter.opts
+            if is_condition and number > 1 and not parameter.multiple:
+                raise InputError(f"--condition: give one here; got {number}.")
 
 
 # Standard streams in place of files

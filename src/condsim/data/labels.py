@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from condsim.data.files import iter_rows
-from condsim.data.row import join_names, number_of, short_repr
+from condsim.data.row import Cell, join_names, number_of, short_repr
 from condsim.data.text import DETECTED, FileFormat, log_form
 from condsim.errors import InputError
 from condsim.types import BoolArray, Float64Array, FloatArray
@@ -18,6 +19,7 @@ ALIKE_WORDS = frozenset("alike same similar yes y true match duplicate".split())
 DIFFERENT_WORDS = frozenset("different not_alike dissimilar no n false distinct".split())
 
 _NO_LABEL = -1
+_DECIMAL_COMMA = re.compile(r"[0-9],[0-9]+")
 _SCALES = ((0.0, 1.0), (1.0, 5.0), (0.0, 5.0))
 # The scale of C-STS is not logged.
 _USUAL_SCALE = (1.0, 5.0)
@@ -53,9 +55,9 @@ def read_labels(
 ) -> Labels:
     """Read the labels of a data file.
 
-    Labels are numbers from 0 to 1, from 1 to 5 or from 0 to 5, or two words. -1, NaN and an empty
-    cell mean that the row has no label. The scale is logged, and whether the labels fit another
-    one, as those of a file of only 1s do.
+    Labels are numbers from 0 to 1, from 1 to 5 or from 0 to 5, or two words. The decimal mark may
+    be a comma. -1, NaN and an empty cell mean that the row has no label. The scale is logged, and
+    whether the labels fit another one, as those of a file of only 1s do.
 
     Args:
         positive: The lowest number that counts as alike, or the word that means alike; by default
@@ -67,7 +69,7 @@ def read_labels(
     rows = list(iter_rows(path, columns=(column,), file_format=file_format))
     cells = [row.cells[column] for row in rows]
     texts = ["" if cell is None else str(cell).strip().casefold() for cell in cells]
-    numbers = np.array([number_of(cell) for cell in cells], np.float64)
+    numbers = np.array([_label_number(cell) for cell in cells], np.float64)
     # NaN is how pandas writes an empty cell to Parquet.
     labelled = np.array([text not in ("", "nan") for text in texts]) & (numbers != _NO_LABEL)
     if not labelled.any():
@@ -98,6 +100,13 @@ def read_labels(
         )
     values[~labelled] = np.nan
     return Labels(values.astype(np.float32), alike & labelled, scale)
+
+
+def _label_number(cell: Cell) -> float | None:
+    """Convert a label to a number; None for a word. Spreadsheets may write 4,5 for 4.5."""
+    if isinstance(cell, str) and _DECIMAL_COMMA.fullmatch(cell.strip()):
+        cell = cell.replace(",", ".")
+    return number_of(cell)
 
 
 def _detect_scale(path: Path, numbers: Float64Array) -> tuple[float, float]:

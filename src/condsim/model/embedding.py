@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from condsim.cache import VectorCache
-from condsim.errors import ModelError, check_at_least
+from condsim.errors import InputError, ModelError, check_at_least
 from condsim.model.applicability import PROBE, ApplicabilityHead, Embedded
 from condsim.model.base import (
     PairScorer,
@@ -251,7 +252,8 @@ class EmbeddingScorer(PairScorer):
             >>> model.reads("The café is great."), model.reads("Great 👍")
             (True, False)
         """
-        check_rows(None, text=text)
+        if not check_rows(None, text=text).single:
+            raise InputError(f"'text' must be one text; got {reprlib.repr(text)}.")
         return self._legibility is None or self._legibility.reads(text)
 
     def unread_parts(self, texts: Iterable[str]) -> dict[str, str]:

@@ -63,15 +63,16 @@ class Legibility:
                 if self._is_unread(text, encoding):
                     parts[text] = text
                 elif words := self._words(text, encoding)[1]:
-                    parts[text] = " ".join(words)
+                    parts[text] = " ".join(sorted(set(words)))
         return parts
 
     def _is_unread(self, text: str, encoding: Encoding) -> bool:
         number, unread = self._words(text, encoding)
-        return len(unread) > MAX_UNREAD_SHARE * number
+        # Invisible characters alone, such as a zero-width space, become no token.
+        return not encoding.ids or len(unread) > MAX_UNREAD_SHARE * number
 
     def _words(self, text: str, encoding: Encoding) -> tuple[int, list[str]]:
-        """Count the words of a text, and list the unread ones, each once; marks do not count."""
+        """Count the words of a text, and list the unread ones; marks do not count."""
         spans: dict[int | None, tuple[int, int]] = {}
         unknown: set[int | None] = set()
         for token, word, span in zip(
@@ -80,14 +81,14 @@ class Legibility:
             spans[word] = (spans.get(word, span)[0], span[1])
             if token == self._unknown_id:
                 unknown.add(word)
-        number, unread = 0, set()
+        number, unread = 0, list[str]()
         for word, (start, stop) in spans.items():
             part = text[start:stop]
             if word in unknown or self._is_foreign(part):
-                unread.add(part.casefold())
+                unread.append(part.casefold())
             elif any(map(str.isalnum, part)):
                 number += 1
-        return number + len(unread), sorted(unread)
+        return number + len(unread), unread
 
     def _is_foreign(self, word: str) -> bool:
         """Check for letters of a script without words; a lone one, such as α, is a symbol."""

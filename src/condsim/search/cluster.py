@@ -427,10 +427,10 @@ def _check_numbers(
                 "Give either the number of clusters ('k') or the size of the smallest "
                 f"('min_size'), not both; got {k} and {min_size}."
             )
-        if k != "auto" and not 2 <= k <= number:
+        if k != "auto" and not (isinstance(k, int | np.integer) and 2 <= k <= number):
             raise InputError(
-                f"The number of clusters 'k' must be from 2 to {number}, the number of texts; got "
-                f"{k}."
+                "The number of clusters 'k' must be 'auto' or a whole number from 2 to "
+                f"{number}, the number of texts; got {k!r}."
             )
     if min_size is None:
         return max(3, min(20, number // 20))

@@ -161,8 +161,8 @@ def find_duplicates(
     """
     if not isinstance(scorer, EmbeddingScorer):
         raise ModelError(f"{scorer.name} gives only scores; this needs a bi- or tri-encoder.")
-    if iter(texts) is texts:
-        raise InputError("The 'texts' are read twice; give a list, not an iterator.")
+    if isinstance(texts, str) or iter(texts) is texts:
+        raise InputError("The 'texts' are read twice; give a list, not one text or an iterator.")
     check_fraction("share", overall=overall)
     tests = _threshold_tests(condition, at_least, and_overall, to)
     limits = [
@@ -210,7 +210,12 @@ def _threshold_tests(
         raise InputError("Give at least one condition, and each condition of duplicates once.")
     if to is not None:
         if at_least is not None or and_overall is not None or len(conditions) > 1:
-            raise InputError("'to' chooses the threshold of one condition; give no other test.")
+            raise InputError(
+                "The number of rows to keep, 'to', takes the place of a threshold: give it with "
+                "one condition, and without 'at_least' and 'and_overall'."
+            )
+        if not isinstance(to, int | np.integer):
+            raise InputError(f"'to' must be a whole number; got {to}.")
         check_at_least(1, to=to)
         return [(conditions[0], 0.0)]
     thresholds = [] if at_least is None else [float(score) for score in np.atleast_1d(at_least)]
@@ -218,8 +223,9 @@ def _threshold_tests(
         thresholds *= len(conditions)
     if len(thresholds) != len(conditions):
         raise InputError(
-            f"Give 'at_least', one score of duplicates or one for each of the {len(conditions)} "
-            f"conditions, or 'to', the rows to keep; got {len(thresholds)} scores."
+            "Give the score that duplicates reach, 'at_least', once or for each condition, or the "
+            f"number of rows to keep, 'to' (conditions: {len(conditions)}, scores: "
+            f"{len(thresholds)})."
         )
     tests: list[tuple[str | None, float]] = list(zip(conditions, thresholds, strict=True))
     return tests if and_overall is None else [*tests, (None, and_overall)]

@@ -142,8 +142,8 @@ def condition_weights(condition: Conditions | None, prepared: Sequence[str]) -> 
     if not condition:
         names = f" This index is prepared for: {', '.join(prepared)}." if prepared else ""
         raise InputError(
-            "A search needs a condition, which says in which respect texts must be similar, such "
-            f"as --condition 'the topic'.{names}"
+            "A search needs a condition, such as 'the topic': the respect in which texts must be "
+            f"similar.{names}"
         )
     if not isinstance(condition, Mapping):
         condition = dict.fromkeys(condition, 1.0)

@@ -196,8 +196,8 @@ def _with_stored_names(row: Row) -> Row:
         stored = name if name in row.cells else str(name).replace(".", "_")
         if stored in record:
             raise InputError(
-                f"{row.path}: two columns would be stored as {stored!r}, since a repeated name gets "
-                "a number and a dot becomes an underscore. Rename one of them."
+                f"{row.path}: two columns would be stored as {stored!r}, since a repeated name "
+                "gets a number and a dot becomes an underscore. Rename one of them."
             )
         record[stored] = value
     return row._replace(record=record)

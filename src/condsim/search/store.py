@@ -35,6 +35,8 @@ _METADATA = "about"
 _DISK_FULL = ("no space left", "disk quota", "file too large")
 # LanceDB ends its messages with a place in its source.
 _RUST_SOURCE = re.compile(r", \S*\.rs:\d+.*", re.DOTALL)
+# Texts and names in a filter.
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`""")
 _NUMBERS_PER_FILTER = 10_000
 _OBSOLETE_AFTER = timedelta(seconds=10)
 # By default LanceDB may read 2 GB ahead.
@@ -236,12 +238,14 @@ class Store:
             return any(index.columns == [VECTOR] for index in self.table(ROWS).list_indices())
 
     def check_filter(self, where: str, columns: Mapping[str, Kind]) -> None:
-        """Reject a filter that is not SQL, or names a column that does not exist."""
+        """Reject a filter that is not one expression of SQL, or names an unknown column."""
         try:
-            self.table(ROWS).search().where(where).explain_plan()
+            check_expression(where)
+            # LanceDB reads the first expression and ignores what comes after it.
+            self.table(ROWS).search().where(f"({where})").explain_plan()
         except (ValueError, RuntimeError) as error:
             raise InputError(
-                f"The filter {where!r} cannot be used: {short_reason(error)}. It must be a "
+                f"The filter {where!r} cannot be used: {short_reason(error)}. It must be one "
                 "condition in SQL, such as \"year > 2020 AND kind = 'review'\", on the columns "
                 f"{', '.join(columns)}."
             ) from None
@@ -269,6 +273,20 @@ class Store:
             for start in range(0, len(numbers), _NUMBERS_PER_FILTER):
                 batch = numbers[start : start + _NUMBERS_PER_FILTER].tolist()
                 self.table(name).delete(f"{NUMBER} IN ({','.join(map(str, batch))})")
+
+
+def check_expression(where: str) -> None:
+    """Raise ValueError unless text is one expression of SQL, as far as that is seen outside quotes.
+
+    Brackets must be closed, and there must be no comment and no second statement.
+    """
+    depth = 0
+    for mark in re.findall(r"[();]|--|/\*", _QUOTED.sub("", where)):
+        depth += {"(": 1, ")": -1}.get(mark, 0)
+        if depth < 0 or mark not in ("(", ")"):
+            raise ValueError(f"unexpected {mark!r}")
+    if depth:
+        raise ValueError("a bracket is not closed")
 
 
 def short_reason(error: BaseException) -> str:

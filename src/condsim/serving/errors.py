@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import reprlib
 from collections.abc import Mapping
 from typing import Any
@@ -98,10 +99,13 @@ def _validation_message(fault: Mapping[str, Any]) -> str:
     for part in path[1:]:
         key += f"[{part}]" if isinstance(part, int) else f".{part}"
     if fault["type"] == "extra_forbidden":
+        if key == "conditions":
+            return "Give either 'condition' or 'conditions'."
         return f"Unknown request key {key!r}."
     if fault["type"] == "missing":
         return f"The request key {key!r} is missing."
-    rule = rule.removeprefix("Value error, ").replace("Input should be", "must be")
+    rule = rule.removeprefix("Value error, ")
+    rule = re.sub("^(Input|List) should", "must", rule).replace(" after validation", "")
     return f"Request key {key!r} {rule}; got {reprlib.repr(fault['input'])}."
 
 
