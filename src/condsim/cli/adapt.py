@@ -124,7 +124,10 @@ def adapt(
                 force=force,
             )
         except InputError as error:
-            raise InputError(str(error).replace(str(train), str(labelled))) from None
+            message = str(error).replace(str(train), str(labelled))
+            if measured is not None:
+                message = message.replace(str(measured), str(dev or labelled))
+            raise InputError(message) from None
     _print_adaptation(result, output)
 
 

@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer import Option
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand
 
 from condsim.errors import CondSimError, InputError, one_line
 from condsim.io import printable
@@ -249,10 +249,11 @@ class Command(TyperCommand):
         options = {name for parameter in self.params for name in parameter.opts}
         # The name of an argument is among its options, too.
         files = _FILE_OPTIONS if options.intersection(_FILE_ARGUMENTS) else ()
-        words, usual, named = deque(args), list[str](), list[str]()
+        words, usual, named, conditions = deque(args), list[str](), list[str](), 0
         while words:
             word = words.popleft()
             name, equals, value = word.partition("=")
+            conditions += name == "--condition"
             if word == "--":
                 usual += [word, *words]
                 words.clear()
@@ -264,15 +265,13 @@ class Command(TyperCommand):
                 usual.append(f"{_OPTION_ALIASES[name]}{equals}{value}")
             else:
                 usual.append(word)
-        self._check_condition(ctx, [*usual, *named])
+        # Other commands take several conditions; here all but the last would be lost.
+        if conditions > 1 and any(
+            "--condition" in parameter.opts and not getattr(parameter, "multiple", True)
+            for parameter in self.params
+        ):
+            raise InputError(f"--condition: give one here; got {conditions}.")
         return super().parse_args(ctx, usual + named)
-
-    def _check_condition(self, ctx: Any, words: list[str]) -> None:  # noqa: ANN401
-        """Reject several conditions, which other commands take, where all but one would be lost."""
-        for parameter, number in Counter(self.make_parser(ctx).parse_args(words)[2]).items():
-            is_condition = isinstance(parameter, TyperOption) and "--condition" in parameter.opts
-            if is_condition and number > 1 and not parameter.multiple:
-                raise InputError(f"--condition: give one here; got {number}.")
 
 
 # Standard streams in place of files

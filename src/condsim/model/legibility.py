@@ -51,7 +51,8 @@ class Legibility:
 
     def reads(self, text: str) -> bool:
         """Check that few words of a text are unread."""
-        return not self._is_unread(text, self._tokenizer.encode(text, add_special_tokens=False))
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        return not self._unread_words(text, encoding)[0]
 
     def unread_parts(self, texts: Sequence[str]) -> dict[str, str]:
         """Return the unread words of texts that have any; the text itself if it is unread."""
@@ -60,19 +61,15 @@ class Legibility:
             block = texts[start : start + _TEXTS_PER_CALL]
             encodings = self._tokenizer.encode_batch(block, add_special_tokens=False)
             for text, encoding in zip(block, encodings, strict=True):
-                if self._is_unread(text, encoding):
+                is_unread, words = self._unread_words(text, encoding)
+                if is_unread:
                     parts[text] = text
-                elif words := self._words(text, encoding)[1]:
+                elif words:
                     parts[text] = " ".join(sorted(set(words)))
         return parts
 
-    def _is_unread(self, text: str, encoding: Encoding) -> bool:
-        number, unread = self._words(text, encoding)
-        # Invisible characters alone, such as a zero-width space, become no token.
-        return not encoding.ids or len(unread) > MAX_UNREAD_SHARE * number
-
-    def _words(self, text: str, encoding: Encoding) -> tuple[int, list[str]]:
-        """Count the words of a text, and list the unread ones; marks do not count."""
+    def _unread_words(self, text: str, encoding: Encoding) -> tuple[bool, list[str]]:
+        """Decide whether a text is unread, and list its unread words; marks do not count."""
         spans: dict[int | None, tuple[int, int]] = {}
         unknown: set[int | None] = set()
         for token, word, span in zip(
@@ -88,7 +85,9 @@ class Legibility:
                 unread.append(part.casefold())
             elif any(map(str.isalnum, part)):
                 number += 1
-        return number + len(unread), unread
+        # Invisible characters alone, such as a zero-width space, become no token.
+        number += len(unread)
+        return not encoding.ids or len(unread) > MAX_UNREAD_SHARE * number, unread
 
     def _is_foreign(self, word: str) -> bool:
         """Check for letters of a script without words; a lone one, such as α, is a symbol."""
