@@ -35,9 +35,10 @@ from benchmarks.comparison_tables import fill, percent, table_row
 from condsim.cli.process import run_app
 from condsim.evaluation.evaluate import Scores, evaluate
 from condsim.evaluation.statistics import Metric
-from condsim.io import MINILM, write_text
+from condsim.io import write_text
 from condsim.loading import named_scorer, open_scorer
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.minilm import MINILM
 from condsim.search.cluster import cluster
 from condsim.search.dedupe import find_duplicates
 from condsim.types import BoolArray, FloatArray, Scorer, Task

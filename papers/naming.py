@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from condsim.errors import InputError
-from condsim.io import sha256_of
+from condsim.paths import sha256_of
 from condsim.prompting.backend import PromptSettings
 from condsim.training.folder import PLACE_KEYS
 from condsim.training.recipe import Recipe

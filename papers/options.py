@@ -10,7 +10,7 @@ import numpy as np
 from condsim.data.load import load_task
 from condsim.data.tasks import join_tasks
 from condsim.errors import InputError
-from condsim.io import sha256_of
+from condsim.paths import sha256_of
 from condsim.prompting.backend import Scoring
 from condsim.types import Task
 from papers.columns import DEFAULT_BACKBONE, TEST_SETS, Column

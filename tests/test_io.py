@@ -8,7 +8,8 @@ import pytest
 
 from condsim import io as files
 from condsim.errors import InputError
-from condsim.io import replacing, sha256_of
+from condsim.io import replacing
+from condsim.paths import sha256_of
 
 
 def test_replacing_two_writers_at_once_both_end_whole(tmp_path):

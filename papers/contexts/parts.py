@@ -39,7 +39,8 @@ from condsim.contexts.recipe import (
 from condsim.contexts.sentences import find_inputs
 from condsim.contexts.tokens import CorpusTokens
 from condsim.errors import InputError
-from condsim.io import sha256_of, write_text
+from condsim.io import write_text
+from condsim.paths import sha256_of
 from condsim.training.folder import HISTORY
 from papers.naming import digest, slug
 

@@ -14,7 +14,7 @@ from condsim.data.files import text_lines, write_records
 from condsim.data.nli_triplets import TRIPLET_COLUMNS, Triplets, load_triplets
 from condsim.data.tasks import compare_count
 from condsim.errors import InputError
-from condsim.io import sha256_of, stem_of
+from condsim.paths import sha256_of, stem_of
 
 WIKI_SECTIONS_TEST_ROWS = 222957
 """Rows of ``test.csv`` of the released section triplets (Reimers and Gurevych, 2019, §4.4)."""

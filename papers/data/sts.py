@@ -16,7 +16,7 @@ from condsim.data.load import load_pairs
 from condsim.data.row import location, score_of
 from condsim.data.tasks import compare_count, compare_split, make_task
 from condsim.errors import InputError
-from condsim.io import sha256_of
+from condsim.paths import sha256_of
 from condsim.types import Task
 
 STS_COUNTS: dict[int, dict[str, int]] = {

@@ -6,9 +6,10 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, TextIO
 
-from condsim.io import Closing, printable
+from condsim.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +25,7 @@ def silent(stage: str, done: int, total: int) -> None:
     """Show no progress."""
 
 
-class ProgressDisplay(Closing):
+class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
     """Progress bar of the current stage; a context manager to call with stage, done and total.
 
     Where stderr is not a terminal, as in a log file, it writes a line every half minute instead.
@@ -78,6 +79,9 @@ class ProgressDisplay(Closing):
             if self._task is not None:
                 self._bars.remove_task(self._task)
         self._stage = self._task = None
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _begin(self, stage: str, done: int) -> None:
         self.close()

@@ -1,14 +1,16 @@
-"""Errors that condsim raises on purpose, and imports of optional libraries."""
+"""Errors that condsim raises on purpose, their lines, and imports of optional libraries."""
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _TORCH_EXTRAS = ("train", "contexts", "llm", "build")
 _CPU_TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 
@@ -106,6 +108,11 @@ def reason_of(error: BaseException) -> str:
     """Describe an error on one line: the reason of the system, its first line, or its class."""
     text = str(getattr(error, "strerror", None) or error).strip()
     return " ".join(text.partition("\n")[0].split()).removesuffix(".") or type(error).__name__
+
+
+def printable(text: str) -> str:
+    """Show characters that steer a terminal, such as escapes and line ends, as codes."""
+    return _CONTROL.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
 @contextmanager

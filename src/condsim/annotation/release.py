@@ -46,7 +46,8 @@ from condsim.data.tasks import TaskStatistics, describe
 from condsim.errors import InputError, one_line, require
 from condsim.evaluation.report import markdown_table
 from condsim.evaluation.statistics import Metric
-from condsim.io import check_folder, replacing, sha256_of, stem_of, write_json, write_text
+from condsim.io import check_folder, replacing, write_json, write_text
+from condsim.paths import sha256_of, stem_of
 from condsim.rows.pairs import Candidate, pair_id_of
 from condsim.rows.records import columns_of, read_rows, revisions_of, write_rows
 from condsim.types import Task

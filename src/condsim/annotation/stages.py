@@ -14,7 +14,7 @@ from xml.sax.saxutils import quoteattr
 import yaml
 
 from condsim.annotation.records import HUMAN, Condition, check_label, row_id_of
-from condsim.io import stem_of
+from condsim.paths import stem_of
 from condsim.rows.pairs import pair_id_of
 from condsim.rows.records import TableRow, read_rows
 

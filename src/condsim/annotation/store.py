@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -13,7 +14,6 @@ from pydantic import TypeAdapter
 from condsim.annotation.stages import STAGES, Item, Stage, TaskAnswer
 from condsim.cache import open_database
 from condsim.errors import InputError, one_line
-from condsim.io import Closing
 
 STORE_VERSION = 2
 _FILE_NAME = "annotation.sqlite"
@@ -88,7 +88,7 @@ _ADAPTERS: dict[type, TypeAdapter[Any]] = {
 }
 
 
-class AnnotationStore(Closing):
+class AnnotationStore(AbstractContextManager["AnnotationStore"]):
     """The annotation of one data set in its folder; use it as a context manager."""
 
     def __init__(self, folder: Path, *, make: bool = False) -> None:
@@ -105,6 +105,9 @@ class AnnotationStore(Closing):
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def write(self, stage: Stage, rows: Iterable[StoredRow]) -> None:
         """Write rows together or, on an error, not at all; those with the same key are replaced.

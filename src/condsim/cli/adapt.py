@@ -18,7 +18,7 @@ from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, BlankRows, column_names, iter_rows, write_records
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, require
-from condsim.io import stem_of
+from condsim.paths import stem_of
 
 if TYPE_CHECKING:
     from condsim.console import Progress

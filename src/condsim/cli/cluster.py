@@ -17,8 +17,8 @@ from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.data.files import Batch, is_table, open_writer
 from condsim.data.text import FileFormat
 from condsim.errors import InputError, require
-from condsim.io import check_suffix
 from condsim.model.base import COLLECTION_SHARE
+from condsim.paths import check_suffix
 from condsim.types import IntArray, shortened
 
 if TYPE_CHECKING:

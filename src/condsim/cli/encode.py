@@ -18,8 +18,9 @@ from condsim.cli.process import print_note
 from condsim.data.files import ROWS_PER_BATCH, BlankRows, check_file, column_names, read_batches
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
-from condsim.io import check_suffix, replacing
+from condsim.io import replacing
 from condsim.loading import load_encoder
+from condsim.paths import check_suffix
 from condsim.types import IntArray
 
 

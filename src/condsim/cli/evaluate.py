@@ -15,7 +15,7 @@ from condsim.cli.pairs import PairOptions, iter_labelled_pairs
 from condsim.cli.process import check_outputs, long_work, print_note
 from condsim.data.files import BlankRows, column_names
 from condsim.errors import InputError, require
-from condsim.io import check_suffix
+from condsim.paths import check_suffix
 
 if TYPE_CHECKING:
     from condsim.evaluation.report import Report

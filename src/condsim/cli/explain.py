@@ -15,10 +15,11 @@ from condsim.cli.pairs import PairColumns, PairOptions, SinglePair, open_pairs, 
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, BlankRows, open_writer
 from condsim.errors import InputError, located
-from condsim.io import check_suffix, write_text
+from condsim.io import write_text
 from condsim.loading import load_scorer
 from condsim.model.base import SAMPLES, PairScorer
 from condsim.model.explanation import PICTURES, check_explained
+from condsim.paths import check_suffix
 
 if TYPE_CHECKING:
     from condsim.model.explanation import Explanation

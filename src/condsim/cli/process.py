@@ -23,8 +23,7 @@ import typer
 from typer import Option
 from typer.core import TyperCommand
 
-from condsim.errors import CondSimError, InputError, one_line
-from condsim.io import printable
+from condsim.errors import CondSimError, InputError, one_line, printable
 from condsim.model.inputs import collect_truncations
 from condsim.model.legibility import collect_unread
 

@@ -37,8 +37,8 @@ from condsim.contexts.trainer import (
     read_report,
     restore_weights,
 )
-from condsim.io import sha256_of
 from condsim.model.precision import uses_bfloat16
+from condsim.paths import sha256_of
 from condsim.types import BoolArray, FloatArray, IntArray
 
 # Sentences of similar length that pass through the LSTM together.

@@ -37,7 +37,8 @@ from condsim.contexts.sentences import (
     read_paragraphs,
 )
 from condsim.errors import InputError, one_line
-from condsim.io import check_folder, sha256_of, write_json
+from condsim.io import check_folder, write_json
+from condsim.paths import sha256_of
 from condsim.types import BoolArray, IntArray
 
 ROWS_PER_BATCH = 1 << 15

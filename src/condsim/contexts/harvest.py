@@ -28,7 +28,8 @@ from condsim.contexts.corpus import Corpus
 from condsim.contexts.index import TfidfIndex
 from condsim.contexts.recipe import PAIR_KINDS, HarvestSettings, PairMix
 from condsim.errors import InputError, one_line
-from condsim.io import replacing, sha256_of, write_json
+from condsim.io import replacing, write_json
+from condsim.paths import sha256_of
 from condsim.types import IntArray
 
 if TYPE_CHECKING:

@@ -51,9 +51,9 @@ from condsim.contexts.recipe import (
     load_contexts_recipe,
 )
 from condsim.errors import InputError, ModelError
-from condsim.io import sha256_of
 from condsim.model.base import PairScorer, Rows, Scale, rescaled
 from condsim.model.calibration import Calibration
+from condsim.paths import sha256_of
 from condsim.types import FloatArray, IntArray
 
 _SECONDS_PER_REPORT = 30.0

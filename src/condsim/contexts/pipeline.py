@@ -44,8 +44,9 @@ from condsim.contexts.sentences import find_inputs
 from condsim.contexts.surrogate import new_backbone, surrogate_recipe, write_training_pairs
 from condsim.contexts.tokens import CorpusTokens, Vocabulary, learn_vocabulary
 from condsim.errors import InputError
-from condsim.io import check_folder, sha256_of, write_text
+from condsim.io import check_folder, write_text
 from condsim.model.builders import resolve_backbone
+from condsim.paths import sha256_of
 from condsim.training.folder import FinishedRun
 from condsim.training.run import run_or_resume
 

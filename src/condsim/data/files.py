@@ -44,7 +44,8 @@ from condsim.data.formats import (
 from condsim.data.row import Record, Row, unique_names
 from condsim.data.text import DETECTED, FileFormat, PeekedStream, file_lines, open_bytes
 from condsim.errors import InputError, require
-from condsim.io import check_suffix, finite_values, replacing, suffix_of
+from condsim.io import finite_values, replacing
+from condsim.paths import check_suffix, suffix_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,7 @@ from pathlib import Path
 from condsim.data.files import check_file, column_names, iter_rows, text_lines
 from condsim.data.row import join_names, location, short_repr
 from condsim.errors import InputError
-from condsim.io import suffix_of
+from condsim.paths import suffix_of
 
 _NO_WORD = re.compile(r"[\W_]+")
 _SHA256 = re.compile("[0-9a-f]{64}", re.IGNORECASE)

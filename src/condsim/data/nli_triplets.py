@@ -23,7 +23,7 @@ import numpy as np
 from condsim.data.files import column_names, iter_rows
 from condsim.data.row import Row, short_repr
 from condsim.errors import InputError
-from condsim.io import sha256_of, stem_of
+from condsim.paths import sha256_of, stem_of
 from condsim.types import IntArray, Task
 
 NLI_CLASSES = ("entailment", "neutral", "contradiction")

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from condsim.errors import InputError, check_at_least
-from condsim.io import sha256_of, stem_of
+from condsim.paths import sha256_of, stem_of
 from condsim.types import IntArray, Task
 
 _LOGGER = logging.getLogger(__name__)

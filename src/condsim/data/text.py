@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from condsim.data.row import location
-from condsim.errors import InputError, one_line
-from condsim.io import printable
+from condsim.errors import InputError, one_line, printable
 
 _LOGGER = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from condsim.data.row import location, score_of, short_repr
 from condsim.data.tasks import make_task
 from condsim.data.text import first_line
 from condsim.errors import InputError
-from condsim.io import sha256_of, suffix_of
+from condsim.paths import sha256_of, suffix_of
 from condsim.types import IntArray, Task
 
 _FIELD_SEPARATOR = "|||"

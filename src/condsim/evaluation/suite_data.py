@@ -27,7 +27,7 @@ from condsim.errors import InputError, check_name
 from condsim.evaluation.metrics import Metrics, auroc_statistic, pair_wins
 from condsim.evaluation.statistics import Statistic, bootstrap, weighted_mean
 from condsim.evaluation.suite import SuiteSet
-from condsim.io import sha256_of
+from condsim.paths import sha256_of
 from condsim.types import BoolArray, Float64Array, FloatArray, IntArray, Scorer, Task
 
 SUITE_FILE = "suite.json"

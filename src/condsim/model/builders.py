@@ -25,8 +25,9 @@ from transformers import AutoConfig, PretrainedConfig, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from condsim.errors import InputError, ModelError, check_name
-from condsim.io import MINILM, expanded, packaged_folder
 from condsim.model.inputs import Layout
+from condsim.model.minilm import MINILM, packaged_folder
+from condsim.paths import expanded
 
 __all__ = ["build_bi_encoder", "build_cross_encoder", "separator_of", "transform_modules"]
 

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from condsim.errors import InputError, check_at_least, require
-from condsim.io import check_suffix, replacing
+from condsim.io import replacing
+from condsim.paths import check_suffix
 from condsim.types import BoolArray, Float64Array, FloatArray, shortened
 
 if TYPE_CHECKING:

@@ -6,14 +6,13 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from condsim.cache import locked, open_database
 from condsim.errors import BackendError, BudgetError, InputError, one_line
-from condsim.io import Closing
 from condsim.prompting.backend import Answer, Backend
 
 # One sync for many answers: a crash of the machine may lose the last few.
@@ -51,7 +50,7 @@ def answer_key(prompt: str, identity: Mapping[str, str]) -> bytes:
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).digest()
 
 
-class AnswerStore(Closing):
+class AnswerStore(AbstractContextManager["AnswerStore"]):
     """A SQLite file of answers, opened or created; use it as a context manager.
 
     Each answer survives the process as soon as it is written. Several processes may share a file.
@@ -70,6 +69,9 @@ class AnswerStore(Closing):
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def write(
         self, key: bytes, answer: Answer, *, prompt: str, identity: Mapping[str, str]

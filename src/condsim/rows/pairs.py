@@ -27,9 +27,10 @@ from condsim.console import Progress
 from condsim.data.files import in_blocks
 from condsim.data.row import Row
 from condsim.errors import InputError, require
-from condsim.io import packaged_folder, read_text, replacing
+from condsim.io import read_text, replacing
 from condsim.loading import load_encoder, load_scorer
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.minilm import packaged_folder
 from condsim.model.settings import revision_of
 from condsim.rows.records import TableRow
 from condsim.types import FloatArray, IntArray

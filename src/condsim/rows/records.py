@@ -19,7 +19,8 @@ from condsim.console import Progress
 from condsim.data.files import ROWS_PER_BATCH, in_blocks, iter_rows, write_records
 from condsim.data.row import Row, number_of, short_repr
 from condsim.errors import InputError, located, one_line, require
-from condsim.io import check_suffix, replacing, sha256_of, write_json
+from condsim.io import replacing, write_json
+from condsim.paths import check_suffix, sha256_of
 
 DOES_NOT_APPLY = -1
 """Label of a row whose condition does not apply to the pair."""

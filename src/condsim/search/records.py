@@ -18,7 +18,7 @@ from condsim.data.files import BlankRows, check_file, iter_rows
 from condsim.data.row import Row
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, check_name
-from condsim.io import sha256_of, suffix_of
+from condsim.paths import sha256_of, suffix_of
 from condsim.types import FloatArray, IntArray
 
 Kind = Literal["bool", "float", "int", "json", "text"]

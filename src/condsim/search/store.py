@@ -20,9 +20,10 @@ from condsim import __version__
 from condsim.cache import digest, locked
 from condsim.config import Settings
 from condsim.errors import CondSimError, InputError, require
-from condsim.io import check_folder, expanded
+from condsim.io import check_folder
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.settings import revision_of
+from condsim.paths import expanded
 from condsim.search.records import KEY, NUMBER, VECTOR, Kind
 from condsim.types import IntArray
 

@@ -25,7 +25,7 @@ with requires_extra("train"):
     from condsim.data.load import load_task
     from condsim.evaluation.evaluate import evaluate
     from condsim.evaluation.report import ModelResult, Report
-    from condsim.io import sha256_of, write_json, write_text
+    from condsim.io import write_json, write_text
     from condsim.model.applicability import PROBE, ApplicabilityHead, features
     from condsim.model.builders import build_bi_encoder, without_progress_bars
     from condsim.model.calibration import fit_calibration
@@ -47,6 +47,7 @@ with requires_extra("train"):
         revision_of,
     )
     from condsim.model.torch import EncoderScorer, kind_of, load_trained
+    from condsim.paths import sha256_of
     from condsim.training.adapt_rows import (
         LabelledPair,
         Pairs,

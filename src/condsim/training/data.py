@@ -18,8 +18,8 @@ from condsim.data.load import load_task, parse_hub_name
 from condsim.data.nli_triplets import NliTask, Triplets, is_triplets, load_nli, load_triplets
 from condsim.data.tasks import pair_rows
 from condsim.errors import InputError
-from condsim.io import sha256_of
 from condsim.model.inputs import conditional_sentences, cross_encoder_inputs
+from condsim.paths import sha256_of
 from condsim.training.recipe import Recipe
 from condsim.types import IntArray, Task
 

@@ -10,9 +10,9 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
 from condsim.errors import InputError, ModelError
-from condsim.io import sha256_of
 from condsim.model import builders as backbone_module
 from condsim.model.builders import dropout_of, load_backbone, resolve_backbone
+from condsim.paths import sha256_of
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -44,7 +44,7 @@ def test_resolve_backbone_missing_folder_raises(name):
 
 @pytest.mark.parametrize("name", [MINILM, "all-MiniLM-L6-v2"])
 def test_resolve_backbone_minilm_is_the_package(name, minilm_package, monkeypatch):
-    monkeypatch.setattr("condsim.io._MINILM_SHA256", sha256_of(minilm_package))
+    monkeypatch.setattr("condsim.model.minilm._MINILM_SHA256", sha256_of(minilm_package))
     assert resolve_backbone(name) == str(minilm_package.parent)
 
 

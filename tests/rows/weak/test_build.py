@@ -16,7 +16,7 @@ from condsim.console import silent
 from condsim.data.csts import load_csts
 from condsim.data.held_out import text_digest
 from condsim.errors import InputError
-from condsim.io import sha256_of
+from condsim.paths import sha256_of
 from condsim.rows.pairs import Candidate
 from condsim.rows.weak.build import RowSampler, WeakSettings, build_weak, read_pool
 from condsim.rows.weak.registry import REGISTRY, coverage, function_agreement

@@ -11,7 +11,7 @@ import typer
 from condsim.cli.options import Device, show_table
 from condsim.cli.process import check_outputs, long_work, print_result
 from condsim.errors import InputError, require
-from condsim.io import check_suffix
+from condsim.paths import check_suffix
 
 if TYPE_CHECKING:
     from condsim.rows.pairs import FilterCounts, FilterSettings

@@ -19,7 +19,8 @@ from condsim.data.held_out import HeldOutTexts, held_out_texts
 from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
 from condsim.errors import InputError, check_name
 from condsim.evaluation.statistics import spearman
-from condsim.io import check_not_input, stem_of
+from condsim.io import check_not_input
+from condsim.paths import stem_of
 from condsim.rows.criteria.collection import Labelled, collect_pairs, collect_texts
 from condsim.rows.criteria.sampler import (
     GroupSampler,

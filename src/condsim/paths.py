@@ -1,0 +1,43 @@
+"""Stem, format and hash of a file, and home folders in paths."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from condsim.errors import InputError, one_line
+
+
+def expanded(path: Path | str) -> Path:
+    """Replace ``~`` in a path by a home folder; InputError if there is no such user."""
+    with one_line(str(path), RuntimeError):
+        return Path(path).expanduser()
+
+
+def sha256_of(path: Path) -> str:
+    """Hash a file in blocks; the SHA-256 is 64 hexadecimal digits."""
+    with one_line(f"{path} cannot be read", OSError), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def suffix_of(path: Path) -> str:
+    """Detect the format of a file from its name, such as ``.csv`` for ``pairs.CSV.gz``."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"] and suffixes[-2:-1] and suffixes[-2] != ".parquet":
+        return suffixes[-2]
+    return path.suffix.lower()
+
+
+def check_suffix(path: Path, suffixes: Sequence[str]) -> str:
+    """Reject a file name that has none of the suffixes; return the one it has, in lower case."""
+    suffix = path.suffix.lower()
+    if suffix not in suffixes:
+        names = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
+        raise InputError(f"{path}: the suffix must be {names}; got {suffix!r}.")
+    return suffix
+
+
+def stem_of(path: Path) -> str:
+    """Name the data of a file: its name without the suffix, or without both of ``.csv.gz``."""
+    return path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
