@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from condsim.cli.command import guard
+from condsim.cli.files import Output
 from condsim.cli.options import JsonFile
-from condsim.cli.process import check_outputs, long_work, run_app
+from condsim.cli.process import long_work, run_app
 from condsim.errors import InputError
 from condsim.loading import named_scorer
 from condsim.model.baselines import UNFITTED_BASELINES
@@ -55,7 +57,9 @@ def main(
     ] = "auto",
     json: JsonFile = None,
     csv: Annotated[
-        Path | None, typer.Option(help="Also write one line per metric to this CSV file.")
+        Path | None,
+        typer.Option(help="Also write one line per metric to this CSV file."),
+        Output(".csv"),
     ] = None,
 ) -> None:
     """Measure models on the similarity tasks that papers report; print a Markdown table.
@@ -66,7 +70,6 @@ def main(
 
     `python -m papers.suite all --data datasets --bootstrap --json suite.json`
     """
-    check_outputs(json=json, csv=csv)
     if against is not None and not bootstrap:
         raise InputError("--against marks differences by a bootstrap; give --bootstrap as well.")
     if condition is not None and not condition.strip():
@@ -97,4 +100,5 @@ def main(
 
 
 if __name__ == "__main__":
+    guard(app)
     run_app(app)

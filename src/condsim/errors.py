@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -15,8 +16,33 @@ _TORCH_EXTRAS = ("train", "contexts", "llm", "build")
 _CPU_TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 
 
+# Names that the user knows, by the paths of temporary copies.
+_given_names: dict[str, str] = {}
+
+
 class CondSimError(Exception):
     """Base class of every error that condsim raises on purpose."""
+
+    def __init__(self, message: str = "") -> None:
+        """Store the message, which names files as the user does."""
+        super().__init__(with_given_names(message))
+
+
+@contextmanager
+def named_as(copy: Path, name: object) -> Iterator[None]:
+    """Let messages that are made in the block call a temporary copy by the name of its original."""
+    _given_names[str(copy)] = str(name)
+    try:
+        yield
+    finally:
+        del _given_names[str(copy)]
+
+
+def with_given_names(text: str) -> str:
+    """Replace the paths of temporary copies by the names that the user knows."""
+    for path, name in _given_names.items():
+        text = text.replace(path, name)
+    return text
 
 
 class InputError(CondSimError, ValueError):

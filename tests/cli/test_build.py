@@ -30,7 +30,7 @@ def captions(tmp_path):
 
 
 run, fault = partial(commands.succeed, "build"), partial(commands.fault, "build")
-COLUMNS = ("--item-column", "image", "--caption-column", "text")
+COLUMNS = ("--item-column", "image", "--column", "text")
 
 
 def test_candidates_by_vectors_need_no_text_encoder(captions, tmp_path):
@@ -48,7 +48,7 @@ def test_candidates_by_vectors_need_no_text_encoder(captions, tmp_path):
 def test_candidates_of_plain_texts(captions, tmp_path):
     output = tmp_path / "pairs.parquet"
     options = ("--text-encoder", "default", "--no-text-cosine", "--k", 2, "--output", output)
-    result = run("candidates", captions, "--texts", "--caption-column", "text", *options)
+    result = run("candidates", captions, "--texts", "--column", "text", *options)
     assert "20 items, 20 captions" in result.output
     assert {row.text_cosine for row in read_rows(output, Candidate)} == {None}
 

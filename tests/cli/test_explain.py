@@ -66,7 +66,7 @@ def test_explain_file_bad_row_is_named_before_the_work(tmp_path, row, options):
         (["--file", "x.csv"], "needs --output"),
         (["--file", "x.csv", "--output", "y.html"], "must be .jsonl"),
         ([*ROW, "--output", "y.txt"], "must be .html"),
-        ([*ROW, "--output", "nowhere/y.json", "--samples", "2"], "make the folder first"),
+        ([*ROW, "--output", "nowhere/y.json", "--samples", "2"], "make it first"),
     ],
 )
 def test_explain_bad_options_refused(arguments, message):

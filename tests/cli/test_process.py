@@ -52,7 +52,7 @@ def test_run_text_with_a_dash_needs_two_before_it(line, text):
 def test_run_empty_name_of_a_file_refused(line):
     assert line("score", "--file", "").startswith("error: --file is empty")
     message = line("cluster", "", "--condition", "a", "--output", "o.csv")
-    assert message.startswith("error: The file is empty")
+    assert message.startswith("error: The name of a file is empty")
 
 
 @pytest.mark.parametrize("argument", ["--help", "--version"])

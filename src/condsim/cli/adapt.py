@@ -13,6 +13,7 @@ import typer
 from typer import Argument, Option
 
 from condsim.cli import options
+from condsim.cli.files import FOLDER
 from condsim.cli.pairs import PairOptions, iter_labelled_pairs
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, BlankRows, column_names, iter_rows, write_records
@@ -29,7 +30,7 @@ def adapt(
     labelled: Annotated[
         Path, Argument(help="Labeled pairs, or a table with a text and its labels in each row.")
     ],
-    output: Annotated[Path, Option(help="Folder to write.")],
+    output: Annotated[Path, Option(help="Folder to write."), FOLDER],
     model: Annotated[
         str | None,
         Option(help="Folder of the bi-encoder to adapt.", show_default="the default model"),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 from typer import Argument, Option
 
+from condsim.cli.files import Output
 from condsim.cli.options import JsonFile, Model, Resamples, Seed, Strict, show_table, write_report
-from condsim.cli.process import check_outputs, print_note
+from condsim.cli.process import print_note
 
 if TYPE_CHECKING:
     from condsim.model.embedding import EmbeddingScorer
@@ -38,7 +39,9 @@ Strength: TypeAlias = Annotated[
 def fit(
     data: Data,
     output: Annotated[
-        Path, Option(help="JSON file to write; a model reads applicability.json in its folder.")
+        Path,
+        Option(help="JSON file to write; a model reads applicability.json in its folder."),
+        Output(".json"),
     ],
     model: Model = None,
     extra: Extra = None,
@@ -57,7 +60,6 @@ def fit(
     """
     from condsim.training.applicability import fit_head
 
-    check_outputs(output=output)
     rows, more, scorer = _load_rows_and_model(
         data, extra, model, sample=sample, seed=seed, strict=strict
     )
@@ -93,7 +95,6 @@ def evaluate(
     """
     from condsim.training.applicability import measure_applicability
 
-    check_outputs(json=json)
     rows, more, scorer = _load_rows_and_model(
         data, extra, model, sample=sample, seed=seed, strict=strict
     )

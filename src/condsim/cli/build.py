@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
+from condsim.cli.files import Output
 from condsim.cli.options import (
     Device,
     Exclude,
@@ -26,7 +27,7 @@ from condsim.cli.options import (
     show_table,
     write_report,
 )
-from condsim.cli.process import check_outputs, long_work, print_result
+from condsim.cli.process import long_work, print_result
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -104,7 +105,6 @@ def criteria(
 
     `condsim build criteria tickets.csv --settings criteria.yaml --form pairs --output dev.csv`
     """
-    check_outputs(json=json, output=output)
     from condsim.config import read_mapping, validated
     from condsim.io import check_not_input
     from condsim.rows.criteria.build import build_criteria
@@ -153,14 +153,18 @@ def _print_criteria(report: CriteriaReport) -> None:
 @_rows.command()
 def weak(
     captions: Annotated[list[Path] | None, Argument(help="Files of sentences, one a row.")] = None,
-    output: Annotated[Path | None, Option(help="CSV or Parquet file to write.")] = None,
+    output: Annotated[
+        Path | None, Option(help="CSV or Parquet file to write."), Output(".csv")
+    ] = None,
     check: Annotated[
         Path | None, Option(help="Labeled C-STS file: print the agreement with it.")
     ] = None,
     rows: Annotated[int, Option(min=2, help="Rows with a label from 1 to 5.")] = 60_000,
     absent: Annotated[int, Option(min=0, help="Rows with the label -1.")] = 0,
     absent_output: Annotated[
-        Path | None, Option(help="File for rows labeled -1.", show_default="the same file")
+        Path | None,
+        Option(help="File for rows labeled -1.", show_default="the same file"),
+        Output(".csv"),
     ] = None,
     exclude: Exclude = None,
     like: Annotated[
@@ -207,7 +211,6 @@ def weak(
 
     `condsim build weak --check train.csv`
     """
-    check_outputs(json=json, output=output, absent_output=absent_output)
     registry = load_functions(functions)
     if check is not None:
         if captions or output:
@@ -343,7 +346,6 @@ def counter_edits(
 
     `condsim build counter-edits reviews.csv --output edits.csv --exclude test.csv`
     """
-    check_outputs(output=output, json=json)
     from condsim.rows.weak.counter_edits import build_counter_edits
 
     registry = load_functions(functions)
@@ -396,7 +398,6 @@ def teach(
 
     `condsim build teach pairs.csv --model runs/backbone --output plain.csv`
     """
-    check_outputs(output=output)
     from condsim.loading import load_scorer
     from condsim.rows.teach import teach_file
 
@@ -433,7 +434,6 @@ def answers(
 
     `condsim build answers train.csv --model flan.yaml --output train-answers.csv`
     """
-    check_outputs(output=output)
     if model is not None and functions:
         raise InputError(f"--functions and --model {model} both answer; give one of them.")
     from condsim.rows.teach import ANSWER_TOKENS, answer_file, function_answers, model_answers

@@ -12,8 +12,9 @@ from typer import Argument, Option
 
 from condsim import __version__
 from condsim.cli import options
+from condsim.cli.files import Output
 from condsim.cli.options import TextFile, check_conditions
-from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, is_table, open_writer
 from condsim.data.text import FileFormat
 from condsim.errors import InputError, require
@@ -31,7 +32,7 @@ _MAX_TEXT_LENGTH = 160
 
 def cluster(
     file: Annotated[Path, Argument(help="CSV, TSV, JSONL or Parquet file.")],
-    output: Annotated[Path, Option(help="File to write: .csv, .tsv or .jsonl.")],
+    output: Annotated[Path, Option(help="File to write: .csv, .tsv or .jsonl."), Output(".tsv")],
     condition: Annotated[
         list[str] | None, Option(help="In which respect texts of a cluster are alike. Repeatable.")
     ] = None,
@@ -63,9 +64,13 @@ def cluster(
     umap: Annotated[bool, Option("--umap", help="Reduce embeddings first.")] = False,
     model: options.Model = None,
     seed: Annotated[int, Option(min=0, max=2**32 - 1, help="Seed of k-means and UMAP.")] = 0,
-    plot: Annotated[Path | None, Option(help="Also draw the texts: a PNG file.")] = None,
+    plot: Annotated[
+        Path | None, Option(help="Also draw the texts: a PNG file."), Output(".png")
+    ] = None,
     json: options.JsonFile = None,
-    save: Annotated[Path | None, Option(help="File of the clusters, for --into.")] = None,
+    save: Annotated[
+        Path | None, Option(help="File of the clusters, for --into."), Output(".json")
+    ] = None,
     into: Annotated[Path | None, Option(help="File of --save with the clusters to use.")] = None,
     strict: options.Strict = False,
     separator: options.Separator = None,
@@ -87,7 +92,6 @@ def cluster(
     `condsim cluster june.csv --into tickets.clusters --output june-clustered.csv`
     """
     table = is_table(output)
-    check_outputs(output=output, plot=plot, json=json, save=save)
     conditions = condition or []
     check_conditions(conditions)
     if (into is None) == (not conditions):

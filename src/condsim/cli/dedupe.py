@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from typer import Argument, Option
 
+from condsim.cli.files import Output
 from condsim.cli.options import Encoding, Model, Separator, Strict, TextColumn, TextFile
-from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.cli.process import long_work, print_note
 from condsim.data.files import column_names, is_table, open_writer, write_records
 from condsim.data.row import unique_names
 from condsim.data.text import FileFormat
@@ -106,7 +107,7 @@ def _group_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
 def dedupe(
     file: Annotated[Path, Argument(help="CSV, TSV, JSONL or Parquet file.")],
     condition: Annotated[list[str], Option(help="What duplicates have in common. Repeatable.")],
-    output: Annotated[Path, Option(help="File to write: .csv, .tsv or .jsonl.")],
+    output: Annotated[Path, Option(help="File to write: .csv, .tsv or .jsonl."), Output(".tsv")],
     at_least: Annotated[
         list[float] | None, Option(help="Score of duplicates. Repeatable, one for each condition.")
     ] = None,
@@ -124,8 +125,12 @@ def dedupe(
     ] = None,
     chain: Annotated[bool, Option("--chain", help="Duplicates of duplicates count, too.")] = False,
     to: Annotated[int | None, Option(help="Number of rows to keep.", min=1)] = None,
-    groups: Annotated[Path | None, Option(help="File for the groups of duplicates.")] = None,
-    review: Annotated[Path | None, Option(help="File for pairs that a person decides.")] = None,
+    groups: Annotated[
+        Path | None, Option(help="File for the groups of duplicates."), Output(".tsv")
+    ] = None,
+    review: Annotated[
+        Path | None, Option(help="File for pairs that a person decides."), Output(".tsv")
+    ] = None,
     review_from: Annotated[float | None, Option(help="Lowest score for --review.")] = None,
     column: TextColumn = "text",
     keep: Annotated[
@@ -163,7 +168,6 @@ def dedupe(
         raise InputError(
             f"--review-from must be below --at-least, {at_least[0]:g}; got {review_from:g}."
         )
-    check_outputs(output=output, groups=groups, review=review)
     file_format = FileFormat.checked(separator, encoding)
     from condsim.search.dedupe import find_duplicates
 

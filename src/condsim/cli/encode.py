@@ -14,6 +14,7 @@ from numpy.lib import format as npy
 from typer import Argument, Option
 
 from condsim.cli import options
+from condsim.cli.files import Output
 from condsim.cli.process import print_note
 from condsim.data.files import ROWS_PER_BATCH, BlankRows, check_file, column_names, read_batches
 from condsim.data.text import FileFormat
@@ -112,7 +113,9 @@ def _encode_file(
 def encode(
     file: Annotated[Path, Argument(help="File of texts; with --engine ray, a glob pattern.")],
     output: Annotated[
-        Path, Option(help="File to write: .npy, or .npz; with --engine ray, a folder.")
+        Path,
+        Option(help="File to write: .npy, or .npz; with --engine ray, a folder."),
+        Output(".npy", checked=False),
     ],
     column: Annotated[str, Option(help="Column of the texts.")] = "sentence",
     condition: options.Condition = None,

@@ -11,8 +11,9 @@ import typer
 from typer import Argument, Option
 
 from condsim.cli import options
+from condsim.cli.files import Output
 from condsim.cli.pairs import PairOptions, iter_labelled_pairs
-from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.cli.process import long_work, print_note
 from condsim.data.files import BlankRows, column_names
 from condsim.errors import InputError, require
 from condsim.paths import check_suffix
@@ -76,7 +77,9 @@ def evaluate(
     seed: options.Seed = 0,
     json: options.JsonFile = None,
     csv: Annotated[
-        Path | None, Option(help="CSV file with a line per metric, of several models or files.")
+        Path | None,
+        Option(help="CSV file with a line per metric, of several models or files."),
+        Output(".csv"),
     ] = None,
     markdown: Annotated[bool, Option("--markdown", help="Print Markdown.")] = False,
     over_estimation: Annotated[
@@ -89,6 +92,7 @@ def evaluate(
             help="With --over-estimation: plot raw similarity against gold to this PNG file, the "
             "--against model first."
         ),
+        Output(".png"),
     ] = None,
     strict: options.Strict = False,
     separator: options.Separator = None,
@@ -107,7 +111,6 @@ def evaluate(
 
     `condsim evaluate mails.csv tickets.csv --model default --model runs/new`
     """
-    check_outputs(json=json, csv=csv, plot=plot)
     models = model or []
     several = suite is not None or len(data) > 1 or len(models) > 1
     single = "a single model on a single file"

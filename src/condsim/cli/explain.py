@@ -11,6 +11,7 @@ import typer
 from typer import Argument, Option
 
 from condsim.cli import options
+from condsim.cli.files import Input, Output
 from condsim.cli.pairs import PairColumns, PairOptions, SinglePair, open_pairs, pair_arguments
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, BlankRows, open_writer
@@ -90,7 +91,7 @@ def _write(explanation: Explanation, output: Path) -> None:
 
 
 def explain(
-    sentence1: Annotated[str | None, Argument()] = None,
+    sentence1: Annotated[str | None, Argument(), Input()] = None,
     sentence2: Annotated[str | None, Argument()] = None,
     condition: Annotated[str | None, Argument()] = None,
     file: Annotated[
@@ -101,7 +102,9 @@ def explain(
     condition_column: options.ConditionColumn = "condition",
     condition_of_all: options.Condition = None,
     output: Annotated[
-        Path | None, Option(help="File: .html, .json, .png, .svg or .pdf; .jsonl with --file.")
+        Path | None,
+        Option(help="File: .html, .json, .png, .svg or .pdf; .jsonl with --file."),
+        Output(".jsonl"),
     ] = None,
     model: options.Model = None,
     scale: options.Scale = "unit",

@@ -11,7 +11,8 @@ import typer
 from typer import Option
 
 from condsim import __version__
-from condsim.cli.process import guard, run_app
+from condsim.cli.command import guard
+from condsim.cli.process import run_app
 
 if TYPE_CHECKING:
     app: typer.Typer

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import numpy as np
 from typer import Option
 
+from condsim.cli.files import Output
 from condsim.data.files import Batch, BlankRows, check_file, column_names, read_batches
 from condsim.data.row import header_hint, join_names
 from condsim.data.text import DETECTED, FileFormat
@@ -54,7 +55,7 @@ Seed: TypeAlias = Annotated[int, Option(min=0, help="Seed of all random draws.")
 Resamples: TypeAlias = Annotated[
     int, Option(min=1, max=100_000, help="Bootstrap resamples of the sentence pairs.")
 ]
-RowFile: TypeAlias = Annotated[Path, Option(help="CSV or Parquet file to write.")]
+RowFile: TypeAlias = Annotated[Path, Option(help="CSV or Parquet file to write."), Output(".csv")]
 Exclude: TypeAlias = Annotated[
     list[Path] | None,
     Option(help="Data file whose texts are left out, or a .sha256 list of their hashes."),
@@ -91,6 +92,7 @@ JsonFile: TypeAlias = Annotated[
         metavar="[FILE]",
         help="Also write the report as JSON; without a name, print it in place of all else.",
     ),
+    Output(".json", alone=True),
 ]
 
 

@@ -9,8 +9,8 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from condsim.cli.files import open_stream
 from condsim.cli.options import check_conditions
-from condsim.cli.process import open_stream
 from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, column_names, read_batches
 from condsim.data.formats import STANDARD_INPUT
 from condsim.data.labels import Labels, read_labels

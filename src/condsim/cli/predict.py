@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from typer import Argument, Option
 
+from condsim.cli.files import Output
 from condsim.cli.options import Model, Strict
 from condsim.cli.pairs import PairColumns, PairTexts
 from condsim.cli.process import print_note
@@ -31,7 +32,7 @@ def predict(
             help="File with sentence1, sentence2, condition; or written pairs (.txt).",
         ),
     ],
-    output: Annotated[Path, Option(help="JSON file to write.")],
+    output: Annotated[Path, Option(help="JSON file to write."), Output(".json")],
     model: Model = None,
     scale: Annotated[
         Literal["unit", "likert"], Option(help="unit: similarity from 0 to 1. likert: from 1 to 5.")

@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from typer import Argument, Option
 
+from condsim.cli.files import Output
 from condsim.cli.options import (
     JsonFile,
     Resamples,
@@ -19,7 +20,7 @@ from condsim.cli.options import (
     chosen_settings,
     show_table,
 )
-from condsim.cli.process import check_outputs, long_work, print_note
+from condsim.cli.process import long_work, print_note
 from condsim.config import write_mapping
 from condsim.data.files import BlankRows
 from condsim.io import replacing
@@ -166,9 +167,13 @@ def prompt(
     show: Annotated[int, Option(min=0, help="Prompts of --dry-run; 0 for all.")] = 3,
     examples: Annotated[int, Option(min=0, help="Answers to print, best to worst.")] = 0,
     json: JsonFile = None,
-    predictions: Annotated[Path | None, Option(help="CSV file of rows and answers.")] = None,
+    predictions: Annotated[
+        Path | None, Option(help="CSV file of rows and answers."), Output(".csv")
+    ] = None,
     save: Annotated[
-        Path | None, Option(help="YAML file of the settings, a model for 'condsim evaluate'.")
+        Path | None,
+        Option(help="YAML file of the settings, a model for 'condsim evaluate'."),
+        Output(".yaml"),
     ] = None,
     strict: Strict = False,
 ) -> None:
@@ -187,7 +192,6 @@ def prompt(
     `condsim prompt --model my-model --base-url http://localhost:8000/v1 dev.csv
     --scoring expected --max-requests 500 --json report.json`
     """
-    check_outputs(json=json, predictions=predictions, save=save)
     from condsim.data.load import load_task
     from condsim.prompting.backend import PromptSettings
     from condsim.prompting.scorer import evaluate_prompt, open_prompt_scorer

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from condsim.cli.options import JsonFile, Model, Resamples, Seed, Strict, show_table, write_report
-from condsim.cli.process import check_outputs, print_note
+from condsim.cli.process import print_note
 from condsim.data.files import BlankRows
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ def robustness(
     from condsim.evaluation.rewording import robustness as measure
     from condsim.loading import load_scorer
 
-    check_outputs(json=json)
     blank = BlankRows(strict=strict)
     rewordings = load_rewordings(file or BUNDLED_REWORDINGS, blank=blank)
     result = measure(load_scorer(model), rewordings, resamples=resamples, seed=seed)

@@ -14,8 +14,9 @@ import typer
 from typer import Argument, Option
 
 from condsim.cli import options
+from condsim.cli.files import Input, Output, check_output, open_stream
 from condsim.cli.pairs import PairColumns, PairOptions, SinglePair, open_pairs, pair_arguments
-from condsim.cli.process import check_outputs, long_work, open_stream, print_note
+from condsim.cli.process import long_work, print_note
 from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, is_table, open_writer
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
@@ -40,6 +41,7 @@ def score(
     file: Annotated[
         Path | None,
         Option(help="File of pairs; - is standard input. With --engine ray, a glob pattern."),
+        Input(streamed=True),
     ] = None,
     text1: options.Text1 = "sentence1",
     text2: options.Text2 = "sentence2",
@@ -48,6 +50,7 @@ def score(
     output: Annotated[
         Path | None,
         Option(help="File to write; .parquet if --file is. With --engine ray, a folder."),
+        Output(".tsv", checked=False),
     ] = None,
     model: options.Model = None,
     device: options.Device = None,
@@ -205,7 +208,7 @@ def _score_to_file(
     file: Path, output: Path, scoring: _Scoring, progress: ProgressDisplay | None = None
 ) -> None:
     """Score a file into another, whose suffix decides the format."""
-    check_outputs(output=output)
+    check_output(output)
     table = output.suffix.lower() != ".parquet" and is_table(output)
     scored = _ScoredFile(file, scoring)
     with open_writer(output) as writer:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from condsim.cli.files import FOLDER
 from condsim.cli.process import long_work
 from condsim.errors import require
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def train(
     recipe: Annotated[Path, Argument(help="Recipe file (YAML).")],
-    output: Annotated[Path, Option(help="Folder for the model, its card and its report.")],
+    output: Annotated[Path, Option(help="Folder for the model, its card and its report."), FOLDER],
     set_: Annotated[
         list[str] | None,
         Option("--set", metavar="KEY=VALUE", help="Change a recipe key. Repeatable."),
@@ -58,7 +59,7 @@ def train(
 
 def sweep(
     sweep_file: Annotated[Path, Argument(metavar="SWEEP", help="Sweep file (YAML).")],
-    output: Annotated[Path, Option(help="Folder for the study, the runs and the result.")],
+    output: Annotated[Path, Option(help="Folder for the study, the runs and the result."), FOLDER],
     dry_run: Annotated[bool, Option("--dry-run", help="Print the trials; run nothing.")] = False,
 ) -> None:
     """Search for the best recipe by Spearman on the dev file.
@@ -106,7 +107,7 @@ def _plan(spec: SweepSpec) -> list[str]:
 
 def average(
     runs: Annotated[list[Path], Argument(help="Output folders of `condsim train`.")],
-    output: Annotated[Path, Option(help="Folder for the model, its card and its report.")],
+    output: Annotated[Path, Option(help="Folder for the model, its card and its report."), FOLDER],
     name: Annotated[str | None, Option(help="Name of the model.")] = None,
     pretrained: Annotated[
         str | None, Option(help="Backbone of the runs, to have a share too.")
@@ -139,7 +140,7 @@ def average(
 
 def export(
     model: Annotated[Path, Argument(help="Folder of a trained bi-encoder.")],
-    output: Annotated[Path, Option(help="Folder to write.")],
+    output: Annotated[Path, Option(help="Folder to write."), FOLDER],
     float32: Annotated[bool, Option("--float32", help="Keep float32: larger, slower.")] = False,
     samples: Annotated[Path | None, Option(help="Rows to measure int8 ranges on.")] = None,
     name: Annotated[str | None, Option(help="Name of the exported model.")] = None,

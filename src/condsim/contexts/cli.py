@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from condsim.cli.files import FOLDER
 from condsim.cli.options import RayAddress, RayWorkers, check_engine
 from condsim.cli.process import long_work
 from condsim.errors import require
@@ -25,7 +26,7 @@ EngineName = Literal["local", "ray"]
 @app.command()
 def run(
     recipe: Annotated[Path, typer.Argument(help="Recipe, YAML.")],
-    output: Annotated[Path, typer.Option(help="Folder of the run.")],
+    output: Annotated[Path, typer.Option(help="Folder of the run."), FOLDER],
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as selection.size=50."),

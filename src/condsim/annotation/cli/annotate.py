@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from condsim.cli.process import check_outputs
+from condsim.cli import files
 from condsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ Anyone = Annotated[
     bool, typer.Option("--anyone", help="Count the answers of everybody, not only of the pool.")
 ]
 Output = Annotated[
-    Path | None, typer.Option(help="File for the answers that count (.parquet or .csv).")
+    Path | None,
+    typer.Option(help="File for the answers that count (.parquet or .csv)."),
+    files.Output(".csv"),
 ]
 DEFAULT_FOLDER = Path("annotation")
 DEFAULT_URL = "http://localhost:8080"
@@ -151,7 +153,6 @@ def pull(
     """
     from condsim.annotation.exchange import open_server, pull_annotations, show_hints
 
-    check_outputs(output=output)
     with open_server(server) as client, _open_store(folder) as store:
         _show_pull(store, stage, pull_annotations(store, client, stage), output)
         if hints:
@@ -257,7 +258,9 @@ def prefill(
 @mturk.command()
 def form(
     stage: StageArgument,
-    output: Annotated[Path, typer.Option(help="Folder for the CSV and the HTML file.")],
+    output: Annotated[
+        Path, typer.Option(help="Folder for the CSV and the HTML file."), files.FOLDER
+    ],
     data: Data = None,
     pairs: Pairs = None,
     folder: Folder = DEFAULT_FOLDER,
@@ -285,7 +288,6 @@ def results(
     """Read the results of a batch; reading a file twice changes nothing."""
     from condsim.annotation.mturk import import_mturk
 
-    check_outputs(output=output)
     with _open_store(folder) as store:
         _show_pull(store, stage, import_mturk(store, stage, batch), output)
 

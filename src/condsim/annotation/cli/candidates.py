@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from condsim.cli.files import Output
 from condsim.cli.options import Device, show_table
-from condsim.cli.process import check_outputs, long_work, print_result
+from condsim.cli.process import long_work, print_result
 from condsim.errors import InputError, require
 from condsim.paths import check_suffix
 
@@ -78,7 +79,7 @@ def _show_counts(counts: FilterCounts, settings: FilterSettings) -> None:
 @app.command()
 def candidates(
     items: Annotated[Path, typer.Argument(help="File with one caption or text in each row.")],
-    output: Annotated[Path, typer.Option(help="Parquet file to write.")],
+    output: Annotated[Path, typer.Option(help="Parquet file to write."), Output(".parquet")],
     preset: Preset = None,
     k: Annotated[int | None, typer.Option(min=1, help="Neighbors of an item (64).")] = None,
     texts: Annotated[bool, typer.Option("--texts", help="Plain texts: each is an item.")] = False,
@@ -132,7 +133,6 @@ def candidates(
     )
     from condsim.rows.pairs import read_stop_words
 
-    check_outputs(output=output)
     check_suffix(output, (".parquet",))
     if images is not None and (texts or embeddings is not None):
         raise InputError("--images cannot be combined with --texts or --embeddings.")
@@ -187,7 +187,9 @@ def filter_pairs(
         list[Path], typer.Argument(help="Files with the columns sentence1, sentence2.")
     ],
     output: Annotated[
-        Path | None, typer.Option(help="Parquet or CSV file to write.", show_default="only count")
+        Path | None,
+        typer.Option(help="Parquet or CSV file to write.", show_default="only count"),
+        Output(".csv"),
     ] = None,
     preset: Preset = None,
     text_encoder: TextEncoderName = None,
@@ -212,7 +214,6 @@ def filter_pairs(
     from condsim.annotation.candidates import filter_files
     from condsim.rows.pairs import PairFilter, load_text_encoder, read_stop_words
 
-    check_outputs(output=output)
     bounds = {"max_iou": max_iou, "min_text_cosine": min_cosine}
     bounds |= {"min_length_ratio": min_ratio, "min_length": min_length}
     settings = _filter_settings(preset, bounds, no_text_cosine=no_text_cosine)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from condsim.cli.files import FOLDER
 from condsim.cli.options import JsonFile, Resamples, show_table, write_report
-from condsim.cli.process import check_outputs
 from condsim.errors import InputError, require
 
 if TYPE_CHECKING:
     from condsim.annotation.release import PlainTable
     from condsim.annotation.splits import SplitRules
 
-OutputFolder = Annotated[Path, typer.Option("--output", help="Folder of the data set.")]
+OutputFolder = Annotated[Path, typer.Option("--output", help="Folder of the data set."), FOLDER]
 LabelName = Literal["median", "majority"]
 OrderName = Literal["report", "drop-reversed", "drop-unordered"]
 Ratios = Annotated[str, typer.Option(help="Train, validation and test.")]
@@ -174,7 +174,6 @@ def report_agreement(
 
     **Example**: `condsim build agreement ratings.parquet`
     """
-    check_outputs(json=json)
     from condsim.annotation.agreement import report_ratings
     from condsim.annotation.records import Rating, collect_votes
     from condsim.annotation.release import rating_tables
@@ -196,7 +195,6 @@ def leakage(
 
     **Example**: `condsim build leakage train.csv validation.csv test.csv`
     """
-    check_outputs(json=json)
     from condsim.annotation.release import leakage_tables
     from condsim.annotation.splits import find_leakage
     from condsim.data.csts import load_csts
