@@ -62,7 +62,7 @@ def test_index_add_update_delete_info(folder, tmp_path):
     assert "2 rows deleted; 2 texts" in result.stderr
     info = json.loads(succeed("index", "info", folder).stdout)
     assert (info["rows"], info["prepared"]) == (2, {"the complaint": 2})
-    assert info["columns"] == {"text": "text", "id": "text", "year": "int"}
+    assert info["columns"] == {"text": "text", "id": "text", "year": "number"}
 
 
 def test_index_prepare_counts_and_approximate_needs_many_rows(folder):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from condsim.cache import locked
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
-from condsim.search import index as module, records as rows_module
+from condsim.search import records as rows_module, writer as module
 from condsim.search.index import Index
 from condsim.search.store import AddResult
 
@@ -41,11 +42,11 @@ def test_build_csv_finds_the_kind_of_each_column(scorer, tmp_path):
     path = tmp_path / "in.csv"
     path.write_text(
         "body,year,price,code,note,empty\n"
-        "One boat,2020,1.5,007,x,\nTwo cars,,2,12,3,\nThree dogs,2022,1e3,8,y,\n",
+        "One boat,2020,1.5,007,x,\nTwo cars,,2,12,3,\nThree dogs,2022,1.5,8,y,\n",
         "utf-8",
     )
     index = Index.build(path, tmp_path / "made", text="body", model=scorer)
-    kinds = {"body": "text", "year": "int", "price": "float"}
+    kinds = {"body": "text", "year": "number", "price": "number"}
     assert index.about.columns == kinds | {"code": "text", "note": "text", "empty": "text"}
     (hit,) = index.search("cars", "r", where="price > 1.7 AND year IS NULL")
     assert hit.key == "2"
@@ -150,8 +151,11 @@ def test_open_missing_or_of_another_model_or_format_raises(made, scorer, tmp_pat
         Index.open(tmp_path / "none")
     with pytest.raises(InputError, match=r"of the model 'words' .*not of 'default'"):
         Index.open(tmp_path / "made", model="default")
-    made._replace_metadata(format=2)
+    made._writer.replace_metadata(format=0)
     with pytest.raises(InputError, match=r"another version of condsim .* format 1"):
+        Index.open(tmp_path / "made", model=scorer)
+    made._writer.replace_metadata(format=2)
+    with pytest.raises(InputError, match=r"by a newer version of condsim .*--upgrade condsim"):
         Index.open(tmp_path / "made", model=scorer)
 
 
@@ -202,8 +206,11 @@ def test_add_without_keys_numbers_the_rows_on(rows, scorer, tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"id": "z", "text": "x", "yeer": 1}, r"Unknown column 'yeer'\. Did you mean 'year'"),
-        ({"id": "z", "text": "x", "year": "soon"}, r"'year' .* type int; got text"),
+        ({"id": "z", "text": "x", "yeer": 1}, r"rows: the index has no column 'yeer'; it has 'id'"),
+        (
+            {"id": "z", "text": "x", "year": "soon"},
+            r"rows, row 1, column 'year': the index holds numbers in this column; got 'soon'",
+        ),
     ],
 )
 def test_add_column_that_does_not_fit_raises(row, message, made):
@@ -315,11 +322,130 @@ def test_build_csv_keeps_numbers_that_a_float_would_round(scorer, tmp_path):
     assert index.delete(where="id = 1234567890123456789") == 1
 
 
+def test_build_csv_makes_numbers_only_of_cells_that_come_back_as_written(scorer, tmp_path):
+    cells = {
+        "code": ("12E4", "7"),
+        "version": ("1.10", "1.9"),
+        "zero": ("-0", "1"),
+        "mixed": ("10", "2.0"),
+        "rating": ("3", "2.5"),
+        "weight": ("10.0", "2.5"),
+    }
+    columns = {"text": ("A boat", "A car"), **cells}
+    lines = [columns.keys(), *zip(*columns.values(), strict=True)]
+    path = tmp_path / "in.csv"
+    path.write_text("\n".join(map(",".join, lines)), "utf-8")
+    index = Index.build(path, tmp_path / "made", model=scorer)
+    for number, hit in enumerate(sorted(index.search("boat", "r"), key=lambda hit: hit.key)):
+        written = {name: str(hit.columns[name]) for name in cells}
+        assert written == {name: column[number] for name, column in cells.items()}
+    assert index.about.columns["rating"] == "number"
+    assert [hit.text for hit in index.search("boat", "r", where="rating < 3")] == ["A car"]
+
+
 def test_build_rows_of_python_keep_the_kind_of_numbers_and_dates_as_text(scorer, tmp_path):
     day = datetime.date(2024, 1, 2)
     row = {"text": "One boat", "year": np.int64(2024), "price": np.float32(0.5), "day": day}
     index = Index.build([row], tmp_path / "made", model=scorer)
-    kinds = {"text": "text", "year": "int", "price": "float", "day": "json"}
+    kinds = {"text": "text", "year": "number", "price": "float", "day": "text"}
     assert index.about.columns == kinds
-    (hit,) = index.search("boat", "r", where="year > 2020")
-    assert hit.columns["day"] == "2024-01-02"
+    (hit,) = index.search("boat", "r", where="year > 2020 AND day = '2024-01-02'")
+    assert (hit.columns["day"], hit.columns["year"]) == ("2024-01-02", 2024)
+
+
+@pytest.mark.parametrize("source", ["python", "parquet", "csv", "jsonl"])
+def test_filters_find_the_same_rows_from_every_source(source, scorer, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    times = ["2024-01-05", None, "2023-12-31 23:59:59"]
+    frame = pandas.DataFrame(
+        {
+            "text": ["One boat", "Two cars", "Three dogs"],
+            "when": pandas.to_datetime(times, format="ISO8601"),
+            "kind": pandas.Categorical(["a", None, "b"]),
+            "n": [1.5, None, 3.0],
+        }
+    )
+    rows = frame.to_dict("records")
+    if source != "python":
+        rows = tmp_path / f"in.{source}"
+        if source == "parquet":
+            frame.to_parquet(rows)
+        elif source == "csv":
+            frame.to_csv(rows, index=False)
+        else:
+            frame.to_json(rows, orient="records", lines=True, date_format="iso")
+    index = Index.build(rows, tmp_path / "made", model=scorer)
+
+    def found(where):
+        return sorted(hit.text for hit in index.search("boat", "r", where=where))
+
+    assert found("when > '2024-01-01'") == ["One boat"]
+    assert found("when >= date '2024-01-01'") == ["One boat"]
+    assert found("when < timestamp '2024-01-01 00:00:00'") == ["Three dogs"]
+    assert found("when is null") == found("kind is null") == found("n IS NULL") == ["Two cars"]
+    assert found("kind = 'a'") == found("n < 2") == ["One boat"]
+    index.delete(where="n > 2")
+    assert len(index) == 2
+
+
+@pytest.mark.parametrize(
+    "value", [np.arange(2), decimal.Decimal("1.5"), b"x", object(), [np.arange(2)], {1, 2}]
+)
+def test_build_value_that_cannot_be_stored_raises_with_row_and_column(value, scorer, tmp_path):
+    rows = [{"text": "One boat", "price": 1}, {"text": "Two cars", "price": value}]
+    with pytest.raises(InputError, match=r"^rows, row 2, column 'price': must be text, a number"):
+        Index.build(rows, tmp_path / "made", model=scorer)
+
+
+def test_add_fraction_follows_whole_numbers(scorer, tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("text,price\nOne boat,10\n", "utf-8")
+    index = Index.build(path, tmp_path / "made", model=scorer)
+    path.write_text("text,price\nTwo cars,10.50\n", "utf-8")
+    index.add(path)
+    assert sorted(hit.columns["price"] for hit in index.search("boat", "r")) == [10, 10.5]
+    path.write_text("text,price\nTwo cars,11\nTwo cars,12E4\n", "utf-8")
+    with pytest.raises(InputError, match=r"in\.csv, row 2 \(line 3\), column 'price': the index"):
+        index.add(path)
+    path.write_text("text,price,extra\nTwo cars,11,red\n", "utf-8")
+    with pytest.raises(InputError, match=r"in\.csv: the index has no column 'extra'"):
+        index.add(path)
+
+
+def test_delete_one_key_as_text_deletes_that_row(scorer, tmp_path):
+    rows = [{"text": f"Ticket {key}", "id": key} for key in ("1", "2", "12")]
+    index = Index.build(rows, tmp_path / "made", key="id", model=scorer)
+    assert index.delete("12") == 1
+    assert sorted(keys(index.search("ticket", "t"))) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "year = ?",
+        "$1",
+        "length(repeat(text, 100000000)) > 0",
+        "year > 1 AND md5(text) = 'x'",
+        "text || 'x' = 'y'",
+        "year > 1 /* x */",
+        "year > " + "(" * 11_000,
+        "yeer > 1",
+        "text > 5",
+    ],
+)
+def test_filter_beyond_comparisons_and_the_listed_functions_raises(where, made):
+    with pytest.raises(
+        InputError, match=r"(?s)cannot be used: .*and the functions abs, cast"
+    ) as error:
+        made.search("A boat", "r", where=where)
+    assert error.value.__cause__ is None
+
+
+def test_filter_of_the_listed_functions_is_used(made):
+    where = "lower(text) LIKE 'a red%' AND length(text) > 5 AND coalesce(year, 0) - 1 IN (2018)"
+    assert keys(made.search("A boat", "r", where=where)) == ["a"]
+
+
+def test_filter_that_fails_on_the_cells_is_named_as_the_cause(made):
+    with pytest.raises(InputError, match=r"The filter .*cannot be used: .*Cannot cast"):
+        made.search("A boat", "r", where="cast(text AS int) > 3")

@@ -139,7 +139,7 @@ def test_search_no_condition_takes_the_only_prepared_one(made):
         ({"condition": "d", "top": 0}, r"'top' must be 1 or more"),
         ({"condition": "d", "at_least": 2}, r"'at_least' must be a score from 0 to 1"),
         ({"condition": "d", "where": "yeer > 3"}, r"'yeer > 3' cannot be used: .*yeer.*SQL"),
-        ({"condition": "d", "where": "year >"}, r"'year >' cannot be used: .*on the columns id"),
+        ({"condition": "d", "where": "year >"}, r"'year >' cannot be used: .*on the columns 'id'"),
     ],
 )
 def test_search_bad_argument_raises_one_line(arguments, message, made):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from condsim.cache import changed_values
 from condsim.console import Progress, silent
 from condsim.data.files import BlankRows
-from condsim.data.row import Row
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, require
 from condsim.loading import load_encoder
@@ -27,22 +24,14 @@ from condsim.search.query import (
     Searcher,
     SearchQuery,
     condition_weights,
-    prepared_table,
 )
 from condsim.search.records import (
     KEY,
     NUMBER,
-    ROWS_PER_BATCH,
     VECTOR,
     RowInput,
     RowReader,
-    check_columns,
     key_digest,
-    row_key,
-    row_schema,
-    row_table,
-    vector_schema,
-    vector_table,
 )
 from condsim.search.store import (
     ROWS,
@@ -53,14 +42,10 @@ from condsim.search.store import (
     check_model,
     model_name,
 )
-from condsim.search.vectors import condition_vectors
-from condsim.types import FloatArray, IntArray
+from condsim.search.writer import Encoding, IndexWriter, key_digests
+from condsim.types import FloatArray
 
 _LOGGER = logging.getLogger(__name__)
-
-TextBatch = tuple[IntArray, list[str]]
-Encoding = Callable[[Iterable[TextBatch], str], Iterable[tuple[IntArray, FloatArray]]]
-"""Encode batches of row numbers and texts under a condition, in any order of the batches."""
 
 _MIN_APPROXIMATE_ROWS = 10_000
 
@@ -75,8 +60,7 @@ class Index:
     """
 
     _store: Store
-    _metadata: IndexMetadata
-    _model: Model
+    _writer: IndexWriter
 
     def __init__(self, uri: Path | str, *, model: Model = None) -> None:
         """Open an index; see `open`."""
@@ -90,18 +74,18 @@ class Index:
         model = metadata.model if model is None else model
         check_model(f"index {uri}", (metadata.model, metadata.revision), model_name(model))
         store.table(ROWS)
-        self._store, self._metadata, self._model = store, metadata, model
+        self._store, self._writer = store, IndexWriter(store, metadata, model)
 
     @classmethod
     def _from_parts(cls, store: Store, metadata: IndexMetadata, model: Model) -> Index:
         """Make an index without reading the store, which may be new."""
         index = cls.__new__(cls)
-        index._store, index._metadata, index._model = store, metadata, model
+        index._store, index._writer = store, IndexWriter(store, metadata, model)
         return index
 
     def __repr__(self) -> str:
         """Name the folder and the model."""
-        return f"Index({str(self._store.uri)!r}, model={self._metadata.model!r})"
+        return f"Index({str(self._store.uri)!r}, model={self.about.model!r})"
 
     @classmethod
     @accepts_conditions
@@ -157,10 +141,10 @@ class Index:
         )
         index = cls._from_parts(Store(output), metadata, encoder)
         with index._store.writing():
-            index._save_or_check_metadata()
-            if not index._metadata.complete:
-                index._encode_missing(reader, summary.rows, progress)
-                index._replace_metadata(complete=True)
+            index._writer.save_or_check_metadata()
+            if not index.about.complete:
+                index._writer.encode_missing(reader, summary.rows, progress)
+                index._writer.replace_metadata(complete=True)
             elif len(index) != summary.rows:
                 _LOGGER.warning(
                     "%s is built already (%d texts now); 'condsim index add' adds rows.",
@@ -190,17 +174,16 @@ class Index:
 
     def using(self, scorer: EmbeddingScorer) -> Index:
         """Return the same index with its model, loaded."""
-        return Index._from_parts(self._store, self._metadata, scorer)
+        return Index._from_parts(self._store, self.about, scorer)
 
     def __len__(self) -> int:
         """Number of rows."""
-        with self._store.errors("read"):
-            return int(self._store.table(ROWS).count_rows())
+        return self._store.row_count()
 
     @property
     def about(self) -> IndexMetadata:
         """The model, columns and conditions of the index."""
-        return self._metadata
+        return self._writer.metadata
 
     @property
     def is_approximate(self) -> bool:
@@ -212,7 +195,7 @@ class Index:
         rows = len(self)
         return {
             condition: rows - len(self._store.unprepared(table))
-            for condition, table in self._metadata.prepared.items()
+            for condition, table in self.about.prepared.items()
         }
 
     @collect_unread()
@@ -240,8 +223,8 @@ class Index:
         Raises:
             InputError: As `build`, or if a column is not one of the index.
         """
-        reader = RowReader(rows, self._metadata.text, self._metadata.key, blank, file_format)
-        return self._add(reader, replace=False, progress=progress)
+        reader = RowReader(rows, self.about.text, self.about.key, blank, file_format)
+        return self._writer.add(reader, replace=False, progress=progress)
 
     @collect_unread()
     def update(
@@ -266,19 +249,19 @@ class Index:
         Raises:
             InputError: As `add`, or if the index has no key column.
         """
-        if self._metadata.key is None:
+        if self.about.key is None:
             raise InputError(
                 f"The index {self._store.uri} has no keys, so rows cannot be updated. Build it "
                 "with --key and the name of a column that tells rows apart."
             )
-        reader = RowReader(rows, self._metadata.text, self._metadata.key, blank, file_format)
-        return self._add(reader, replace=True, progress=progress)
+        reader = RowReader(rows, self.about.text, self.about.key, blank, file_format)
+        return self._writer.add(reader, replace=True, progress=progress)
 
-    def delete(self, keys: Sequence[str] = (), *, where: str | None = None) -> int:
+    def delete(self, keys: str | Sequence[str] = (), *, where: str | None = None) -> int:
         """Delete rows by their keys, or those that match a filter.
 
         Args:
-            keys: Keys; without a key column, numbers of rows as text.
+            keys: One key or several; without a key column, numbers of rows as text.
             where: A filter in SQL on the columns.
 
         Returns:
@@ -287,19 +270,20 @@ class Index:
         Raises:
             InputError: If neither or both are given, or the filter cannot be used.
         """
+        keys = [keys] if isinstance(keys, str) else keys
         if bool(keys) == (where is not None):
             raise InputError("Give either keys or a filter of the rows to delete.")
         if where is not None:
-            self._store.check_filter(where, self._metadata.columns)
+            self._store.check_filter(where, self.about.columns)
         with self._store.writing():
-            self._refresh()
+            self._writer.refresh()
             rows = self._store.columns(ROWS, [NUMBER, KEY], where)
             numbers = rows[NUMBER].to_numpy()
             if keys:
                 digests = [key_digest(str(key)) for key in keys]
-                numbers = numbers[np.isin(_key_digests(rows), digests)]
+                numbers = numbers[np.isin(key_digests(rows), digests)]
             # Rows last, so that no vector is ever without its row.
-            for table in (*self._metadata.prepared.values(), ROWS):
+            for table in (*self.about.prepared.values(), ROWS):
                 self._store.remove(table, numbers)
         return len(numbers)
 
@@ -335,9 +319,9 @@ class Index:
         Raises:
             InputError: If an argument breaks a rule or the index is damaged.
         """
-        weights = condition_weights(condition, list(self._metadata.prepared))
+        weights = condition_weights(condition, list(self.about.prepared))
         parsed = SearchQuery(query, weights, where, top, at_least or 0.0, rescore, overall)
-        return self._searcher.search(parsed, self._metadata.prepared)
+        return self._searcher.search(parsed, self.about.prepared)
 
     @collect_unread()
     def prepare(
@@ -360,8 +344,8 @@ class Index:
         """
         check_rows(condition)
         with self._store.writing():
-            self._refresh()
-            return self._prepare(condition, encoding or self._encode, progress)
+            self._writer.refresh()
+            return self._writer.prepare(condition, encoding or self._writer.encode, progress)
 
     def vectors(self, condition: str) -> Iterator[tuple[list[str], FloatArray]]:
         """Yield the vectors under a prepared condition, in blocks.
@@ -375,7 +359,7 @@ class Index:
         Raises:
             InputError: If the condition is not prepared for all rows.
         """
-        table = self._metadata.prepared.get(condition)
+        table = self.about.prepared.get(condition)
         if table is None or len(self._store.unprepared(table)):
             raise InputError(
                 f"The index {self._store.uri} is not prepared for {condition!r}. Run condsim index "
@@ -407,161 +391,5 @@ class Index:
             self._store.table(ROWS).create_index(VECTOR, config=config, replace=True)
 
     @cached_property
-    def _scorer(self) -> EmbeddingScorer:
-        return load_encoder(self._model)
-
-    @cached_property
     def _searcher(self) -> Searcher:
-        return Searcher(self._store, self._metadata, self._scorer)
-
-    def _save_or_check_metadata(self) -> None:
-        """Write the metadata of a new index, or check that the index there was built alike."""
-        expected = self._metadata
-        stored = self._store.find_metadata()
-        if stored is None:
-            self._store.save_metadata(expected)
-            return
-        self._metadata = stored
-        made_with = stored.model, stored.revision
-        check_model(f"index {self._store.uri}", made_with, (expected.model, expected.revision))
-        if stored.source != expected.source:
-            advice = "Add to it with condsim index add" if stored.complete else "Remove that folder"
-            raise InputError(
-                f"{self._store.uri} holds an index of other rows. {advice}, or give another folder."
-            )
-        options = {name: getattr(expected, name) for name in ("text", "key", "dimension")}
-        if changed := changed_values(options, stored.model_dump()):
-            raise InputError(
-                f"{self._store.uri} holds an index made with other options: {', '.join(changed)}. "
-                "Give another folder, or the same options."
-            )
-
-    def _replace_metadata(self, **values: object) -> None:
-        """Change fields of the metadata, here and in the store."""
-        self._metadata = self._metadata.replaced(**values)
-        self._store.save_metadata(self._metadata)
-
-    def _refresh(self) -> None:
-        """Move to the latest version that other processes have written."""
-        self._metadata = self._store.metadata()
-        self._store.refresh()
-
-    def _encode_missing(self, reader: RowReader, rows: int, progress: Progress) -> None:
-        """Encode and commit batch by batch, from the first row that is missing."""
-        metadata = self._metadata
-        self._store.table(ROWS, row_schema(metadata.columns, metadata.dimension))
-        done = len(self)
-        progress("encoding", done, rows)
-        for batch in reader.batches(skip=done):
-            self._store.add(ROWS, self._encoded(batch, [row.number for row in batch]))
-            done += len(batch)
-            progress("encoding", done, rows)
-        self._store.compact(ROWS)
-
-    def _encoded(self, rows: Sequence[Row], row_numbers: Sequence[int]) -> pa.Table:
-        """Encode rows, given their numbers in the table, without a condition, as stored."""
-        metadata = self._metadata
-        numbers = np.array(row_numbers, np.int64)
-        texts = [row.text(metadata.text) for row in rows]
-        vectors = condition_vectors(self._scorer, texts, None)
-        if metadata.key is None:
-            keys = [str(number) for number in numbers.tolist()]
-        else:
-            keys = [row_key(row, metadata.key) for row in rows]
-        return row_table(rows, metadata.columns, keys, numbers, vectors)
-
-    def _add(self, reader: RowReader, *, replace: bool, progress: Progress) -> AddResult:
-        """Add rows, and extend the prepared conditions by them; see `add` and `update`."""
-        progress("reading the rows", 0, 0)
-        summary = reader.summary()
-        check_columns(summary, self._metadata.columns)
-        with self._store.writing():
-            self._refresh()
-            if self._metadata.key is None:
-                result = self._append(reader, summary.rows, progress)
-            else:
-                result = self._merge(reader, summary.rows, replace=replace, progress=progress)
-            for condition in self._metadata.prepared:
-                self._prepare(condition, self._encode, progress)
-        return result
-
-    def _append(self, reader: RowReader, rows: int, progress: Progress) -> AddResult:
-        """Add rows without keys in one step.
-
-        If a part of them were added, a repeated call could not tell them from new rows.
-        """
-        last, metadata = self._next_number() - 1, self._metadata
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            done = 0
-            for batch in reader.batches():
-                numbers = [last + row.number for row in batch]
-                yield from self._encoded(batch, numbers).to_batches()
-                done += len(batch)
-                progress("encoding", done, rows)
-
-        schema = row_schema(metadata.columns, metadata.dimension)
-        self._store.add(ROWS, pa.RecordBatchReader.from_batches(schema, batches()))
-        return AddResult(added=rows)
-
-    def _merge(
-        self, reader: RowReader, rows: int, *, replace: bool, progress: Progress
-    ) -> AddResult:
-        """Add rows with keys batch by batch."""
-        key = str(reader.key)
-        stored_digests = _key_digests(self._store.columns(ROWS, [KEY]))
-        first, done, present = self._next_number(), 0, 0
-        for batch in reader.batches():
-            digests = [key_digest(row_key(row, key)) for row in batch]
-            exists = np.isin(digests, stored_digests)
-            done, present = done + len(batch), present + int(exists.sum())
-            new = [row for row, old in zip(batch, exists, strict=True) if replace or not old]
-            if new:
-                encoded = self._encoded(new, range(first, first + len(new)))
-                first += len(new)
-                self._store.add(ROWS, encoded, replace=replace)
-            progress("encoding", done, rows)
-        counts = {"replaced" if replace else "present": present}
-        return AddResult(added=rows - present, **counts)
-
-    def _next_number(self) -> int:
-        """Return the first number that no row has."""
-        numbers = self._store.row_ids()[0]
-        return int(numbers[-1]) + 1 if len(numbers) else 1
-
-    def _prepare(self, condition: str, encoding: Encoding, progress: Progress) -> int:
-        """Encode the rows that have no vector under a condition; remove vectors without a row."""
-        name = prepared_table(condition)
-        self._store.table(name, vector_schema(self._metadata.dimension))
-        if condition not in self._metadata.prepared:
-            self._replace_metadata(prepared={**self._metadata.prepared, condition: name})
-        rows = self._store.row_ids()[0]
-        self._store.remove(name, np.setdiff1d(self._store.numbers(name), rows))
-        missing = self._store.unprepared(name)
-        done, stage = len(rows) - len(missing), f"preparing {condition!r}"
-        progress(stage, done, len(rows))
-        for numbers, vectors in encoding(self._text_batches(missing), condition):
-            self._store.add(name, vector_table(numbers, vectors))
-            done += len(numbers)
-            progress(stage, done, len(rows))
-        if len(missing):
-            self._store.compact(name)
-        return len(missing)
-
-    def _text_batches(self, numbers: IntArray) -> Iterator[TextBatch]:
-        """Read the texts of rows in batches."""
-        for start in range(0, len(numbers), ROWS_PER_BATCH):
-            batch = numbers[start : start + ROWS_PER_BATCH]
-            records = self._store.rows(batch, [self._metadata.text])
-            yield batch, [record[self._metadata.text] for record in records]
-
-    def _encode(
-        self, batches: Iterable[TextBatch], condition: str
-    ) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Encode in this process."""
-        for numbers, texts in batches:
-            yield numbers, condition_vectors(self._scorer, texts, condition)
-
-
-def _key_digests(rows: pa.Table) -> IntArray:
-    return np.array([key_digest(key) for key in rows[KEY].to_pylist()], np.int64)
+        return Searcher(self._store, self.about, self._writer.scorer)

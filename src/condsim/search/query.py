@@ -246,8 +246,10 @@ class Searcher:
         search = self._store.table(ROWS).search(vector, vector_column_name=VECTOR)
         search = search.distance_type("dot").nprobes(_PROBES).refine_factor(_REFINE_FACTOR)
         search = search.limit(top).select([NUMBER, "_distance"])
-        with self._store.errors("read"):
-            rows = (search if query.where is None else search.where(query.where)).to_arrow()
+        if query.where is not None:
+            search = search.where(query.where)
+        with self._store.errors("read", where=query.where):
+            rows = search.to_arrow()
         return rows[NUMBER].to_numpy(), None
 
     def _scores(self, encoded: _EncodedQuery, numbers: IntArray) -> FloatArray:

@@ -1,13 +1,22 @@
-"""Rows of an index: the kind of each column, found in a first reading, and their Arrow form."""
+"""Rows of an index: the kind of each column, found in a first reading, and their Arrow form.
+
+A kind never changes what a cell says: a column of texts becomes numbers only if every cell comes
+back as it was written, so ``007``, ``1.10`` and ``12E4`` stay text. Dates and times are stored as
+text in ISO 8601, which SQL compares with texts, dates and time stamps. A blank cell of a table, NaN
+and NaT are null.
+"""
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,14 +24,18 @@ import numpy as np
 import pyarrow as pa
 
 from condsim.data.files import BlankRows, check_file, iter_rows
-from condsim.data.row import Row
+from condsim.data.row import Row, join_names, short_repr
 from condsim.data.text import DETECTED, FileFormat
-from condsim.errors import InputError, check_name
+from condsim.errors import InputError, require
 from condsim.paths import sha256_of, suffix_of
 from condsim.types import FloatArray, IntArray
 
-Kind = Literal["bool", "float", "int", "json", "text"]
-"""Type of a column; ``json`` is any mixture of values, stored as JSON text."""
+Kind = Literal["bool", "float", "int", "json", "number", "text"]
+"""Type of a column.
+
+``number`` holds whole numbers and fractions, and gives whole ones back without a point; ``int``
+holds whole numbers above 2^53; ``json`` is any mixture of values, stored as JSON text.
+"""
 
 RowInput = Path | str | Sequence[Mapping[str, object]]
 """A data file, or rows in memory."""
@@ -40,13 +53,40 @@ _ARROW_TYPES = {
     "float": pa.float64(),
     "int": pa.int64(),
     "json": pa.string(),
+    "number": pa.float64(),
     "text": pa.string(),
 }
-# A number that begins with 0, such as 007, is a code and stays text.
-_INT = re.compile(r"-?(0|[1-9]\d*)")
-_FLOAT = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,2})?")
+_KIND_NAMES = {"bool": "true or false", "float": "numbers", "int": "whole numbers"}
+# Plain decimal numbers; one that begins with 0, such as 007, is a code.
+_WHOLE = re.compile(r"-?(0|[1-9]\d*)")
+_DECIMAL = re.compile(rf"{_WHOLE.pattern}(\.\d+)?")
 _INT64 = range(-(2**63), 2**63)
+_EXACT_IN_FLOAT = range(-(2**53), 2**53 + 1)
 _MAX_INT64_DIGITS = 20
+
+# What the cells of a column are, more finely than its kind.
+_Form = Literal["bool", "float", "fraction", "json", "long", "text", "whole"]
+_KIND_OF_FORM: dict[_Form, Kind] = {
+    "bool": "bool",
+    "float": "float",
+    "fraction": "float",
+    "json": "json",
+    "long": "int",
+    "text": "text",
+    "whole": "number",
+}
+# Kinds of columns with several forms, of texts and of typed values; all others are text or JSON.
+_TEXT_MIXTURES: dict[frozenset[_Form], Kind] = {
+    frozenset({"whole", "fraction"}): "number",
+    frozenset({"whole", "long"}): "int",
+    frozenset({"float", "fraction"}): "float",
+}
+_TYPED_MIXTURES: dict[frozenset[_Form], Kind] = {
+    frozenset({"whole", "float"}): "float",
+    frozenset({"whole", "long"}): "int",
+    frozenset({"float", "long"}): "float",
+    frozenset({"float", "long", "whole"}): "float",
+}
 
 
 @dataclass(frozen=True)
@@ -76,9 +116,13 @@ class RowReader:
         self._blank = blank or BlankRows(strict=True)
         self._file_format = file_format
         self._typed = True
+        self._time_columns: frozenset[str] = frozenset()
         if isinstance(self.rows, Path):
             check_file(self.rows)
-            self._typed = suffix_of(self.rows) not in (".csv", ".tsv", ".xlsx")
+            suffix = suffix_of(self.rows)
+            self._typed = suffix not in (".csv", ".tsv", ".xlsx")
+            if suffix == ".parquet":
+                self._time_columns = _time_columns(self.rows)
         elif isinstance(self.rows, Iterator):
             raise InputError("The rows are read twice; give a list, not an iterator.")
 
@@ -89,7 +133,32 @@ class RowReader:
     def _read(self, blank: BlankRows) -> Iterator[Row]:
         """Stream the rows, and count those that are left out."""
         for _, row in blank.present(self._rows(), [self.text]):
-            yield _with_stored_names(row)
+            values = {name: self._stored(row, name, row.record[name]) for name in row.record}
+            yield _with_stored_names(row._replace(record=values))
+
+    def _stored(self, row: Row, name: str, value: object) -> object:
+        """Return a value as it is stored: null, text, a number, a bool, or a list or object."""
+        if isinstance(value, str):
+            if name in self._time_columns:
+                return _iso_text(datetime.datetime.fromisoformat(value))
+            return value if value or self._typed else None
+        if value is None or isinstance(value, bool | int):
+            return value
+        if isinstance(value, float):
+            return None if math.isnan(value) else value
+        if isinstance(value, datetime.date):
+            # NaT is a date, and not equal to itself.
+            return _iso_text(value) if value == value else None
+        if type(value).__name__ == "NAType":
+            return None
+        if isinstance(value, list | tuple | dict):
+            with suppress(TypeError, ValueError):
+                json.dumps(value)
+                return value
+        raise InputError(
+            f"{row.location(name)}: must be text, a number, true or false, a date, nothing, or a "
+            f"list or dict of these; got {short_repr(value)} ({type(value).__name__})."
+        )
 
     def _rows(self) -> Iterator[Row]:
         columns = (self.text,) if self.key is None else (self.text, self.key)
@@ -101,10 +170,7 @@ class RowReader:
         for number, record in enumerate(self.rows, start=1):
             if not isinstance(record, Mapping):
                 raise InputError(f"rows, row {number}: must be a mapping; got {record!r}.")
-            values: dict[str, Any] = {
-                name: value.item() if isinstance(value, np.generic) else value
-                for name, value in record.items()
-            }
+            values: dict[str, Any] = {name: _python_value(record[name]) for name in record}
             cells = {name: values.get(name) for name in columns}
             if str(cells[self.text]).isspace():
                 cells[self.text] = ""
@@ -116,9 +182,13 @@ class RowReader:
         while batch := list(islice(rows, ROWS_PER_BATCH)):
             yield batch
 
-    def summary(self) -> RowSummary:
-        """Read all rows once; check their texts, keys and column names; count the left out."""
-        kinds: dict[str, Kind | None] = {}
+    def summary(self, expected: Mapping[str, Kind] | None = None) -> RowSummary:
+        """Read all rows once; check their texts, keys and columns; count the left out.
+
+        Args:
+            expected: Kinds of the columns of an index, if the rows are to be added to it.
+        """
+        forms: dict[str, set[_Form]] = {}
         digests: list[int] = []
         count = 0
         content = hashlib.sha256()
@@ -128,37 +198,47 @@ class RowReader:
             if self.key is not None:
                 digests.append(key_digest(row_key(row, self.key)))
             for name, value in row.record.items():
-                if name not in kinds:
+                if expected is not None:
+                    _check_fits(row, name, value, expected)
+                elif name not in forms:
                     _check_column_name(row, name)
-                kinds[name] = _common_kind(kinds.get(name), self._kind(value), typed=self._typed)
+                if (form := self._form(value)) is not None:
+                    forms.setdefault(name, set()).add(form)
+                else:
+                    forms.setdefault(name, set())
             if not isinstance(self.rows, Path):
-                content.update(json.dumps(row.record, default=str).encode())
+                content.update(json.dumps(row.record).encode())
         if not count:
             raise InputError("At least one row is needed to index; got none.")
-        kinds[self.text] = "text"
+        kinds = {name: self._kind(seen) for name, seen in forms.items()} | {self.text: "text"}
         self._check_keys(np.array(digests, np.int64))
         digest = sha256_of(self.rows) if isinstance(self.rows, Path) else content.hexdigest()
         return RowSummary(kinds, count, digest)
 
-    def _kind(self, value: object) -> Kind | None:
+    def _form(self, value: object) -> _Form | None:
         match value:
-            case None | "":
+            case None:
                 return None
             case bool():
                 return "bool"
             case int():
-                return "int" if value in _INT64 else "json"
+                if value in _EXACT_IN_FLOAT:
+                    return "whole"
+                return "long" if value in _INT64 else "json"
             case float():
                 return "float"
-            case str() if self._typed:
-                return "text"
-            case str() if _INT.fullmatch(value):
-                fits = len(value) <= _MAX_INT64_DIGITS and int(value) in _INT64
-                return "int" if fits else "text"
             case str():
-                return "float" if _FLOAT.fullmatch(value) else "text"
+                return "text" if self._typed else _text_form(value)
             case _:
                 return "json"
+
+    def _kind(self, forms: set[_Form]) -> Kind | None:
+        """Return the kind of a column whose cells have these forms; None if all are empty."""
+        if len(forms) < 2:
+            return _KIND_OF_FORM[next(iter(forms))] if forms else None
+        if self._typed:
+            return _TYPED_MIXTURES.get(frozenset(forms), "json")
+        return _TEXT_MIXTURES.get(frozenset(forms), "text")
 
     def _check_keys(self, digests: IntArray) -> None:
         """Reject a key that occurs twice; name its second row."""
@@ -213,27 +293,80 @@ def _check_column_name(row: Row, name: object) -> None:
     )
 
 
-def _common_kind(first: Kind | None, second: Kind | None, *, typed: bool) -> Kind | None:
-    """Return the type of a column that holds values of both."""
-    if first is None or second is None or first == second:
-        return first or second
-    if {first, second} == {"int", "float"}:
-        return "float"
-    return "json" if typed else "text"
+def _time_columns(path: Path) -> frozenset[str]:
+    """Return the columns of a Parquet file that hold dates or time stamps."""
+    schema = require("pyarrow.parquet", extra="search").read_schema(path)
+    is_time = [
+        pa.types.is_timestamp(field.type) or pa.types.is_date(field.type) for field in schema
+    ]
+    return frozenset(compress(schema.names, is_time))
 
 
-def check_columns(summary: RowSummary, kinds: Mapping[str, Kind]) -> None:
-    """Reject rows with columns that the index lacks, or of another type."""
-    for name, kind in summary.kinds.items():
-        check_name("column", name, kinds)
-        expected = kinds[name]
-        if kind in (None, expected) or expected in ("json", "text"):
-            continue
-        if (kind, expected) != ("int", "float"):
-            raise InputError(
-                f"Column {name!r} of the index holds values of type {expected}; got {kind}. "
-                "Correct the cells, or build the index again."
-            )
+def _python_value(value: object) -> object:
+    """Turn scalars of NumPy and pandas into those of Python."""
+    if isinstance(value, np.datetime64):
+        return value.astype("datetime64[us]").item()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, str) and type(value) is not str:
+        return str(value)
+    return value
+
+
+def _iso_text(value: datetime.date) -> str:
+    """Format a date or time in ISO 8601: midnight as a date, times with a zone in UTC."""
+    if not isinstance(value, datetime.datetime):
+        return value.isoformat()
+    if value.tzinfo is not None:
+        value = value.astimezone(datetime.UTC)
+    # Pandas counts nanoseconds, which other formats do not hold.
+    fields = (value.year, value.month, value.day, value.hour, value.minute, value.second)
+    plain = datetime.datetime(*fields, value.microsecond, value.tzinfo)
+    if plain.tzinfo is None and plain.time() == datetime.time():
+        return plain.date().isoformat()
+    return plain.isoformat(sep=" ")
+
+
+def _text_form(cell: str) -> _Form:
+    """Tell what a cell of a table of texts is: a number only if it comes back as written."""
+    if _WHOLE.fullmatch(cell) and cell != "-0" and len(cell) <= _MAX_INT64_DIGITS:
+        number = int(cell)
+        if number in _EXACT_IN_FLOAT:
+            return "whole"
+        return "long" if number in _INT64 else "text"
+    if _DECIMAL.fullmatch(cell) and repr(float(cell)) == cell:
+        return "float" if cell.endswith(".0") else "fraction"
+    return "text"
+
+
+def _fits(value: object, kind: Kind) -> bool:
+    """Check that a column of an index can hold a value; a number of a table is a text here."""
+    if kind in ("json", "text"):
+        return True
+    if kind == "bool" or isinstance(value, bool):
+        return kind == "bool" and isinstance(value, bool)
+    if kind == "int":
+        is_whole = isinstance(value, int) or _WHOLE.fullmatch(str(value))
+        return bool(is_whole) and int(str(value)) in _INT64
+    if not (isinstance(value, int | float) or _DECIMAL.fullmatch(str(value))):
+        return False
+    number = float(str(value))
+    return kind == "float" or not number.is_integer() or int(number) in _EXACT_IN_FLOAT
+
+
+def _check_fits(row: Row, name: str, value: object, kinds: Mapping[str, Kind]) -> None:
+    """Reject a value that a column of an index cannot hold, and a column that it lacks."""
+    if name not in kinds:
+        raise InputError(
+            f"{row.path}: the index has no column {name!r}; it has {join_names(list(kinds))}. "
+            "Remove the column, or build the index again with it."
+        )
+    kind = kinds[name]
+    if value is not None and not _fits(value, kind):
+        raise InputError(
+            f"{row.location(name)}: the index holds {_KIND_NAMES.get(kind, 'numbers')} in this "
+            f"column; got {short_repr(value)}. Correct the cell, or build the index again."
+        )
 
 
 def row_schema(kinds: Mapping[str, Kind], dimension: int) -> pa.Schema:
@@ -282,7 +415,7 @@ def _arrow_value(row: Row, name: str, kind: Kind) -> object:
         case "text" if isinstance(value, str):
             return value
         case "json" | "text":
-            return json.dumps(value, ensure_ascii=False, default=str)
+            return json.dumps(value, ensure_ascii=False)
         case "bool":
             return value
         case "int":
@@ -296,5 +429,9 @@ def user_columns(record: Mapping[str, Any], kinds: Mapping[str, Kind]) -> dict[s
     columns: dict[str, object] = {}
     for name, kind in kinds.items():
         value = record[name]
-        columns[name] = json.loads(value) if kind == "json" and value else value
+        if kind == "json" and value:
+            value = json.loads(value)
+        elif kind == "number" and value is not None and value.is_integer():
+            value = int(value)
+        columns[name] = value
     return columns

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -24,6 +24,7 @@ from condsim.io import check_folder
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.settings import revision_of
 from condsim.paths import expanded
+from condsim.search.filters import check_expression, filter_message, short_reason
 from condsim.search.records import KEY, NUMBER, VECTOR, Kind
 from condsim.types import IntArray
 
@@ -34,10 +35,6 @@ FORMAT = 1
 ROWS = "rows"
 _METADATA = "about"
 _DISK_FULL = ("no space left", "disk quota", "file too large")
-# LanceDB ends its messages with a place in its source.
-_RUST_SOURCE = re.compile(r", \S*\.rs:\d+.*", re.DOTALL)
-# Texts and names in a filter.
-_QUOTED = re.compile(r"""'[^']*'|"[^"]*"|`[^`]*`""")
 _NUMBERS_PER_FILTER = 10_000
 _OBSOLETE_AFTER = timedelta(seconds=10)
 # By default LanceDB may read 2 GB ahead.
@@ -111,13 +108,21 @@ class Store:
         return self._opened
 
     @contextmanager
-    def errors(self, action: str) -> Iterator[None]:
-        """Turn an error of LanceDB into one line; ``action`` is such as ``"read"``."""
+    def errors(self, action: str, *, where: str | None = None) -> Iterator[None]:
+        """Turn an error of LanceDB into one line; ``action`` is such as ``"read"``.
+
+        An error of a read with a filter is the filter's, unless the rows cannot be read without it.
+        """
         try:
             yield
         except CondSimError:
             raise
         except (OSError, ValueError, RuntimeError, KeyError, pa.ArrowException) as error:
+            if where is not None:
+                self.columns(ROWS, [NUMBER])
+                columns = self.metadata().columns
+                message = filter_message(where, short_reason(error), columns)
+                raise InputError(message) from None
             message = (
                 f"The index {self.uri} cannot be {action} ({short_reason(error)}). If files are "
                 "missing or damaged, build the index again in another folder."
@@ -157,6 +162,11 @@ class Store:
             metadata = IndexMetadata.model_validate_json(content)
             if metadata.format == FORMAT:
                 return metadata
+        if _format_of(content) > FORMAT:
+            raise InputError(
+                f"The index {self.uri} was made by a newer version of condsim (this one, "
+                f"{__version__}, reads format {FORMAT}): pip install --upgrade condsim."
+            )
         raise InputError(
             f"The index {self.uri} was made by another version of condsim (this one reads format "
             f"{FORMAT}); build it again."
@@ -190,11 +200,18 @@ class Store:
                 )
         return self._tables[name]
 
+    def row_count(self) -> int:
+        """Return the number of rows."""
+        with self.errors("read"):
+            return int(self.table(ROWS).count_rows())
+
     def columns(self, name: str, columns: Sequence[str], where: str | None = None) -> pa.Table:
         """Read some columns of all rows of a table, and their ``_rowid``."""
         query = self.table(name).search().select(list(columns)).with_row_id(True)
-        with self.errors("read"):
-            return (query if where is None else query.where(where)).to_arrow()
+        if where is not None:
+            query = query.where(where)
+        with self.errors("read", where=where):
+            return query.to_arrow()
 
     def numbers(self, name: str) -> IntArray:
         """Return the row numbers of a table of vectors; cached until the table changes."""
@@ -244,12 +261,9 @@ class Store:
             check_expression(where)
             # LanceDB reads the first expression and ignores what comes after it.
             self.table(ROWS).search().where(f"({where})").explain_plan()
-        except (ValueError, RuntimeError) as error:
-            raise InputError(
-                f"The filter {where!r} cannot be used: {short_reason(error)}. It must be one "
-                "condition in SQL, such as \"year > 2020 AND kind = 'review'\", on the columns "
-                f"{', '.join(columns)}."
-            ) from None
+        except Exception as error:
+            # A panic of LanceDB is of a class that it does not name.
+            raise InputError(filter_message(where, short_reason(error), columns)) from None
 
     def add(
         self, name: str, rows: pa.Table | pa.RecordBatchReader, *, replace: bool = False
@@ -276,25 +290,11 @@ class Store:
                 self.table(name).delete(f"{NUMBER} IN ({','.join(map(str, batch))})")
 
 
-def check_expression(where: str) -> None:
-    """Raise ValueError unless text is one expression of SQL, as far as that is seen outside quotes.
-
-    Brackets must be closed, and there must be no comment and no second statement.
-    """
-    depth = 0
-    for mark in re.findall(r"[();]|--|/\*", _QUOTED.sub("", where)):
-        depth += {"(": 1, ")": -1}.get(mark, 0)
-        if depth < 0 or mark not in ("(", ")"):
-            raise ValueError(f"unexpected {mark!r}")
-    if depth:
-        raise ValueError("a bracket is not closed")
-
-
-def short_reason(error: BaseException) -> str:
-    """Return the first words of an error of LanceDB, without the places in its source."""
-    text = _RUST_SOURCE.sub("", str(error))
-    text = " ".join(text.removeprefix("Invalid input, ").split()).rstrip(".")
-    return text if len(text) <= 160 else f"{text[:157]}..."
+def _format_of(content: str) -> int:
+    """Return the format that a description states, 0 if it states none."""
+    with suppress(ValueError, TypeError, KeyError):
+        return int(json.loads(content)["format"])
+    return 0
 
 
 def model_name(model: Model) -> tuple[str, str | None]:
