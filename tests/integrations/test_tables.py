@@ -146,6 +146,64 @@ def test_pandas_score_filtered_frame_keeps_its_index(frame):
         some.condsim.score("a", "b", condition=frame["condition"])
 
 
+@pytest.mark.parametrize("column", [list, np.array, tuple, pd.Index, pa.array, pl.Series])
+def test_pandas_score_conditions_as_a_sequence_are_one_for_each_row(frame, column):
+    found = frame.condsim.score("a", "b", condition=column(CONDITIONS))
+    np.testing.assert_array_equal(found, np.array(BY_ROW, np.float32))
+    with pytest.raises(InputError, match="one for each row of the frame; got 2 for 5 rows"):
+        frame.condsim.score("a", "b", condition=column(CONDITIONS[:2]))
+
+
+def test_pandas_score_condition_column_is_a_name_and_condition_a_text(frame):
+    found = frame.condsim.score("a", "b", condition_column="condition")
+    np.testing.assert_array_equal(found, np.array(BY_ROW, np.float32))
+    word = frame.condsim.score("a", "b", condition="condition")
+    assert word.notna().tolist() == [True, True, False, False, True]
+    with pytest.raises(InputError, match="Unknown column 'conditon'"):
+        frame.condsim.score("a", "b", condition_column="conditon")
+    with pytest.raises(InputError, match="either 'condition' or 'condition_column'"):
+        frame.condsim.score("a", "b", condition="the colour", condition_column="condition")
+
+
+@pytest.mark.parametrize("condition", [7, {"a": "b"}, pd.DataFrame({"a": FIRST})])
+def test_pandas_score_condition_of_another_kind_is_refused(frame, condition):
+    with pytest.raises(InputError, match="'condition' must be one text"):
+        frame.condsim.score("a", "b", condition=condition)
+
+
+@pytest.mark.parametrize(
+    "values", [CONDITIONS, np.array(["x"]), pl.Series(CONDITIONS), 7, pd.Series(CONDITIONS)]
+)
+@pytest.mark.parametrize("name", ["other", "condition"])
+def test_polars_score_neither_text_nor_expression_is_refused(table, name, values):
+    with pytest.raises(InputError, match=f"'{name}' must be a str or an expression"):
+        pl.col("a").condsim.score(**{"other": "b", name: values})
+
+
+def test_score_model_replaces_the_registered_one_for_a_call(table, frame, ranker_only):
+    found = frame.condsim.score("a", "b", condition="the animal", model=ranker_only)
+    assert found[10] == 1
+    assert frame.condsim.score("a", "b", condition="the animal")[10] == 0
+    other = pl.col("a").condsim.score("b", condition="the animal", model=ranker_only)
+    own = pl.col("a").condsim.score("b", condition="the animal").alias("own")
+    assert table.select(other, own).row(0) == (1, 0)
+    with pytest.raises(ModelError, match="no model folder"):
+        frame.condsim.score("a", "b", model="no/such/folder")
+
+
+@pytest.mark.parametrize("condition", ["", ", NULL::VARCHAR", ", ' '"])
+def test_duckdb_score_without_a_condition_compares_as_a_whole(connection, condition):
+    query = f"SELECT condsim_score(x, 'a cat'{condition}) FROM (VALUES ('a cat'), (NULL)) t(x)"
+    expected = None if condition else pytest.approx(1)
+    assert connection.execute(query).fetchall() == [(expected,), (None,)]
+
+
+def test_duckdb_score_of_one_text_or_a_number_is_refused(connection):
+    for arguments, rule in (("'a'", "takes two texts"), ("'a', 7, 'b'", "must be a str; got 7")):
+        with pytest.raises(duckdb.Error, match=rule):
+            connection.execute(f"SELECT condsim_score({arguments})")
+
+
 def test_pandas_score_unknown_or_doubled_column_is_refused(frame):
     with pytest.raises(InputError, match=r"Unknown column 'conditon'. Did you mean 'condition'"):
         frame.condsim.score("a", "conditon")

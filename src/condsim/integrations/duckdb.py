@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from condsim.errors import requires_extra
+from condsim.errors import InputError, requires_extra
 from condsim.integrations import Model, score_present, scorer_of
 
 with requires_extra("duckdb"):
@@ -17,9 +17,10 @@ _NAME = "condsim_score"
 def register_duckdb(connection: duckdb.DuckDBPyConnection, *, model: Model = None) -> None:
     """Add the SQL function ``condsim_score(a, b, condition)`` to a DuckDB connection.
 
-    It takes three VARCHAR and returns a FLOAT in [0, 1]; NULL where one of them is NULL or blank.
-    DuckDB passes up to 2,048 rows at a time, and within these each distinct text is encoded once.
-    Called again on a connection, `register_duckdb` changes the model.
+    It takes texts and returns a FLOAT in [0, 1]; NULL where one of them is NULL or blank. Without a
+    condition, ``condsim_score(a, b)`` compares the texts as a whole. DuckDB passes up to 2,048 rows
+    at a time, and within these each distinct text is encoded once. Called again on a connection,
+    `register_duckdb` changes the model.
 
     Args:
         model: The model that scores; None is the default model.
@@ -38,14 +39,18 @@ def register_duckdb(connection: duckdb.DuckDBPyConnection, *, model: Model = Non
     """
     scorer = scorer_of(model)
 
-    def score(first: pa.Array, second: pa.Array, conditions: pa.Array) -> pa.Array:
-        columns = (column.to_pylist() for column in (first, second, conditions))
-        scores = score_present(scorer, *columns, scale="unit")
+    def score(*columns: pa.Array) -> pa.Array:
+        if len(columns) not in (2, 3):
+            raise InputError(
+                f"{_NAME} takes two texts and an optional condition; got {len(columns)} arguments."
+            )
+        first, second, *conditions = (column.to_pylist() for column in columns)
+        scores = score_present(scorer, first, second, *conditions or [None], scale="unit")
         return pa.array(scores, pa.float32(), from_pandas=True)
 
     # DuckDB raises this if the function does not exist yet.
     with suppress(duckdb.InvalidInputException):
         connection.remove_function(_NAME)
     connection.create_function(  # type: ignore[call-overload]  # each version has another enum
-        _NAME, score, ["VARCHAR"] * 3, "FLOAT", type="arrow", null_handling="special"
+        _NAME, score, None, "FLOAT", type="arrow", null_handling="special"
     )

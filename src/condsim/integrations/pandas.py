@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from condsim.errors import InputError, requires_extra, unknown_name
 from condsim.integrations import Model, score_present, scorer_of
-from condsim.model.base import PairScorer, Scale
+from condsim.model.base import PairScorer, Scale, as_list
 
 with requires_extra("pandas"):
     import pandas as pd
@@ -25,40 +26,68 @@ class _Accessor:
         first: str,
         second: str,
         *,
-        condition: str | pd.Series | None = None,
+        condition: str | Sequence[str | None] | pd.Series | None = None,
+        condition_column: str | None = None,
         scale: Scale = "unit",
+        model: Model = None,
     ) -> pd.Series:
         """Score two columns of texts, row by row.
 
         Args:
             first: Name of the column of the first texts.
             second: Name of the column of the second texts.
-            condition: The condition itself, for every row, or a column of the frame with one for
-                each, such as ``frame["condition"]``; None compares the texts as a whole.
+            condition: The condition itself, for every row, even if a column has that name; or one
+                for each row, as a list, an array or a Series with the frame's index. None compares
+                the texts as a whole.
+            condition_column: Name of a column with a condition for each row, in place of
+                ``condition``.
             scale: ``unit``, ``likert`` or ``raw``, as in ``model.score``.
+            model: The model to use in place of the registered one; a name is loaded at each call.
 
         Returns:
             Scores, float32, with the frame's index; NaN where a text or condition is missing or
             blank.
 
         Raises:
-            InputError: If there is no such column or more than one, or a text is not a string.
+            InputError: If there is no such column or more than one, a text is not a string, or
+                there is not one condition for each row.
+            ModelError: If there is no such model.
         """
-        for name in (first, second):
-            if name not in self._frame.columns:
-                raise unknown_name("column", str(name), map(str, self._frame.columns))
-            if (number := int((self._frame.columns == name).sum())) > 1:
-                raise InputError(f"The frame has {number} columns {name!r}. Rename all but one.")
-        if isinstance(condition, pd.Series):
-            if not condition.index.equals(self._frame.index):
+        if condition_column is not None and condition is not None:
+            raise InputError("Give either 'condition' or 'condition_column'.")
+        texts1, texts2 = self._column(first), self._column(second)
+        names = (
+            condition if condition is None or isinstance(condition, str) else self._own(condition)
+        )
+        if condition_column is not None:
+            names = self._column(condition_column)
+        scorer = self.scorer if model is None else scorer_of(model)
+        scores = score_present(scorer, texts1, texts2, names, scale=scale)
+        return pd.Series(scores, index=self._frame.index, name="score")
+
+    def _column(self, name: str) -> list[str | None]:
+        if name not in self._frame.columns:
+            raise unknown_name("column", str(name), map(str, self._frame.columns))
+        if (number := int((self._frame.columns == name).sum())) > 1:
+            raise InputError(f"The frame has {number} columns {name!r}. Rename all but one.")
+        return _texts(self._frame[name])
+
+    def _own(self, conditions: Sequence[str | None] | pd.Series) -> list[str | None]:
+        """Return the conditions of the rows, which must be as many."""
+        if isinstance(conditions, pd.Series):
+            if not conditions.index.equals(self._frame.index):
                 raise InputError(
                     "The 'condition' must have the index of the frame. Pass a column of the frame "
                     "itself, such as frame['condition']."
                 )
-            condition = _texts(condition)
-        texts1, texts2 = (_texts(self._frame[name]) for name in (first, second))
-        scores = score_present(self.scorer, texts1, texts2, condition, scale=scale)
-        return pd.Series(scores, index=self._frame.index, name="score")
+            return _texts(conditions)
+        values = as_list("condition", conditions)
+        if len(values) != len(self._frame):
+            raise InputError(
+                "'condition' must be one text, or one for each row of the frame; got "
+                f"{len(values)} for {len(self._frame)} rows."
+            )
+        return _texts(pd.Series(values, dtype=object))
 
 
 def _texts(column: pd.Series) -> list[str | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from condsim.errors import requires_extra
+from condsim.errors import InputError, requires_extra
 from condsim.integrations import Model, score_present, scorer_of
 from condsim.model.base import PairScorer, Scale
 
@@ -22,7 +22,12 @@ class _Namespace:
         self._expression = expression
 
     def score(
-        self, other: str | pl.Expr, *, condition: str | pl.Expr | None = None, scale: Scale = "unit"
+        self,
+        other: str | pl.Expr,
+        *,
+        condition: str | pl.Expr | None = None,
+        scale: Scale = "unit",
+        model: Model = None,
     ) -> pl.Expr:
         """Score the texts of this expression against others, row by row.
 
@@ -31,16 +36,26 @@ class _Namespace:
             condition: The condition itself, for every row, or an expression for one of each row,
                 such as ``pl.col("condition")``; None compares the texts as a whole.
             scale: ``unit``, ``likert`` or ``raw``, as in ``model.score``.
+            model: The model to use in place of the registered one; a name is loaded at each call.
 
         Returns:
             An expression of Float32 with the name of this one; null where a text or condition is
             null or blank.
 
         Raises:
-            InputError: When the query runs, if a text is not a string.
+            InputError: If ``other`` or the condition is neither text nor expression, or, when the
+                query runs, a text is not a string.
+            ModelError: If there is no such model.
         """
+        # A list would stand for no row of a lazy frame in particular.
+        for name, value in (("other", other), ("condition", condition)):
+            if not isinstance(value, str | pl.Expr | None):
+                raise InputError(
+                    f"{name!r} must be a str or an expression, such as pl.col({name!r}); got "
+                    f"{type(value).__name__}."
+                )
         # The scorer registered now, not the one registered when the query runs.
-        scorer = self.scorer
+        scorer = self.scorer if model is None else scorer_of(model)
         expressions = [self._expression, pl.col(other) if isinstance(other, str) else other]
         if isinstance(condition, pl.Expr):
             expressions.append(condition)

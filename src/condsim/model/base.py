@@ -375,7 +375,7 @@ def check_rows(conditions: Texts | None, **sentences: Texts) -> Rows:
 def _checked_column(name: str, texts: Texts) -> Sequence[str]:
     """Check one column; a single text is a column of one."""
     is_single = isinstance(texts, str)
-    column: Sequence[str] = [texts] if isinstance(texts, str) else _as_list(name, texts)
+    column: Sequence[str] = [texts] if isinstance(texts, str) else as_list(name, texts)
     for index, text in enumerate(column):
         if rule := _broken_rule(name, text):
             singular = name.replace("sentences", "sentence")
@@ -405,7 +405,7 @@ def _broken_rule(name: str, text: object) -> str:
     return ""
 
 
-def _as_list(name: str, texts: Any) -> Sequence[Any]:  # noqa: ANN401
+def as_list(name: str, texts: Any) -> Sequence[Any]:  # noqa: ANN401
     """List the values of a column of Arrow, Polars, pandas or NumPy, or of another sequence."""
     if isinstance(texts, list | tuple):
         return texts
