@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,10 +75,16 @@ def client(model):
     opened = []
 
     def ask(
-        scorer: Any = None, *, keys: Sequence[str] = (), index: Any = None, **limits: Any
+        scorer: Any = None,
+        *,
+        keys: Any = (),
+        index: Any = None,
+        origins: Any = (),
+        **limits: Any,
     ) -> Any:
+        settings = ServingSettings(**limits)
         app = create_app(
-            scorer or model, settings=ServingSettings(**limits), keys=keys, index=index
+            scorer or model, settings=settings, keys=keys, index=index, origins=origins
         )
         opened.append(testclient.TestClient(app, raise_server_exceptions=False).__enter__())
         return opened[-1]

@@ -22,12 +22,16 @@ def serve(
     api_key_file: Annotated[
         Path | None, Option(help="File of API keys, one a line.", show_default="no key")
     ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        Option(help="Origin whose pages may ask from a browser, or *.", show_default="none"),
+    ] = None,
     max_bytes: Annotated[int, Option(help="Maximum bytes of a request body.")] = 8 * 2**20,
     max_rows: Annotated[int, Option(help="Maximum texts, or pairs times conditions.")] = 2048,
     max_characters: Annotated[int, Option(help="Maximum characters of a text.")] = 50_000,
     queue_rows: Annotated[int, Option(help="Maximum waiting rows of 512 characters.")] = 8192,
     batch_rows: Annotated[int, Option(help="Maximum rows in a batch.")] = 64,
-    time_limit: Annotated[float, Option(help="Seconds for a request.")] = 30,
+    time_limit: Annotated[float, Option(help="Seconds to answer a request.")] = 120,
 ) -> None:
     """Serve a model over HTTP: scores, embeddings and reranking under a condition, and a page.
 
@@ -63,7 +67,9 @@ def serve(
 
     try:
         run_server(
-            create_app(scorer, settings=settings, keys=keys, index=search_index),
+            create_app(
+                scorer, settings=settings, keys=keys, index=search_index, origins=allow_origin or ()
+            ),
             host=host,
             port=port,
             announce=announce,

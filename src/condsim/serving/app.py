@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import h11
 import uvicorn
 from fastapi import APIRouter, FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import generate_latest
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -22,8 +23,15 @@ from condsim.errors import one_line
 from condsim.model.base import PairScorer
 from condsim.serving import routes
 from condsim.serving.errors import RESPONSES, RequestError, handle_errors
-from condsim.serving.middleware import Guard, RequestCounter, ServingSettings
-from condsim.serving.schemas import ModelCard, ModelList, Status
+from condsim.serving.middleware import (
+    Guard,
+    PlainRequests,
+    RequestCounter,
+    ServingSettings,
+    checked_keys,
+    checked_origins,
+)
+from condsim.serving.schemas import ModelCard, ModelList, ServerInfo, Status
 from condsim.serving.service import Service, SharedService
 
 if TYPE_CHECKING:
@@ -70,8 +78,9 @@ def create_app(
     scorer: PairScorer,
     *,
     settings: ServingSettings | None = None,
-    keys: Sequence[str] = (),
+    keys: str | Sequence[str] = (),
     index: Index | None = None,
+    origins: str | Sequence[str] = (),
 ) -> FastAPI:
     """Create the app that ``condsim serve`` runs, for any ASGI server.
 
@@ -80,14 +89,17 @@ def create_app(
     Args:
         scorer: A loaded model, such as ``condsim.load()`` returns.
         settings: The limits.
-        keys: API keys, one of which callers must give; without any, all may ask.
+        keys: API keys, one of which callers must give, or the only one; without any, all may ask.
         index: Index for `/v1/search`, opened with the same model.
+        origins: Origins whose pages may ask from a browser (CORS), such as
+            ``https://app.example``; ``*`` for all. None by default.
 
     Returns:
         The app. Its life cycle (ASGI lifespan) starts and stops the thread of the model.
 
     Raises:
-        InputError: If there is an index, and the model gives no embeddings.
+        InputError: If there is an index, and the model gives no embeddings; or if a key cannot be
+            sent, or an origin has another form.
 
     Example:
         >>> import condsim
@@ -115,7 +127,16 @@ def create_app(
     )
     app.state.service = service
     handle_errors(app)
-    app.add_middleware(Guard, settings=settings, keys=keys)
+    app.add_middleware(Guard, settings=settings, keys=checked_keys(keys))
+    app.add_middleware(PlainRequests)
+    if allowed := checked_origins(origins):
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=allowed,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+            expose_headers=["Retry-After"],
+        )
     app.add_middleware(RequestCounter, metrics=service.metrics)
     # "default" keeps FastAPI from documenting its own form of errors.
     responses = {**RESPONSES, "default": RESPONSES[400]}
@@ -146,6 +167,19 @@ async def metrics(service: SharedService) -> Response:
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
+@router.get("/info", responses={401: RESPONSES[401]})
+async def info(service: SharedService) -> ServerInfo:
+    """Describe the server in the form of text-embeddings-inference."""
+    limits = service.settings
+    return ServerInfo(
+        model_id=service.name,
+        version=__version__,
+        max_client_batch_size=limits.max_rows,
+        max_batch_requests=limits.batch_rows,
+    )
+
+
+@router.get("/models", include_in_schema=False, response_model_exclude_none=True)
 @router.get("/v1/models", responses={401: RESPONSES[401]}, response_model_exclude_none=True)
 async def models(service: SharedService) -> ModelList:
     """List the model, and the columns and prepared conditions of the index, if there is one."""
@@ -221,7 +255,7 @@ def run_server(
 
     Port 0 takes a free one; ``announce`` is called with the address once it is open.
     """
-    service: Service = app.state.service
+    limits: ServingSettings = app.state.service.settings
     _raise_open_file_limit()
     with _listen(host, port) as listener:
         config = uvicorn.Config(
@@ -235,7 +269,7 @@ def run_server(
             proxy_headers=False,
             limit_concurrency=_MAX_CONNECTIONS,
             timeout_keep_alive=_IDLE_SECONDS,
-            timeout_graceful_shutdown=round(2 * service.settings.time_limit) + 5,
+            timeout_graceful_shutdown=round(limits.arrival_limit + limits.time_limit) + 5,
             h11_max_incomplete_event_size=_HEAD_BYTES,
         )
         url_host = f"[{host}]" if ":" in host else host

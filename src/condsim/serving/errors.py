@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.routing import Match
 
 from condsim.errors import CondSimError, InputError, MissingExtraError
 
@@ -70,8 +71,9 @@ def error_response(error: Exception, request: Request | None = None) -> JSONResp
     if isinstance(error, StarletteHTTPException):
         status, headers, message = error.status_code, error.headers, str(error.detail)
         if request is not None and not isinstance(error, RequestError):
-            # The framework's own text, such as "Not Found", says no more than the status.
-            message = f"{request.method} {request.url.path}: {message}."
+            message = _framework_message(error, request)
+            if status == 405:
+                headers = {"Allow": ", ".join(_methods(request))}
     elif isinstance(error, RequestValidationError):
         message = _validation_message(error.errors()[0])
     elif isinstance(error, MissingExtraError):
@@ -83,6 +85,29 @@ def error_response(error: Exception, request: Request | None = None) -> JSONResp
         message = f"{message[:_MAX_MESSAGE_CHARACTERS]} …"
     kind = _STATUSES.get(status, _STATUSES[400])[0]
     return JSONResponse({"error": {"message": message, "type": kind}}, status, headers)
+
+
+def _framework_message(error: StarletteHTTPException, request: Request) -> str:
+    """Say what the framework's own text, such as "Not Found", leaves out."""
+    if isinstance(cause := error.__cause__, UnicodeDecodeError):
+        byte, place = cause.object[cause.start], cause.start
+        return f"The body must be JSON in UTF-8; got the byte 0x{byte:02x} at position {place}."
+    subject = f"{request.method} {request.url.path}"
+    if error.status_code == 404:
+        return f"{subject}: there is no such route; GET /openapi.json lists all."
+    if error.status_code == 405:
+        return f"{subject}: this route takes {' and '.join(_methods(request))}."
+    return f"{subject}: {str(error.detail).removesuffix('.')}."
+
+
+def _methods(request: Request) -> list[str]:
+    """List the methods that the routes at the path of a request take."""
+    methods = []
+    for method in ("GET", "POST"):
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes):
+            methods += ["GET", "HEAD"] if method == "GET" else [method]
+    return methods
 
 
 def _validation_message(fault: Mapping[str, Any]) -> str:

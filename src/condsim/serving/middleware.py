@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from condsim.errors import InputError
 from condsim.io import read_text
 from condsim.serving.errors import RequestError, error_response
 
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@*A-Z]+")
 _OPEN_PATHS = ("/", "/health", "/ready", "/openapi.json")
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 _ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -37,7 +39,7 @@ class ServingSettings(Settings):
         queue_rows: Maximum rows that wait; beyond that the answer is 429.
         batch_rows: Maximum rows in a batch, from all callers together.
         batch_wait: Seconds for which an idle model waits for more callers.
-        time_limit: Seconds for a request to arrive, and again for it to be answered.
+        time_limit: Seconds for a request to be answered, and, up to 30, for it to arrive.
     """
 
     subject: ClassVar[str] = "serving"
@@ -48,23 +50,60 @@ class ServingSettings(Settings):
     queue_rows: int = Field(default=8192, ge=1)
     batch_rows: int = Field(default=64, ge=1)
     batch_wait: float = Field(default=0.002, ge=0, le=1)
-    time_limit: float = Field(default=30, gt=0, le=3600)
+    # 1,000 texts of 1,000 characters, as LangChain sends them, take most of it on a busy machine.
+    time_limit: float = Field(default=120, gt=0, le=3600)
+
+    @property
+    def arrival_limit(self) -> float:
+        """Seconds for a request to arrive."""
+        return min(self.time_limit, 30)
+
+
+def _is_key(key: object) -> bool:
+    """Check that a header can hold a key, and that no request without one matches it."""
+    return (
+        isinstance(key, str)
+        and key.isascii()
+        and key.isprintable()
+        and " " not in key
+        and key != ""
+    )
 
 
 def read_keys(path: Path) -> tuple[str, ...]:
     """Read API keys, one a line; errors do not show them."""
     keys = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
-        key = line.strip()
-        if not (key.isascii() and key.isprintable()) or " " in key:
+        if not (key := line.strip()):
+            continue
+        if not _is_key(key):
             raise InputError(
                 f"--api-key-file: {path}:{number}: a key must be printable ASCII without spaces."
             )
-        if key:
-            keys.append(key)
+        keys.append(key)
     if not keys:
         raise InputError(f"--api-key-file: {path} contains no key; write one on a line.")
     return tuple(keys)
+
+
+def checked_keys(keys: str | Sequence[str]) -> list[str]:
+    """List API keys, of which a single one may be given as a text; errors do not show them."""
+    listed = [keys] if isinstance(keys, str) else list(keys)
+    if not all(map(_is_key, listed)):
+        raise InputError("Each of the 'keys' must be a str of printable ASCII without spaces.")
+    return listed
+
+
+def checked_origins(origins: str | Sequence[str]) -> list[str]:
+    """List origins as browsers send them, of which a single one may be given as a text."""
+    listed = [origins] if isinstance(origins, str) else list(origins)
+    for origin in listed:
+        if origin != "*" and not (isinstance(origin, str) and _ORIGIN.fullmatch(origin)):
+            raise InputError(
+                "An allowed origin (--allow-origin) must have the form 'https://host' or "
+                f"'https://host:port', without a path, or be '*'; got {origin!r}."
+            )
+    return listed
 
 
 def check_address(host: str, *, has_key: bool) -> None:
@@ -103,8 +142,9 @@ class Guard:
     def _may_ask(self, scope: Scope) -> bool:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         is_open = path in _OPEN_PATHS or path.startswith("/page/")
-        # A POST to / embeds texts.
-        if not self._keys or (is_open and scope["method"] in ("GET", "HEAD")):
+        # A POST to / embeds texts. A browser asks with OPTIONS first, and cannot send a key there.
+        open_methods = ("GET", "OPTIONS") if is_open else ("OPTIONS",)
+        if not self._keys or scope["method"] in open_methods:
             return True
         scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
         # Every key is compared, in the same time for every wrong one.
@@ -119,20 +159,26 @@ class Guard:
         # Python does not convert numbers of thousands of digits.
         announced = int(length[:19]) if length.isdecimal() else 0
         received = 0
-        deadline = asyncio.get_running_loop().time() + settings.time_limit
+        deadline = asyncio.get_running_loop().time() + settings.arrival_limit
 
         async def limited() -> Message:
             nonlocal received
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind != "application/json":
                 raise RequestError(415, "The 'Content-Type' must be application/json.")
+            encoding = headers.get("content-encoding", "").strip().lower()
+            if encoding not in ("", "identity"):
+                raise RequestError(
+                    415,
+                    f"The body must not be compressed; got 'Content-Encoding: {encoding[:40]}'.",
+                )
             message: Message = {}
             if announced <= settings.max_bytes:
                 try:
                     async with asyncio.timeout_at(deadline):
                         message = await receive()
                 except TimeoutError:
-                    limit = f"{settings.time_limit:g} s (--time-limit)"
+                    limit = f"{settings.arrival_limit:g} s"
                     raise RequestError(408, f"The body took longer than {limit}.") from None
                 received += len(message.get("body", b""))
             if max(announced, received) > settings.max_bytes:
@@ -144,6 +190,33 @@ class Guard:
             return message
 
         return limited
+
+
+class PlainRequests:
+    """Middleware that answers HEAD as GET, without the body, and drops a slash at a path's end."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the app."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        own_path = scope["path"].removeprefix(scope.get("root_path", ""))
+        if len(own_path) > 1 and own_path.endswith("/"):
+            scope["path"] = scope["path"].rstrip("/") or "/"
+        if scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        scope["method"] = "GET"
+
+        async def send_head(message: Message) -> None:
+            if "body" in message:
+                message["body"] = b""
+            await send(message)
+
+        await self._app(scope, receive, send_head)
 
 
 class ServerMetrics:

@@ -261,6 +261,7 @@ def _pair_rows(values: FloatArray, pairs: list[list[str]]) -> list[list[float]]:
 # The routes of other servers: OpenAI, Cohere, Jina and text-embeddings-inference (TEI).
 
 
+@_post("/embeddings", include_in_schema=False)
 @_post("/v1/embeddings")
 async def embeddings(
     body: schemas.EmbeddingsRequest, service: SharedService, header: HeaderCondition

@@ -9,6 +9,9 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from condsim.model.base import COLLECTION_SHARE, SAMPLES, Scale
 from condsim.model.explanation import ExplainedText
 
+MAX_GROUPS = 100
+"""Maximum `k` of a clustering."""
+
 
 class TextDocument(BaseModel):
     """A text as an object, as Cohere and Jina have it."""
@@ -35,6 +38,13 @@ def _one_or_each(value: object) -> object:
     texts = value if isinstance(value, list) else [value]
     if value is not None and not all(isinstance(text, str) for text in texts):
         raise ValueError("must be a string, or a list of strings")
+    return value
+
+
+def _number_of_groups(value: object) -> object:
+    is_number = isinstance(value, int) and not isinstance(value, bool) and 2 <= value <= MAX_GROUPS
+    if value not in (None, "auto") and not is_number:
+        raise ValueError(f"must be 'auto' or a whole number from 2 to {MAX_GROUPS}")
     return value
 
 
@@ -97,39 +107,49 @@ class RequestBody(BaseModel):
     model: str | None = Field(None, description="The name in `/v1/models`, or none.")
 
 
-class EmbeddingsRequest(RequestBody):
+class ClientRequest(RequestBody):
+    """Keys that clients of other servers send; long texts are read in chunks, without a prompt."""
+
+    input_type: Ignored = None
+    max_tokens: Ignored = None
+    normalize: Ignored = None
+    normalized: Ignored = None
+    priority: Ignored = None
+    prompt_name: Ignored = None
+    request_id: Ignored = None
+    task: Ignored = None
+    truncate: Ignored = None
+    truncate_prompt_tokens: Ignored = None
+    truncation: Ignored = None
+    truncation_direction: Ignored = None
+    truncation_side: Ignored = None
+    user: Ignored = None
+
+
+class EmbeddingsRequest(ClientRequest):
     """OpenAI's form, and `condition`."""
 
     input: Annotated[Texts, _TEXTS]
     condition: OneOrEach = None
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: Dimensions = None
-    user: Ignored = None
 
 
-class TeiEmbedRequest(RequestBody):
+class TeiEmbedRequest(ClientRequest):
     """The form of text-embeddings-inference, and `condition`; vectors have length 1 always."""
 
     inputs: Annotated[Texts, _TEXTS]
     condition: OneOrEach = None
     dimensions: Dimensions = None
-    normalize: Ignored = None
-    prompt_name: Ignored = None
-    truncate: Ignored = None
-    truncation_direction: Ignored = None
 
 
-class CohereEmbedRequest(RequestBody):
+class CohereEmbedRequest(ClientRequest):
     """The form of version 2 of Cohere, for texts, and `condition`."""
 
     texts: Annotated[Strings, _TEXTS]
     condition: OneOrEach = None
     embedding_types: list[Literal["float", "base64"]] = Field(["float"], min_length=1)
     output_dimension: Dimensions = None
-    input_type: Ignored = None
-    max_tokens: Ignored = None
-    priority: Ignored = None
-    truncate: Ignored = None
 
 
 class SimilarityTexts(BaseModel):
@@ -141,7 +161,7 @@ class SimilarityTexts(BaseModel):
     sentences: Annotated[Strings, _TEXTS]
 
 
-class SimilarityRequest(RequestBody):
+class SimilarityRequest(ClientRequest):
     """The form of text-embeddings-inference, and `condition`."""
 
     inputs: SimilarityTexts
@@ -149,7 +169,7 @@ class SimilarityRequest(RequestBody):
     parameters: Ignored = None
 
 
-class RerankRequest(RequestBody):
+class RerankRequest(ClientRequest):
     """The form of Cohere, Jina and vLLM with `documents`, or that of TEI with `texts`."""
 
     query: Annotated[str, _QUERY]
@@ -164,12 +184,6 @@ class RerankRequest(RequestBody):
     return_text: bool | None = None
     max_tokens_per_doc: Ignored = None
     max_chunks_per_doc: Ignored = None
-    priority: Ignored = None
-    truncate: Ignored = None
-    truncate_prompt_tokens: Ignored = None
-    truncation: Ignored = None
-    truncation_direction: Ignored = None
-    user: Ignored = None
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:
@@ -199,7 +213,16 @@ class ClusterRequest(RequestBody):
 
     texts: Annotated[Strings, _TEXTS]
     condition: Condition = None
-    k: int | None = Field(None, ge=2, le=100)
+    k: Annotated[
+        int | Literal["auto"] | None,
+        BeforeValidator(
+            _number_of_groups,
+            json_schema_input_type=Literal["auto"]
+            | Annotated[int, Field(ge=2, le=MAX_GROUPS)]
+            | None,
+        ),
+        Field(description="Number of groups; `auto` takes the one with the highest silhouette."),
+    ] = None
     min_size: int | None = Field(None, ge=2, description="Minimum texts of a group, without `k`.")
     overall: Share = COLLECTION_SHARE
 
@@ -397,6 +420,16 @@ class ModelCard(BaseModel):
     created: int = 0
     owned_by: str = "condsim"
     index: dict[str, list[str]] | None = None
+
+
+class ServerInfo(BaseModel):
+    """The part of text-embeddings-inference's answer that has a meaning here."""
+
+    model_id: str
+    version: str
+    max_client_batch_size: int
+    max_batch_requests: int
+    auto_truncate: bool = False
 
 
 class ModelList(BaseModel):
