@@ -18,9 +18,12 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet -c constraints.txt -e .
 	touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.core
+# The companion packages, which the extras contexts and build name.
+PACKAGES := packages/condsim-contexts packages/condsim-annotation
+
+$(VENV)/.dev: pyproject.toml constraints.txt $(PACKAGES:=/pyproject.toml) $(VENV)/.core
 	$(PIP) install --quiet torch==2.13.0
-	$(PIP) install --quiet -c constraints.txt -e '.[train,contexts,llm,parquet,ray,bertscore,mteb,build,search,serve,docs,dev]'
+	$(PIP) install --quiet -c constraints.txt $(PACKAGES:%=-e ./%) -e '.[train,contexts,llm,parquet,ray,bertscore,mteb,build,search,serve,docs,dev]'
 	touch $@
 
 demo: $(VENV)/.core

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.contexts_text import synthetic_sentences
 from benchmarks.memory import peak_memory
 from benchmarks.result import Result
-from condsim.contexts.corpus import Corpus
+from condsim_contexts.corpus import Corpus
 
 __all__ = ["LIMIT", "run"]
 
@@ -19,8 +19,8 @@ LIMIT = 4e9 / 2**20
 _WORK = """
 import sys
 from pathlib import Path
-from condsim.contexts import Corpus, TfidfIndex
-from condsim.contexts.corpus import prepare_corpus
+from condsim_contexts import Corpus, TfidfIndex
+from condsim_contexts.corpus import prepare_corpus
 text, folder = map(Path, sys.argv[2:])
 if sys.argv[1] == "prepare":
     prepare_corpus([text], folder / "corpus")

@@ -13,13 +13,15 @@ import torch
 from benchmarks.contexts_text import sentences
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.result import Result
-from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.equations import ContextTerms, PairTerms
-from condsim.contexts.generator import ContextGenerator, Copies, new_generator
-from condsim.contexts.generators import GeneratorScorer
-from condsim.contexts.index import TfidfIndex
-from condsim.contexts.origin import OriginScorer
-from condsim.contexts.recipe import (
+from condsim.model.precision import uses_bfloat16
+from condsim.types import FloatArray, IntArray
+from condsim_contexts.corpus import Corpus, prepare_corpus
+from condsim_contexts.equations import ContextTerms, PairTerms
+from condsim_contexts.generator import ContextGenerator, Copies, new_generator
+from condsim_contexts.generators import GeneratorScorer
+from condsim_contexts.index import TfidfIndex
+from condsim_contexts.origin import OriginScorer
+from condsim_contexts.recipe import (
     GENERATOR_TASKS,
     GeneratorSettings,
     GeneratorTask,
@@ -27,9 +29,7 @@ from condsim.contexts.recipe import (
     Selection,
     Weights,
 )
-from condsim.contexts.tokens import EncoderUnits, ItemBuilder, Items, Vocabulary, learn_vocabulary
-from condsim.model.precision import uses_bfloat16
-from condsim.types import FloatArray, IntArray
+from condsim_contexts.tokens import EncoderUnits, ItemBuilder, Items, Vocabulary, learn_vocabulary
 
 __all__ = ["BAR", "OneByOne", "run"]
 
@@ -67,7 +67,7 @@ class OneByOne(ContextTerms):
     def terms(
         self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
-        """Compute terms; see `condsim.contexts.equations.ContextTerms.terms`.
+        """Compute terms; see `condsim_contexts.equations.ContextTerms.terms`.
 
         Args:
             sentences: Sentences, length m.

@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.contexts_text import sentences
 from benchmarks.machine import version_of
 from benchmarks.result import Result
-from condsim.contexts.index import TfidfIndex
 from condsim.types import FloatArray, IntArray
+from condsim_contexts.index import TfidfIndex
 
 __all__ = ["BAR", "check_equal", "run"]
 

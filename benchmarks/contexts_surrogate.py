@@ -16,12 +16,12 @@ import condsim
 from benchmarks.contexts_text import sentences
 from benchmarks.machine import version_of
 from benchmarks.result import Result
-from condsim.contexts.corpus import prepare_corpus
-from condsim.contexts.recipe import SurrogateSettings
-from condsim.contexts.surrogate import MAX_TOKENS, new_backbone
-from condsim.contexts.tokens import CorpusTokens, learn_vocabulary
 from condsim.model.onnx import OnnxScorer
 from condsim.training.export import export_onnx
+from condsim_contexts.corpus import prepare_corpus
+from condsim_contexts.recipe import SurrogateSettings
+from condsim_contexts.surrogate import MAX_TOKENS, new_backbone
+from condsim_contexts.tokens import CorpusTokens, learn_vocabulary
 
 __all__ = ["BAR", "run"]
 

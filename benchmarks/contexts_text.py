@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.contexts.corpus import prepare_corpus
+from condsim_contexts.corpus import prepare_corpus
 
 __all__ = ["TEXT", "sentences", "synthetic_sentences"]
 

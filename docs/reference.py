@@ -31,7 +31,6 @@ PACKAGES = {
     "search": "Search, clusters, duplicates. Needs `condsim[search]`.",
     "serving": "The HTTP server as an ASGI app. Needs `condsim[serve]`.",
     "prompting": "Language models as scorers. Needs `condsim[llm]`.",
-    "contexts": "Similarity from plain text. Needs `condsim[contexts]`.",
     "integrations.pandas": "Needs `condsim[pandas]`.",
     "integrations.polars": "Needs `condsim[polars]`.",
     "integrations.duckdb": "Needs `condsim[duckdb]`.",
@@ -40,6 +39,7 @@ PACKAGES = {
     "integrations.haystack": "Needs `condsim[haystack]`.",
     "integrations.bertopic": "Needs `condsim[bertopic]`.",
 }
+COMPANIONS = {"condsim_contexts": "Similarity from plain text. Needs `condsim[contexts]`."}
 API_START = """# Python API
 
 This page lists the public names of condsim. All other names are internal and may change without
@@ -92,6 +92,7 @@ def api_page() -> str:
     for package, about in {
         "condsim": "",
         **{f"condsim.{k}": v for k, v in PACKAGES.items()},
+        **COMPANIONS,
     }.items():
         module = importlib.import_module(package)
         new, repeated = [], []

@@ -30,7 +30,7 @@ from condsim.model.torch import EncoderScorer
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
-    from condsim.contexts import Corpus
+    from condsim_contexts import Corpus
 
 _SENTENCES_PER_READ = 8192
 # The tokenizer gives words their rows; row 0 pads.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ("src", "papers", "benchmarks", "tools")
+CODE = ("src", "packages", "papers", "benchmarks", "tools")
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "papers/docs/README.md")
 # Keyword arguments whose text a user reads.
 HELP = {"help", "short_help", "epilog", "description", "hint", "show_default"}

@@ -1,6 +1,6 @@
 """The parts of runs of similarity from contexts: what decides each, what it needs, how it is made.
 
-A part is a folder of `condsim.contexts.pipeline.Pipeline` that holds one step: a corpus
+A part is a folder of `condsim_contexts.pipeline.Pipeline` that holds one step: a corpus
 with its vocabulary and index, a coherence model, generators, a harvest, a surrogate. Its name ends
 in a code of all that decides it, so rows that need the same part share it. The steps before its own
 are links to their own parts, so the folder ``origin`` of a row, all links, is a model for
@@ -20,10 +20,14 @@ from typing import Any, Literal
 
 from condsim.cache import locked
 from condsim.console import Progress, silent
-from condsim.contexts.coherence import CoherenceScorer
-from condsim.contexts.harvest import HARVEST_FORMAT
-from condsim.contexts.pipeline import Pipeline, Stage
-from condsim.contexts.recipe import (
+from condsim.errors import InputError
+from condsim.io import write_text
+from condsim.paths import sha256_of
+from condsim.training.folder import HISTORY
+from condsim_contexts.coherence import CoherenceScorer
+from condsim_contexts.harvest import HARVEST_FORMAT
+from condsim_contexts.pipeline import Pipeline, Stage
+from condsim_contexts.recipe import (
     COHERENCE,
     CORPUS,
     GENERATORS,
@@ -36,12 +40,8 @@ from condsim.contexts.recipe import (
     ContextsRecipe,
     save_contexts_recipe,
 )
-from condsim.contexts.sentences import find_inputs
-from condsim.contexts.tokens import CorpusTokens
-from condsim.errors import InputError
-from condsim.io import write_text
-from condsim.paths import sha256_of
-from condsim.training.folder import HISTORY
+from condsim_contexts.sentences import find_inputs
+from condsim_contexts.tokens import CorpusTokens
 from papers.naming import digest, slug
 
 Part = Literal["corpus", "coherence", "generators", "origin", "harvest", "surrogate"]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.contexts.recipe import Center, ContextsRecipe, Weights, load_contexts_recipe
 from condsim.errors import InputError
 from condsim.types import FloatArray
+from condsim_contexts.recipe import Center, ContextsRecipe, Weights, load_contexts_recipe
 from papers.catalogue import Experiment, FromContexts, Row
 from papers.columns import TEST_SETS
 from papers.contexts.parts import Part, part_folder

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.contexts.equations import PairTerms
-from condsim.contexts.origin import OriginScorer
 from condsim.io import replacing
 from condsim.types import FloatArray, IntArray, Task
+from condsim_contexts.equations import PairTerms
+from condsim_contexts.origin import OriginScorer
 
 BLOCK = 128
 """Pairs in a file: what is lost at most when the process is killed."""

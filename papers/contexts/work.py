@@ -13,13 +13,6 @@ from typing import get_args
 import numpy as np
 
 from condsim.console import Progress
-from condsim.contexts.coherence import CoherenceReport
-from condsim.contexts.corpus import Corpus
-from condsim.contexts.equations import similarity
-from condsim.contexts.generators import GeneratorReport
-from condsim.contexts.origin import ContextsRun, OriginScorer
-from condsim.contexts.recipe import COHERENCE, CORPUS, GENERATORS, REPORT, SURROGATE, Center
-from condsim.contexts.trainer import read_report
 from condsim.errors import require
 from condsim.evaluation.evaluate import Scores, evaluate
 from condsim.evaluation.report import Report
@@ -27,6 +20,13 @@ from condsim.io import replacing, write_text
 from condsim.loading import load_scorer
 from condsim.model.baselines import WordOverlapScorer
 from condsim.types import FloatArray, Scorer
+from condsim_contexts.coherence import CoherenceReport
+from condsim_contexts.corpus import Corpus
+from condsim_contexts.equations import similarity
+from condsim_contexts.generators import GeneratorReport
+from condsim_contexts.origin import ContextsRun, OriginScorer
+from condsim_contexts.recipe import COHERENCE, CORPUS, GENERATORS, REPORT, SURROGATE, Center
+from condsim_contexts.trainer import read_report
 from papers.baselines import CorpusTfIdfScorer
 from papers.catalogue import Experiment
 from papers.columns import TEST_SETS

@@ -13,6 +13,7 @@ from condsim.cli.options import JsonFile
 from condsim.cli.process import long_work, run_app
 from condsim.errors import InputError
 from condsim.loading import named_scorer
+from condsim.model.base import SCORER_LOG
 from condsim.model.baselines import UNFITTED_BASELINES
 from papers.suite import measure_suite
 from papers.suite.data import load_sts_suite
@@ -79,7 +80,7 @@ def main(
     names = {scorer.name for scorer in scorers} | set(UNFITTED_BASELINES)
     if reference is not None and reference.name not in names:
         scorers.insert(0, reference)
-    with long_work(log="condsim.contexts") as progress:
+    with long_work(log=SCORER_LOG) as progress:
         progress("reading the data", 0, 0)
         report = measure_suite(
             scorers,

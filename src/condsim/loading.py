@@ -12,15 +12,14 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
-from condsim.errors import InputError, ModelError, requires_extra
+from condsim.errors import InputError, MissingExtraError, ModelError, requires_extra
 from condsim.model.base import PairScorer
 from condsim.model.baselines import UNFITTED_BASELINES, baseline
 from condsim.model.embedding import EmbeddingScorer
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     AnyScorer = OnnxScorer | EncoderScorer | CrossEncoderScorer | PromptScorer
 
 MAX_PATH_CHARACTERS = 4096
+ENTRY_POINTS = "condsim.scorers"
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
@@ -103,13 +103,20 @@ def _load_folder(folder: Path, device: str | None) -> AnyScorer:
 
         return OnnxScorer(folder)
     if (folder / CONTEXTS_FILE).is_file():
-        # Nothing else in the core imports contexts.
-        opened: Any = importlib.import_module("condsim.contexts")
-        scorer: AnyScorer = opened.open_pipeline(folder).scorer
-        return scorer
+        return _load_companion("contexts", folder)
     with requires_extra("train"):
         from condsim.model.torch import load_trained
     return load_trained(folder, device=device)
+
+
+def _load_companion(name: str, folder: Path) -> AnyScorer:
+    """Load a scorer of a companion package, by the name of its entry point and extra."""
+    from importlib import metadata
+
+    for entry in metadata.entry_points(group=ENTRY_POINTS, name=name):
+        scorer: AnyScorer = entry.load()(folder)
+        return scorer
+    raise MissingExtraError.of(f"condsim-{name}", extra=name)
 
 
 def load_encoder(model: str | Path | PairScorer | None = None) -> EmbeddingScorer:

@@ -8,12 +8,12 @@ from itertools import count
 
 import pytest
 
-from condsim.annotation.exchange import ITEM, PushOptions, RemoteTask, push_items
-from condsim.annotation.outcome import decide_by_hand
-from condsim.annotation.records import Condition
-from condsim.annotation.stages import TaskAnswer, verification_items
-from condsim.annotation.store import Annotation, AnnotationStore, Proposal
 from condsim.errors import InputError
+from condsim_annotation.exchange import ITEM, PushOptions, RemoteTask, push_items
+from condsim_annotation.outcome import decide_by_hand
+from condsim_annotation.records import Condition
+from condsim_annotation.stages import TaskAnswer, verification_items
+from condsim_annotation.store import Annotation, AnnotationStore, Proposal
 
 
 @dataclass

@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from condsim.annotation.agreement import (
+from condsim.errors import InputError
+from condsim.io import finite_values
+from condsim_annotation.agreement import (
     annotator_quality,
     fleiss_kappa,
     krippendorff_alpha,
@@ -16,15 +18,13 @@ from condsim.annotation.agreement import (
     report_ratings,
     time_per_rating,
 )
-from condsim.annotation.records import (
+from condsim_annotation.records import (
     LabelRules,
     Rating,
     collect_votes,
     decide_labels,
     row_id_of,
 )
-from condsim.errors import InputError
-from condsim.io import finite_values
 
 
 def rating(

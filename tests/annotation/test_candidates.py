@@ -8,19 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.annotation import candidates
-from condsim.annotation.candidates import (
-    PRESETS,
-    CandidateSettings,
-    Embeddings,
-    filter_files,
-    find_images,
-    image_vectors,
-    make_candidates,
-    read_item_vectors,
-    read_items,
-    read_pairs,
-)
 from condsim.data.files import iter_rows
 from condsim.errors import InputError
 from condsim.rows.pairs import (
@@ -35,11 +22,24 @@ from condsim.rows.pairs import (
     text_facts,
 )
 from condsim.rows.records import read_manifest, read_rows
+from condsim_annotation import candidates
+from condsim_annotation.candidates import (
+    PRESETS,
+    CandidateSettings,
+    Embeddings,
+    filter_files,
+    find_images,
+    image_vectors,
+    make_candidates,
+    read_item_vectors,
+    read_items,
+    read_pairs,
+)
 
 pytest.importorskip("faiss")
 pytest.importorskip("pyarrow")
 
-PART_SIZE = "condsim.annotation.candidates._PAIRS_PER_PART"
+PART_SIZE = "condsim_annotation.candidates._PAIRS_PER_PART"
 FILTERS = FilterSettings(max_iou=0.5, min_text_cosine=0.0, min_length_ratio=0.5, min_length=12)
 SETTINGS = CandidateSettings(k=4, filters=FILTERS)
 WORDS = "man woman dog cat ball street park red blue runs sits plays with the a on".split()
@@ -124,7 +124,7 @@ def texts_of(rows):
 
 def test_candidates_are_those_of_the_paper(collection, vectors, make, monkeypatch):
     monkeypatch.setattr(PART_SIZE, 60)
-    monkeypatch.setattr("condsim.annotation.candidates._ROWS_PER_GROUP", 7)
+    monkeypatch.setattr("condsim_annotation.candidates._ROWS_PER_GROUP", 7)
     report = make()
     rows = make.rows()
     assert texts_of(rows) == by_hand(collection, *vectors, SETTINGS)

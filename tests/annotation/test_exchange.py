@@ -12,7 +12,8 @@ from contextlib import closing
 import httpx
 import pytest
 
-from condsim.annotation.exchange import (
+from condsim.errors import BackendError, InputError
+from condsim_annotation.exchange import (
     ITEM,
     TOKEN,
     LabelStudioServer,
@@ -23,10 +24,9 @@ from condsim.annotation.exchange import (
     push_items,
     show_hints,
 )
-from condsim.annotation.outcome import stage_outcome
-from condsim.annotation.stages import NO_HINTS, TaskAnswer, items_to_annotate, verification_items
-from condsim.annotation.store import PoolMember, Proposal
-from condsim.errors import BackendError, InputError
+from condsim_annotation.outcome import stage_outcome
+from condsim_annotation.stages import NO_HINTS, TaskAnswer, items_to_annotate, verification_items
+from condsim_annotation.store import PoolMember, Proposal
 
 STAGE = "verification"
 
@@ -120,7 +120,7 @@ def test_push_proposals_are_sent_once_to_each_project(
 ):
     items = list(store.items(STAGE))
     store.write(STAGE, [Proposal(item, "m", TaskAnswer(rating=2)) for item in items])
-    monkeypatch.setattr("condsim.annotation.exchange._PREDICTIONS_PER_REQUEST", 1)
+    monkeypatch.setattr("condsim_annotation.exchange._PREDICTIONS_PER_REQUEST", 1)
     server.fails_after = 1
     with pytest.raises(ConnectionError):
         push()

@@ -5,13 +5,13 @@ import csv
 import pytest
 from typer.testing import CliRunner
 
-from condsim.annotation.exchange import TOKEN, PushOptions
-from condsim.annotation.mturk import export_mturk, import_mturk
-from condsim.annotation.outcome import decide_by_hand, ratings_of, stage_outcome
-from condsim.annotation.records import Condition
-from condsim.annotation.stages import verification_items
-from condsim.cli.build import app
 from condsim.errors import InputError
+from condsim_annotation.cli import app
+from condsim_annotation.exchange import TOKEN, PushOptions
+from condsim_annotation.mturk import export_mturk, import_mturk
+from condsim_annotation.outcome import decide_by_hand, ratings_of, stage_outcome
+from condsim_annotation.records import Condition
+from condsim_annotation.stages import verification_items
 
 HEAD = "AssignmentId,WorkerId,AssignmentStatus,SubmitTime,WorkTimeInSeconds,Input.condsim_item"
 TIME = "Fri Nov 20 09:30:00 PST 2026"

@@ -10,15 +10,19 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from condsim.annotation.exchange import (
+from condsim.errors import InputError
+from condsim.prompting.ask import Asker
+from condsim.prompting.backend import Answer
+from condsim.rows.records import read_manifest, read_rows
+from condsim_annotation.exchange import (
     PushOptions,
     answer_of,
     pull_annotations,
     push_items,
     result_of,
 )
-from condsim.annotation.mturk import mturk_form
-from condsim.annotation.outcome import (
+from condsim_annotation.mturk import mturk_form
+from condsim_annotation.outcome import (
     conditions_of,
     decide_by_hand,
     propose_conditions,
@@ -28,8 +32,8 @@ from condsim.annotation.outcome import (
     score_test,
     write_stage,
 )
-from condsim.annotation.records import Rating
-from condsim.annotation.stages import (
+from condsim_annotation.records import Rating
+from condsim_annotation.stages import (
     FIELDS,
     HINT_RULES,
     STAGES,
@@ -39,10 +43,6 @@ from condsim.annotation.stages import (
     labelling_config,
     verification_items,
 )
-from condsim.errors import InputError
-from condsim.prompting.ask import Asker
-from condsim.prompting.backend import Answer
-from condsim.rows.records import read_manifest, read_rows
 
 
 class HalfScorer:

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.annotation.splits import (
+from condsim.data.csts import load_csts
+from condsim.errors import InputError
+from condsim.io import finite_values
+from condsim.types import Task
+from condsim_annotation.splits import (
     SplitRules,
     find_leakage,
     pair_groups,
     sentence_groups,
     split_rows,
 )
-from condsim.data.csts import load_csts
-from condsim.errors import InputError
-from condsim.io import finite_values
-from condsim.types import Task
 
 CSTS = Path(__file__).parents[3] / "shared/data/csts-reannotated"
 

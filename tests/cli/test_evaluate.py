@@ -8,6 +8,7 @@ import pytest
 from tests import commands
 
 from condsim.evaluation.report import Report
+from condsim.model.base import SCORER_LOG
 
 invoke, fault = partial(commands.succeed, "evaluate"), partial(commands.fault, "evaluate")
 
@@ -42,12 +43,12 @@ def data(write_lamps):
 
 def test_evaluate_shows_the_log_of_a_slow_model(data, monkeypatch, caplog):
     # The level is as it is at first, and is so again after each test.
-    caplog.set_level("WARNING", logger="condsim.contexts")
+    caplog.set_level("WARNING", logger=SCORER_LOG)
     caplog.handler.setLevel("INFO")
 
     def score(self, sentences1, sentences2, conditions):
         message = f"{self.name}: {len(sentences1)} pairs, about 3 h"
-        logging.getLogger("condsim.contexts").info(message)
+        logging.getLogger(SCORER_LOG).info(message)
         return np.zeros(len(sentences1), np.float32)
 
     monkeypatch.setattr(LengthScorer, "score", score)

@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 
 pytest.importorskip("pyarrow")
 
-from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.recipe import CorpusSettings
-from condsim.contexts.tokens import Vocabulary, learn_vocabulary
+from condsim_contexts.corpus import Corpus, prepare_corpus
+from condsim_contexts.recipe import CorpusSettings
+from condsim_contexts.tokens import Vocabulary, learn_vocabulary
 
 # who, what they work with, where, what they make, the tool, the weather
 TOPICS = {

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from condsim.contexts.corpus import Corpus
-from condsim.contexts.harvest import Harvest, harvest_pairs
-from condsim.contexts.index import TfidfIndex
-from condsim.contexts.recipe import HarvestSettings
+from condsim_contexts.corpus import Corpus
+from condsim_contexts.harvest import Harvest, harvest_pairs
+from condsim_contexts.index import TfidfIndex
+from condsim_contexts.recipe import HarvestSettings
 
 
 class FakeScorer:

@@ -48,7 +48,7 @@ def made(monkeypatch) -> Any:
             self.progress("corpus", 1, 2)
             yield "corpus: done"
 
-    monkeypatch.setattr("condsim.contexts.pipeline.Pipeline", Made)
+    monkeypatch.setattr("condsim_contexts.pipeline.Pipeline", Made)
     return asked
 
 
@@ -79,8 +79,8 @@ def test_run_of_tiny_yaml_ends_with_a_surrogate(tmp_path):
 
 
 def test_weigh_prints_a_setting_that_run_takes(recipe, made, monkeypatch):
-    from condsim.contexts.equations import FittedWeights
-    from condsim.contexts.recipe import Weights
+    from condsim_contexts.equations import FittedWeights
+    from condsim_contexts.recipe import Weights
 
     asked: list[object] = []
     weights = Weights(coherence=0, centre=0.6, left=0.4, right=0)
@@ -89,7 +89,7 @@ def test_weigh_prints_a_setting_that_run_takes(recipe, made, monkeypatch):
     def opened(folder: Path, *, progress: object) -> Any:
         return SimpleNamespace(fit_weights=lambda *, sentences: asked.append(sentences) or found)
 
-    monkeypatch.setattr("condsim.contexts.origin.open_pipeline", opened)
+    monkeypatch.setattr("condsim_contexts.origin.open_pipeline", opened)
     done = CliRunner().invoke(app, ["contexts", "weigh", "out", "--sentences", "400"])
     assert done.exit_code == 0, done.exception
     assert asked == [400]
@@ -108,7 +108,7 @@ def test_run_full_disk_is_one_line(recipe, made, monkeypatch, error: Exception):
     def full(self: Any, engine: Any = None) -> Any:
         raise error
 
-    monkeypatch.setattr("condsim.contexts.pipeline.Pipeline.run", full)
+    monkeypatch.setattr("condsim_contexts.pipeline.Pipeline.run", full)
     done = invoke(recipe, "--output", "out")
     assert isinstance(done.exception, InputError)
     assert "out cannot be written: " in str(done.exception)

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from condsim.contexts.coherence import (
+from condsim.errors import InputError, ModelError
+from condsim_contexts.coherence import (
     CoherenceModel,
     CoherenceScorer,
     Passages,
     make_batch,
     train_coherence,
 )
-from condsim.contexts.recipe import CoherenceSettings
-from condsim.errors import InputError, ModelError
+from condsim_contexts.recipe import CoherenceSettings
 
 TOKENS = [np.array(ids) for ids in ([5, 6, 7, 8, 9], [3], [4, 4, 2], [9, 8, 7], [2, 6], [1, 5, 3])]
 

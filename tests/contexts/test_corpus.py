@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.recipe import CorpusSettings
-from condsim.contexts.sentences import find_inputs, read_paragraphs
 from condsim.errors import InputError
+from condsim_contexts.corpus import Corpus, prepare_corpus
+from condsim_contexts.recipe import CorpusSettings
+from condsim_contexts.sentences import find_inputs, read_paragraphs
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("sentencex")
@@ -139,7 +139,7 @@ def test_corpus_max_words_total_takes_a_part_of_the_larger_corpus(prepare) -> No
 
 def test_corpus_same_inputs_are_not_read_again(prepare, monkeypatch) -> None:
     first = prepare()
-    monkeypatch.setattr("condsim.contexts.corpus.read_paragraphs", None)
+    monkeypatch.setattr("condsim_contexts.corpus.read_paragraphs", None)
     second = prepare(name="renamed.txt")
     assert second.revision == first.revision
 

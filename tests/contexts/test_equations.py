@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.equations import (
+from condsim.errors import InputError
+from condsim_contexts.equations import (
     ContextSelector,
     PairTerms,
     context_scores,
     fit_weights,
     similarity,
 )
-from condsim.contexts.recipe import TERMS, Selection, Weights
-from condsim.errors import InputError
+from condsim_contexts.recipe import TERMS, Selection, Weights
 
 
 def test_context_scores_worked_by_hand():

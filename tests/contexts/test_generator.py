@@ -12,18 +12,18 @@ import torch
 import torch.nn.functional as F
 from benchmarks.contexts_origin import token_scores
 
-from condsim.contexts.count_generators import CountsGenerator, TranslationGenerator
-from condsim.contexts.generator import (
+from condsim.errors import InputError
+from condsim_contexts.count_generators import CountsGenerator, TranslationGenerator
+from condsim_contexts.generator import (
     Copies,
     CopyHead,
     backbone_vocabulary,
     new_generator,
     target_log_probabilities,
 )
-from condsim.contexts.generators import GeneratorScorer, train_generators
-from condsim.contexts.recipe import GeneratorSettings
-from condsim.contexts.tokens import CorpusTokens, ItemBuilder, length_groups
-from condsim.errors import InputError
+from condsim_contexts.generators import GeneratorScorer, train_generators
+from condsim_contexts.recipe import GeneratorSettings
+from condsim_contexts.tokens import CorpusTokens, ItemBuilder, length_groups
 
 END, SEPARATOR = 2, 4
 
@@ -100,7 +100,7 @@ def test_copies_worked_by_hand(even_head):
 
 @pytest.mark.parametrize("biased", [False, True])
 def test_target_log_probabilities_equal_log_softmax_with_gradients(biased, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generator._LOGITS_PER_BLOCK", 3 * 30)
+    monkeypatch.setattr("condsim_contexts.generator._LOGITS_PER_BLOCK", 3 * 30)
     torch.manual_seed(0)
     targets, bias = torch.randint(0, 30, (11,)), torch.randn(30) if biased else None
     own, copied = F.logsigmoid(torch.randn(11)), -4 * torch.rand(11)

@@ -10,15 +10,15 @@ import torch
 from benchmarks.contexts_origin import OneByOne
 from safetensors.torch import load_file
 
-from condsim.contexts.count_generators import CountsGenerator
-from condsim.contexts.generators import (
+from condsim.errors import ModelError
+from condsim_contexts.count_generators import CountsGenerator
+from condsim_contexts.generators import (
     GeneratorData,
     GeneratorScorer,
     GeneratorWork,
     train_generators,
 )
-from condsim.contexts.recipe import GENERATOR_TASKS, SHAPES, GeneratorSettings, Shape
-from condsim.errors import ModelError
+from condsim_contexts.recipe import GENERATOR_TASKS, SHAPES, GeneratorSettings, Shape
 
 SETTINGS = {
     "max_steps": 4,
@@ -172,12 +172,12 @@ def folders(train, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def in_float32(monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generators.uses_bfloat16", lambda _: False)
+    monkeypatch.setattr("condsim_contexts.generators.uses_bfloat16", lambda _: False)
 
 
 @pytest.mark.parametrize(("models", "encoder"), KINDS)
 def test_scores_equal_those_one_by_one(folders, small_corpus, models, encoder, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generators._VALUES_PER_SLAB", 32 * 4)
+    monkeypatch.setattr("condsim_contexts.generators._VALUES_PER_SLAB", 32 * 4)
     scorer = GeneratorScorer.open(folders / f"{models}-{encoder}", small_corpus)
     parts = scorer._models, scorer._vocabulary, small_corpus, scorer._settings
     wanted = OneByOne(*parts).terms(SENTENCES, CENTRES, GENERATOR_TASKS)
@@ -219,7 +219,7 @@ def _encoded(scorer, monkeypatch):
 
 @pytest.mark.parametrize("encoder", ["apart", "joint"])
 def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, encoder, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.generators._VALUES_PER_SLAB", 32 * 4)
+    monkeypatch.setattr("condsim_contexts.generators._VALUES_PER_SLAB", 32 * 4)
     found = []
     for memory_gb in (0, 32 * 4 * 50 / 1e9, 1):  # none, 50 tokens, all
         scorer = GeneratorScorer.open(
@@ -236,7 +236,7 @@ def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, enc
 
 def test_scores_bfloat16_is_near_float32(folders, small_corpus, monkeypatch):
     one = GeneratorScorer.open(folders / "three-apart", small_corpus)
-    monkeypatch.setattr("condsim.contexts.generators.uses_bfloat16", lambda _: True)
+    monkeypatch.setattr("condsim_contexts.generators.uses_bfloat16", lambda _: True)
     other = GeneratorScorer.open(folders / "three-apart", small_corpus)
     for task in ("centre", "left", "right"):
         full, low = (scores(scorer, task, SENTENCES, CENTRES) for scorer in (one, other))

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 from tests.contexts import fake_origin as fake
 
-from condsim.contexts.harvest import Harvest, harvest_pairs, write_on_ray
-from condsim.contexts.recipe import PairMix
 from condsim.errors import InputError
+from condsim_contexts.harvest import Harvest, harvest_pairs, write_on_ray
+from condsim_contexts.recipe import PairMix
 
 
 @pytest.fixture

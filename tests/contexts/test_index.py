@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.index import TfidfIndex, top_chunks
-from condsim.contexts.recipe import CorpusSettings
 from condsim.errors import InputError
+from condsim_contexts.corpus import Corpus, prepare_corpus
+from condsim_contexts.index import TfidfIndex, top_chunks
+from condsim_contexts.recipe import CorpusSettings
 
 pytest.importorskip("filelock")
 
@@ -55,10 +55,10 @@ def test_index_scores_equal_scikit_learn(
 ) -> None:
     text = pytest.importorskip("sklearn.feature_extraction.text")
     # Many parts and blocks: the borders are where faults would be.
-    monkeypatch.setattr("condsim.contexts.index._OCCURRENCES_PER_PART", 300)
-    monkeypatch.setattr("condsim.contexts.index._WEIGHTS_PER_BLOCK", 100)
-    monkeypatch.setattr("condsim.contexts.index._CHUNKS_PER_PRODUCT", 64)
-    monkeypatch.setattr("condsim.contexts.index._SCORES_PER_BATCH", 300 * 4)
+    monkeypatch.setattr("condsim_contexts.index._OCCURRENCES_PER_PART", 300)
+    monkeypatch.setattr("condsim_contexts.index._WEIGHTS_PER_BLOCK", 100)
+    monkeypatch.setattr("condsim_contexts.index._CHUNKS_PER_PRODUCT", 64)
+    monkeypatch.setattr("condsim_contexts.index._SCORES_PER_BATCH", 300 * 4)
     texts, queries = random_texts(300), [*random_texts(20, seed=1, words=130), "", "a zz"]
     index = TfidfIndex.build(texts, tmp_path / "index", revision="1", min_df=min_df)
     vectorizer = text.TfidfVectorizer(ngram_range=(1, 2), min_df=min_df)

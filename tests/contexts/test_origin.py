@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.equations import similarity
-from condsim.contexts.origin import OriginScorer, ScoreCache
-from condsim.contexts.recipe import ScoringSettings, Selection, Weights
 from condsim.errors import InputError
+from condsim.model.base import SCORER_LOG
 from condsim.types import Scorer
+from condsim_contexts.equations import similarity
+from condsim_contexts.origin import OriginScorer, ScoreCache
+from condsim_contexts.recipe import ScoringSettings, Selection, Weights
 
 ROWS = 40
 
@@ -71,7 +72,7 @@ def test_pair_terms_leave_out_contexts_near_a_sentence(origin, monkeypatch):
     def texts(ids: Any) -> list[str]:
         return ["b in the corpus" if row == 12 else f"reference {row}" for row in ids]
 
-    monkeypatch.setattr("condsim.contexts.equations.SENTENCES_APART", 2)
+    monkeypatch.setattr("condsim_contexts.equations.SENTENCES_APART", 2)
     scorer = origin(texts=texts, size=10)
     (pair,) = scorer.pair_terms(["b in the corpus"], ["bb of another place"])
     # Of the contexts 10 to 19 the first sentence chose from 15 to 19; in those that the second one
@@ -152,7 +153,7 @@ def test_origin_scorer_goes_on_where_it_was_stopped(origin, tmp_path, caplog):
     with pytest.raises(KeyboardInterrupt):
         of(Failing()).score(*pairs)
     caplog.clear()
-    with caplog.at_level("INFO", logger="condsim.contexts"):
+    with caplog.at_level("INFO", logger=SCORER_LOG):
         found = of(Terms()).score(*pairs, scale="raw")
     assert caplog.records[0].getMessage() == "origin: 4 pairs were scored before"
     assert caplog.records[1].getMessage().startswith("origin: 3 pairs x 12 contexts")

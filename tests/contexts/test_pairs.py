@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.corpus import Corpus, prepare_corpus
-from condsim.contexts.harvest import (
+from condsim.errors import InputError
+from condsim_contexts.corpus import Corpus, prepare_corpus
+from condsim_contexts.harvest import (
     PairDrawer,
     build_single_index,
     splits_of,
 )
-from condsim.contexts.index import TfidfIndex
-from condsim.contexts.recipe import PAIR_KINDS, PairMix
-from condsim.errors import InputError
+from condsim_contexts.index import TfidfIndex
+from condsim_contexts.recipe import PAIR_KINDS, PairMix
 
 TRAIN, DEV, TEST = range(3)
 

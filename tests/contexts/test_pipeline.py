@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from condsim.contexts.harvest import Harvest
-from condsim.contexts.origin import open_pipeline
-from condsim.contexts.pipeline import Pipeline
-from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 from condsim.training.folder import finished_run
+from condsim_contexts.harvest import Harvest
+from condsim_contexts.origin import open_pipeline
+from condsim_contexts.pipeline import Pipeline
+from condsim_contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
 
 pq = pytest.importorskip("pyarrow.parquet")
 

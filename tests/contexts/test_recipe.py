@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from condsim.contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
-from condsim.contexts.surrogate import surrogate_recipe
 from condsim.errors import InputError
+from condsim_contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
+from condsim_contexts.surrogate import surrogate_recipe
 
 PROJECT = Path(__file__).resolve().parents[2]
 RECIPES = sorted((PROJECT / "recipes" / "contexts").glob("*.yaml"))

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condsim.contexts.harvest import Harvest
-from condsim.contexts.recipe import ContextsRecipe, HarvestSettings, SurrogateSettings
-from condsim.contexts.surrogate import (
+from condsim.data.load import load_task
+from condsim.errors import InputError
+from condsim.training.recipe import Recipe
+from condsim.training.run import fit
+from condsim_contexts.harvest import Harvest
+from condsim_contexts.recipe import ContextsRecipe, HarvestSettings, SurrogateSettings
+from condsim_contexts.surrogate import (
     new_backbone,
     surrogate_recipe,
     token_vectors,
     write_training_pairs,
 )
-from condsim.contexts.tokens import CorpusTokens
-from condsim.data.load import load_task
-from condsim.errors import InputError
-from condsim.training.recipe import Recipe
-from condsim.training.run import fit
+from condsim_contexts.tokens import CorpusTokens
 
 pytest.importorskip("sklearn")
 
@@ -220,7 +220,7 @@ def naive(sentences: list[list[int]], entries: int, size: int) -> np.ndarray:
 
 @pytest.mark.parametrize("block", [50_000, 2])
 def test_token_vectors_equal_those_of_a_naive_loop(block: int, monkeypatch):
-    monkeypatch.setattr("condsim.contexts.surrogate._SENTENCES_PER_BLOCK", block)
+    monkeypatch.setattr("condsim_contexts.surrogate._SENTENCES_PER_BLOCK", block)
     random = np.random.default_rng(0)
     sentences = [random.integers(0, 30, size=random.integers(1, 15)).tolist() for _ in range(60)]
     vectors = token_vectors(tokens_of(sentences), entries=30, size=30)

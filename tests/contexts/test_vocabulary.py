@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.contexts.recipe import SPECIAL_TOKENS
-from condsim.contexts.tokens import CorpusTokens, learn_vocabulary
+from condsim_contexts.recipe import SPECIAL_TOKENS
+from condsim_contexts.tokens import CorpusTokens, learn_vocabulary
 
 
 def test_encode_capitals_and_first_word_are_the_word(vocabulary):

@@ -23,10 +23,10 @@ from papers.data.sts import STS_COUNTS
 from papers.options import load_gold_set
 from tests.papers.conftest import DataSets
 
-from condsim.contexts.equations import PairTerms
-from condsim.contexts.recipe import load_contexts_recipe
 from condsim.errors import InputError
 from condsim.types import Task
+from condsim_contexts.equations import PairTerms
+from condsim_contexts.recipe import load_contexts_recipe
 from papers import ContextsOptions, Options, load_experiment, names
 
 PROJECT = Path(__file__).resolve().parents[2]

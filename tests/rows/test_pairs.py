@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condsim.annotation.candidates import embed_collection, mean_vectors, read_items
 from condsim.console import silent
 from condsim.errors import InputError, ModelError
 from condsim.rows.pairs import (
@@ -21,6 +20,7 @@ from condsim.rows.pairs import (
     text_facts,
     unit_length,
 )
+from condsim_annotation.candidates import embed_collection, mean_vectors, read_items
 
 pytest.importorskip("faiss")
 
@@ -126,7 +126,7 @@ def test_text_encoder_bundled_gives_unit_vectors():
 
 def test_embed_without_images_takes_the_mean_of_captions(collection, tmp_path, monkeypatch):
     encoder = TextEncoder("default", "1", Fake())
-    monkeypatch.setattr("condsim.annotation.candidates.load_text_encoder", lambda *_, **__: encoder)
+    monkeypatch.setattr("condsim_annotation.candidates.load_text_encoder", lambda *_, **__: encoder)
     vectors = embed_collection(collection, cache=tmp_path / "c", progress=silent)
     np.testing.assert_allclose(vectors.items, mean_vectors(vectors.captions, collection))
     assert vectors.provenance["items"] == {"by": "mean of captions"}

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from condsim.annotation.records import Rating
 from condsim.errors import InputError
 from condsim.rows.records import read_manifest, read_rows, write_rows
+from condsim_annotation.records import Rating
 
 COLUMNS = [field.name for field in dataclasses.fields(Rating)]
 RATINGS = [

@@ -6,7 +6,6 @@ import math
 import runpy
 from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -36,14 +35,9 @@ if TYPE_CHECKING:
     from condsim.rows.weak.registry import Registry
 
 app = typer.Typer()
-# The annotation package builds on the core, so its commands are found by name.
-for _name in ("candidates", "annotate", "dataset"):
-    app.add_typer(import_module(f"condsim.annotation.cli.{_name}").app)
-_rows = typer.Typer()
-app.add_typer(_rows)
 
 
-@_rows.command()
+@app.command()
 def criteria(
     tables: Annotated[
         list[Path], Argument(help="Tables with a text and its labels in each row, or JSON lines.")
@@ -150,7 +144,7 @@ def _print_criteria(report: CriteriaReport) -> None:
         )
 
 
-@_rows.command()
+@app.command()
 def weak(
     captions: Annotated[list[Path] | None, Argument(help="Files of sentences, one a row.")] = None,
     output: Annotated[
@@ -324,7 +318,7 @@ def _cover(
     )
 
 
-@_rows.command("counter-edits")
+@app.command("counter-edits")
 def counter_edits(
     texts: Annotated[list[Path], Argument(help="Files of texts, one a row.")],
     output: RowFile,
@@ -367,7 +361,7 @@ def counter_edits(
     print_result(f"{output}: {report.rows:,} rows")
 
 
-@_rows.command()
+@app.command()
 def teach(
     file: Annotated[
         Path,
@@ -409,7 +403,7 @@ def teach(
     )
 
 
-@_rows.command()
+@app.command()
 def answers(
     file: Annotated[Path, Argument(help="Labeled rows in the C-STS columns.")],
     output: RowFile,

@@ -16,6 +16,7 @@ from condsim.cli.pairs import PairOptions, iter_labelled_pairs
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import BlankRows, column_names
 from condsim.errors import InputError, require
+from condsim.model.base import SCORER_LOG
 from condsim.paths import check_suffix
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def evaluate(
             suite_report.to_csv(csv)
         _show_suite(suite_report, markdown)
         return
-    with long_work(log="condsim.contexts"):
+    with long_work(log=SCORER_LOG):
         report = _measure_file(
             data[0], load, compared, train=train, over_estimation=over_estimation, plot=plot
         )
@@ -197,7 +198,7 @@ def _measure_suite(
         names = [scorer.name for scorer in scorers]
         if reference.name not in (*names, *compared.baselines):
             scorers.insert(0, reference)
-    with long_work(log="condsim.contexts") as progress:
+    with long_work(log=SCORER_LOG) as progress:
         progress("reading the data", 0, 0)
         if suite is None:
             sets = load_files(data, load)

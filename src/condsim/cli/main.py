@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
+from typer.core import TyperGroup
 
 from condsim import __version__
 from condsim.cli.command import guard
 from condsim.cli.process import run_app
+from condsim.errors import MissingExtraError
 
 if TYPE_CHECKING:
     app: typer.Typer
@@ -33,10 +35,14 @@ _GROUPS = {
     "index": "Store texts to search them under any condition.",
 }
 
-# Modules of other names than their commands; contexts, next to the core, is imported by name only.
+# Groups with commands of companion packages, and their module in the core; the extras that
+# install the packages have the names of the groups.
+_COMPANIONS = {"build": "condsim.cli.build", "contexts": None}
+ENTRY_POINTS = "condsim.commands"
+
+# Modules of other names than their commands.
 _MODULES = {
     "average": "condsim.cli.train",
-    "contexts": "condsim.contexts.cli",
     "export": "condsim.cli.train",
     "search": "condsim.cli.index",
     "sweep": "condsim.cli.train",
@@ -65,6 +71,9 @@ def _app_of(names: Iterable[str]) -> typer.Typer:
     app.callback()(_start)
     panels = {name: panel for panel, members in _PANELS.items() for name in members}
     for name in names:
+        if name in _COMPANIONS:
+            app.add_typer(_group_with_others(name), name=name, rich_help_panel=panels[name])
+            continue
         module = importlib.import_module(_MODULES.get(name, f"condsim.cli.{name}"))
         if name in _GROUPS:
             group: typer.Typer = module.app
@@ -73,6 +82,38 @@ def _app_of(names: Iterable[str]) -> typer.Typer:
             app.command(rich_help_panel=panels[name])(getattr(module, name))
     guard(app)
     return app
+
+
+def _group_with_others(name: str) -> typer.Typer:
+    """Build a group from its commands in the core and in companion packages."""
+    # The search through all installed packages takes long; most commands do without it.
+    from importlib.metadata import entry_points
+
+    entries = entry_points(group=ENTRY_POINTS, name=name)
+    about = _GROUPS[name] if entries else f"{_GROUPS[name]} More: pip install 'condsim[{name}]'."
+    group = typer.Typer(
+        help=about,
+        cls=TyperGroup if entries else _IncompleteGroup,
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+    )
+    if (core := _COMPANIONS[name]) is not None:
+        group.add_typer(importlib.import_module(core).app)
+    for entry in entries:
+        group.add_typer(entry.load())
+    return group
+
+
+class _IncompleteGroup(TyperGroup):
+    """A group whose other commands are in a package that is not installed."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401  (typer's click)
+        """Find a command; MissingExtraError says what installs the others."""
+        command = super().get_command(ctx, cmd_name)
+        if command is None:
+            missing = f"the command 'condsim {self.name} {cmd_name}'"
+            raise MissingExtraError.of(missing, extra=str(self.name))
+        return command
 
 
 def _start(

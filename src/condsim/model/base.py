@@ -34,6 +34,9 @@ Scale = Literal["unit", "likert", "raw"]
 """``unit``: calibrated, in [0, 1], 0.5 is Likert 3; ``likert``: the same on 1 to 5; ``raw``: the
 output of the model, for an encoder the cosine."""
 
+SCORER_LOG = "condsim.scorers"
+"""Logger to which slow scorers write their progress."""
+
 SAMPLES = 256
 """Subsets of the words of a text that `PairScorer.explain` scores."""
 

@@ -27,7 +27,7 @@ LARGE_PACKAGE = "condsim_large"
 """Package of the larger model, ``packages/condsim-large`` in the repository."""
 
 CONTEXTS_FILE = "contexts.yaml"
-"""File that only the folder of an origin model contains (`condsim.contexts`)."""
+"""File that only the folder of an origin model contains (condsim-contexts)."""
 
 MODEL_FILE = "model.onnx"
 """File of an exported model."""
@@ -146,7 +146,7 @@ def revision_of(model: str | Path) -> str | None:
     """Find the revision of a model by its name, without loading it.
 
     It is a hash of the contents of its files, or the commit of a download from the Hub. None for a
-    model that is not downloaded yet, and for a prompted model or a pipeline of `condsim.contexts`,
+    model that is not downloaded yet, and for a prompted model or a run of condsim-contexts,
     which cache their own answers.
     """
     packaged = packaged_folder(model) if isinstance(model, str) else None

@@ -1,1 +1,0 @@
-"""Commands of ``condsim build`` that involve annotators."""
