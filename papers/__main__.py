@@ -9,12 +9,11 @@ from typing import Annotated, cast, get_args
 import typer
 
 from condsim.cli.process import long_work, run_app
-from condsim.errors import InputError, check_name
+from condsim.errors import InputError, check_name, requires_extra
 from condsim.prompting.backend import Scoring
 from papers.catalogue import Experiment, load_experiment, names
 from papers.columns import resolve_backbones, resolve_models
 from papers.engine import open_work, reproduce
-from papers.model.sources import HELD_OUT
 from papers.options import ContextsOptions, Options, PromptOptions, data_path
 
 DEFAULT_MODEL = "default-model"
@@ -244,8 +243,10 @@ def _print_plan(experiment: Experiment, options: Options) -> None:
 
 def _make_default(names: Sequence[str], options: Options) -> None:
     """Make both default models, or go on with them, and print their folders."""
-    from papers.model.pipeline import Checkpoints, make_models
-    from papers.model.shipping import LARGE, SMALL
+    with requires_extra("train"):
+        from papers.model.pipeline import Checkpoints, make_models
+        from papers.model.shipping import LARGE, SMALL
+        from papers.model.sources import HELD_OUT
 
     if len(names) not in (0, 2):
         raise InputError("default-model takes --backbone twice, the large and the small one.")

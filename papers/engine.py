@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from condsim.console import Progress, silent
-from condsim.errors import CondSimError, InputError, require
+from condsim.errors import CondSimError, InputError, require, requires_extra
 from condsim.io import write_text
 from papers.catalogue import Experiment
 from papers.label_histogram import write_label_histogram
@@ -73,11 +73,12 @@ def open_work(experiment: Experiment, options: Options, progress: Progress = sil
 
         return Prompts(experiment, options, progress)
     if experiment.from_contexts:
-        require("torch", extra="contexts")
-        from papers.contexts import FromContextsWork
+        with requires_extra("contexts"):
+            from papers.contexts import FromContextsWork
 
         return FromContextsWork(experiment, options, progress)
-    from papers.trained import Trained
+    with requires_extra("train"):
+        from papers.trained import Trained
 
     return Trained(experiment, options)
 

@@ -12,8 +12,7 @@ from typing import Any
 from condsim.errors import InputError
 from condsim.paths import sha256_of
 from condsim.prompting.backend import PromptSettings
-from condsim.training.folder import PLACE_KEYS
-from condsim.training.recipe import Recipe
+from condsim.training.recipe import PLACE_KEYS, Recipe
 
 _CCL = {"w-acl", "bcl", "mse", "c-mse"}
 # Settings that decide the scores of a prompted model, in addition to its data.

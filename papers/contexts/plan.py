@@ -20,6 +20,8 @@ from papers.naming import digest, recipe_file
 from papers.options import GoldSet, Options, data_path, load_gold_set
 
 _RECIPE = "contexts/openstax.yaml"
+# Folder of the data sets in the recipes of the repository.
+_USUAL_DATA = "../shared/data/"
 # Rows of counts have their own unless all are changed.
 _FOR_ALL = {"selection.candidates"}
 _PARTS: dict[str | None, Part] = {
@@ -130,10 +132,17 @@ def _recipe(row: Row, options: Options) -> ContextsRecipe:
     file = options.contexts.recipe or recipe_file(_RECIPE)
     changes = dict(row.set)
     if "inputs" in changes:
-        changes["inputs"] = [str(data_path(options, name)) for name in changes["inputs"]]
+        changes["inputs"] = [f"{_USUAL_DATA}{name}" for name in changes["inputs"]]
     # JSON is YAML.
     own = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
-    return load_contexts_recipe(file, overrides=[*own, *options.overrides])
+    recipe = load_contexts_recipe(file, overrides=[*own, *options.overrides])
+    return recipe.replaced(inputs=[_below_data(path, options) for path in recipe.inputs])
+
+
+def _below_data(path: str, options: Options) -> str:
+    """A corpus file of ``--data`` where a recipe of the repository names its usual folder."""
+    relative = path.removeprefix(_USUAL_DATA)
+    return path if relative == path else str(data_path(options, relative))
 
 
 def _check_overrides(experiment: Experiment, overrides: Sequence[str]) -> None:

@@ -120,3 +120,25 @@ def test_evaluate_columns_are_options(data, tmp_path):
         invoke(file, *options, "--resamples", 20, "--json", output)
     reports = [Report.from_json(tmp_path / f"{name}.json") for name in ("dev", "own")]
     assert reports[0].model.metrics["spearman"] == reports[1].model.metrics["spearman"]
+
+
+def test_evaluate_condition_only_of_one_condition_is_a_dash(tmp_path):
+    rows = [f"Lamp {row}.,Bulb {row}.,the size,{1 + row % 5}" for row in range(40)]
+    path = tmp_path / "one.csv"
+    path.write_text("sentence1,sentence2,condition,label\n" + "\n".join(rows) + "\n")
+    table = invoke(path, "--resamples", 20, "--markdown").stdout
+    (cells,) = (line.split("|") for line in table.splitlines() if line.startswith("| condition-"))
+    assert [cell.strip() for cell in cells[2:4]] == ["-", "-"]
+
+
+def test_evaluate_condition_only_below_zero_has_a_note(tmp_path):
+    # Each condition is alike in half of the rows: what other folds have more of is wrong here.
+    rows = [
+        f"Lamp {row}.,Bulb {row}.,{condition},{5 if (row + shift) % 2 else 1}"
+        for row in range(20)
+        for shift, condition in enumerate(("the size", "the color"))
+    ]
+    path = tmp_path / "balanced.csv"
+    path.write_text("sentence1,sentence2,condition,label\n" + "\n".join(rows) + "\n")
+    table = invoke(path, "--resamples", 20, "--markdown").stdout
+    assert "condition-only: below 0 (or 50 %) it carries no information" in table

@@ -231,6 +231,12 @@ def test_out_of_fold_finds_what_conditions_tell():
     assert predictions[::2].min() > 0.6 > 0.4 > predictions[1::2].max()
 
 
+def test_out_of_fold_one_condition_predicts_the_same_for_all_rows():
+    task = lamp_task([5, 1, 3, 2, 4, np.nan] * 5, ["colour"] * 30)
+    assert out_of_fold(task).tolist() == [0.5] * 30
+    assert len(set(out_of_fold(task, name="sentences-only").tolist())) > 1
+
+
 def test_out_of_fold_unlabelled_rows_are_predicted_and_not_learnt_from():
     task = random_task()
     labels = task.labels.copy()

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from papers.__main__ import app
 from typer.testing import CliRunner
@@ -7,6 +11,8 @@ from typer.testing import CliRunner
 from condsim.errors import BudgetError, InputError
 from condsim.prompting import scorer as open_prompt
 from condsim.prompting.backend import Answer
+
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def invoke(*arguments):
@@ -22,6 +28,31 @@ def test_reproduce_list_prints_every_name():
     lines = invoke("--list").stdout.splitlines()
     assert len(lines) == 31
     assert lines[0].split()[0] == "csts-table2"
+
+
+def run_without(*modules, arguments):
+    """Run the command in a process where some libraries are not installed."""
+    blocked = "".join(f"sys.modules[{name!r}] = None\n" for name in modules)
+    code = f"import runpy, sys\n{blocked}runpy.run_module('papers', run_name='__main__')"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=PROJECT)
+
+
+def test_reproduce_list_needs_no_extra():
+    done = run_without("safetensors", "torch", "matplotlib", "sklearn", arguments=["--list"])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 31
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [("ccl-table4", "train"), ("ssbc-table2", "contexts"), ("default-model", "train")],
+)
+def test_reproduce_missing_extra_is_one_line(name, extra, data):
+    done = run_without("safetensors", "torch", arguments=[name, "--data", data])
+    assert done.returncode == 2
+    assert f"pip install 'condsim[{extra}]'" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_reproduce_dry_run_prints_folders_and_writes_nothing(tmp_path, data):

@@ -59,9 +59,6 @@ def test_plan_contexts_every_experiment_has_valid_recipes(name, options):
         for file in sorted(named):
             (options.data / file).parent.mkdir(exist_ok=True)
             (options.data / file).write_text("A text.")
-        for file in load_contexts_recipe(PROJECT / "recipes/contexts/openstax.yaml").inputs:
-            if not Path(file).is_file():
-                pytest.skip(f"{file} is not here")
         options = dataclasses.replace(
             options, contexts=dataclasses.replace(options.contexts, recipe=None)
         )
@@ -73,6 +70,29 @@ def test_plan_contexts_every_experiment_has_valid_recipes(name, options):
     assert len(folders) == len(set(folders))
     assert {"word-overlap", "tfidf-cosine"} <= {row.contexts.scorer for row in _rows(experiment)}
     assert not options.runs.exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plan_contexts_data_is_the_folder_of_the_corpus_too(name, options, tmp_path, monkeypatch):
+    # Nothing is where the recipes of the repository have it.
+    elsewhere = tmp_path / "elsewhere" / "below"
+    elsewhere.mkdir(parents=True)
+    monkeypatch.chdir(elsewhere)
+    recipe = load_contexts_recipe(PROJECT / "recipes" / "contexts" / "captions.yaml")
+    files = [options.data / Path(path).relative_to("../shared/data") for path in recipe.inputs]
+    options = dataclasses.replace(options, contexts=ContextsOptions())
+    with pytest.raises(InputError, match=r"--data must name a folder that holds corpus/openstax"):
+        plan_contexts(load_experiment(name), options)
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("A text.")
+    inputs = {
+        path
+        for line in plan_contexts(load_experiment(name), options)
+        if line.measurement
+        for path in line.measurement.recipe.inputs
+    }
+    assert inputs <= set(map(str, files))
 
 
 def test_plan_contexts_every_experiment_is_in_the_documentation():

@@ -77,6 +77,24 @@ def test_render_no_shots_long_is_figure_6():
     assert rendered == FIGURE_6
 
 
+def test_instruction_text_long_without_condition_has_the_scale_of_sts_b():
+    lines = instruction_text("long", conditional=False).splitlines()
+    assert lines[0] == (
+        "Definition: Evaluate the similarity between the two sentences. Assign the pair a score "
+        "between 0 and 5 as follows:"
+    )
+    # Cer et al. (2017), Table 1.
+    assert lines[1:] == [
+        "0 : The two sentences are completely dissimilar.",
+        "1 : The two sentences are not equivalent, but are on the same topic.",
+        "2 : The two sentences are not equivalent, but share some details.",
+        "3 : The two sentences are roughly equivalent, but some important information "
+        "differs/missing.",
+        "4 : The two sentences are mostly equivalent, but some unimportant details differ.",
+        "5 : The two sentences are completely equivalent, as they mean the same thing.",
+    ]
+
+
 def test_render_without_condition_has_no_condition_line():
     assert render(" A dog. ", "A cat.", None) == (
         "Input: Sentence 1: A dog.\nSentence 2: A cat.\nOutput:"
@@ -100,11 +118,9 @@ NOTHING = "the of and to in a is that it was for on are as with his they at be t
         ("The Answer is 2.0.", 2.0, 2.0),
         ("**4.0**", 4.0, 4.0),
         ("\uff14", 4.0, 4.0),  # a full-width digit
-        ("-1", -1.0, -1.0),
-        ("\u22121", -1.0, -1.0),
-        ("Score-3", 3.0, 3.0),
-        (".5", 0.5, 0.5),
-        ("x.5", 5.0, 5.0),
+        ("-1", 1.0, 1.0),
+        ("Output:-1", 1.0, 1.0),
+        (".5", 5.0, 5.0),
         ("5\nInput: Sentence 1: 2 dogs run.", 5.0, 5.0),
         ("4 5\n3", None, 4.0),
         ("3 out of 5", None, 3.0),

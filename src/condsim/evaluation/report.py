@@ -31,6 +31,12 @@ _OPTIONAL_KEYS = ("over_estimation", "scored_by")
 
 OVER_ESTIMATION_HEADS = ("Eq. 16", "Eq. 17", "Either", "% of pairs", "High error", "Low error")
 
+BELOW_CHANCE = (
+    "below 0 (or 50 %) it carries no information: where a condition is alike and different equally "
+    "often, the remaining rows suggest the opposite"
+)
+"""How to read a condition-only baseline below chance."""
+
 
 class ResultFile(Settings):
     """A result stored as JSON; NaN is null in the file."""
@@ -295,6 +301,8 @@ def _report_notes(report: Report) -> Iterator[str]:
     for result in report.baselines:
         if result.fitted_on is not None:
             yield f"{result.name} is fitted on {result.fitted_on}"
+        if result.name == "condition-only" and result.metrics["spearman"].value < 0:
+            yield f"{result.name}: {BELOW_CHANCE}"
     yield (
         f"95 % intervals{' and p-values' if report.comparison else ''}: bootstrap of sentence "
         f"pairs, {report.resamples} resamples, seed {report.seed}"

@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from condsim.evaluation.report import Cell, markdown_table
+from condsim.evaluation.report import BELOW_CHANCE, Cell, markdown_table
 from condsim.evaluation.suite import AVERAGE, SuiteColumn, SuiteReport, SuiteRow, group_average
 
 HEADS = {"spearman": "Spearman", "pair_accuracy": "pair acc.", "points": "points"}
@@ -94,11 +94,7 @@ def suite_notes(report: SuiteReport) -> Iterator[str]:
     if left_out:
         yield f"Not in the means, as labels to compare do not differ: {'; '.join(left_out)}"
     if any(row.name == "condition-only" for row in report.rows):
-        yield (
-            "condition-only is fitted on the other folds; below 0 (or 50 %) it carries no "
-            "information: where a condition is alike and different equally often, the remaining "
-            "rows suggest the opposite"
-        )
+        yield f"condition-only is fitted on the other folds; {BELOW_CHANCE}"
     yield from comparison_notes(report)
     yield f"Data: {', '.join(dict.fromkeys(column.revision for column in report.columns))}"
 

@@ -40,15 +40,16 @@ _PLAIN_SHORT = (
     "On a scale between 0 and 5, how similar are the following two sentences? Respond only with a "
     "score between 0 and 5."
 )
+# The classes are the scale of STS-B's annotators (Cer et al., 2017, Table 1).
 _PLAIN_LONG = """\
 Definition: Evaluate the similarity between the two sentences. Assign the pair a score between 0 \
 and 5 as follows:
-0 : The two sentences are about different things.
-1 : The two sentences say different things about the same topic.
-2 : The two sentences differ, but have some details in common.
-3 : The two sentences say roughly the same, but some important information differs or is missing.
-4 : The two sentences say nearly the same; only unimportant details differ.
-5 : The two sentences mean exactly the same."""
+0 : The two sentences are completely dissimilar.
+1 : The two sentences are not equivalent, but are on the same topic.
+2 : The two sentences are not equivalent, but share some details.
+3 : The two sentences are roughly equivalent, but some important information differs/missing.
+4 : The two sentences are mostly equivalent, but some unimportant details differ.
+5 : The two sentences are completely equivalent, as they mean the same thing."""
 
 INSTRUCTIONS: dict[bool, dict[Instruction, str]] = {
     True: {"none": "", "short": _CONDITIONAL_SHORT, "long": _CONDITIONAL_LONG},
@@ -128,10 +129,8 @@ def _query(sentence1: str, sentence2: str, condition: str | None) -> str:
     return "\n".join([*lines, "Output:"])
 
 
-# A sign or a leading point counts where a word could begin: "Output:-1" is -1, "Score-3" is 3.
-_NUMBER = re.compile(
-    r"(?<![\w.)])[-+\u2212]?\.\d+|(?<![\w.)])[-+\u2212]?\d+(?:\.\d+)?|\d+(?:\.\d+)?"
-)
+# As in the released script, a sign or a leading point does not count: "-1" is 1, ".5" is 5.
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _DIGIT_ON_SAME_LINE = re.compile(r"[^\r\n]*\d")
 # A longer row of digits is not a score, and would be infinite in float32.
 _MAX_SCORE = 1e9
@@ -141,8 +140,9 @@ def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
     r"""Read a score out of an answer; None if there is none below 10^9.
 
     Under ``strict`` a line with two numbers ("3 out of 5", "0..0") is invalid. Later lines are
-    ignored, since they are mostly a next input that the model made up. Decimal digits of all
-    scripts count. The number may lie outside the scale.
+    ignored, since they are mostly a next input that the model made up. As in the released script,
+    signs and a leading point are dropped: "-1" is 1 and ".5" is 5. Decimal digits of all scripts
+    count. The number may lie outside the scale.
 
     Examples:
         >>> parse_score("The Answer is 2.0.")
@@ -159,8 +159,8 @@ def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
         return None
     if parsing == "strict" and _DIGIT_ON_SAME_LINE.match(text, match.end()):
         return None
-    value = float(match.group().replace("\u2212", "-"))
-    return value if abs(value) < _MAX_SCORE else None
+    value = float(match.group())
+    return value if value < _MAX_SCORE else None
 
 
 PairKey = frozenset[str]

@@ -17,7 +17,7 @@ from condsim.cache import changed_keys, check_unchanged
 from condsim.errors import InputError, one_line
 from condsim.evaluation.report import Report
 from condsim.io import check_folder, write_text
-from condsim.training.recipe import Recipe, load_recipe, save_recipe
+from condsim.training.recipe import PLACE_KEYS, Recipe, load_recipe, save_recipe
 
 CHECKPOINTS = "checkpoints"
 HISTORY = "training.json"
@@ -26,9 +26,6 @@ REPORT = "report.json"
 
 # Revisions of the data files, next to the checkpoints.
 DATA_REVISIONS = "data.json"
-
-PLACE_KEYS = ("name", "license", "train", "dev")
-"""Recipe keys that say how a run is called and where its data are, not what is trained."""
 
 logger = logging.getLogger("condsim")
 

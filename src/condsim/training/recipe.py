@@ -22,6 +22,9 @@ Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Weights = Annotated[dict[str, NotNegative], AfterValidator(check_weights)]
 
+PLACE_KEYS = ("name", "license", "train", "dev")
+"""Recipe keys that say how a run is called and where its data are, not what is trained."""
+
 RETIRED_KEYS: dict[str, object] = {
     "plain": None,
     "siblings": None,
