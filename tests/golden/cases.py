@@ -24,20 +24,23 @@ class Case:
         name: ``command/subject``.
         lines: Command lines, one after the other.
         files: Files that are there first, by name.
-        skip: Regular expression over names of files that are not described.
+        unread: Why files are not compared, by a regular expression over their names.
     """
 
     name: str
     lines: tuple[str, ...]
     files: Mapping[str, Content] = field(default_factory=dict)
-    skip: str = r"\.lock$"
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 def case(
-    name: str, *lines: str, files: Mapping[str, Content] | None = None, skip: str = ""
+    name: str,
+    *lines: str,
+    files: Mapping[str, Content] | None = None,
+    unread: Mapping[str, str] | None = None,
 ) -> Case:
     """Make a case of command lines."""
-    return Case(name, lines, files or {}, skip or Case.skip)
+    return Case(name, lines, files or {}, unread or {})
 
 
 P = {"p.csv": inputs.PAIRS}
@@ -171,8 +174,7 @@ EVALUATE = [
         "applicability fit --data a.csv --output h.json --strength 1 --extra e.csv --sample 20",
         "applicability evaluate --data a.csv --resamples 20 --json r.json",
         files={"a.csv": inputs.DEV_ABSENT, "e.csv": inputs.EXTRA},
-        # The weights of a fit on 64 rows multiply differences of rounding.
-        skip=r"\.lock$|^h\.json$",
+        unread={r"^h\.json$": "weights fitted to 64 rows multiply differences of rounding"},
     ),
     case(
         "data/check",
@@ -193,7 +195,7 @@ SEARCH = [
         "index delete i.index --where 'year < 2012'",
         "index info i.index",
         files={**TEXTS, "new.csv": inputs.NEWS},
-        skip=r"i\.index",
+        unread={r"i\.index/": "Lance names its files at random"},
     ),
     case(
         "cluster/two conditions by size",
@@ -219,8 +221,10 @@ BUILD = [
         "--seed 1",
         "build filter p.parquet --max-iou 0.3 --no-text-cosine --output f.csv",
         files={"c.csv": inputs.CAPTIONS},
-        # The manifest of the pairs has a digest of cosines to the last digit.
-        skip=r"^\.|cache|\.lock$|^f\.manifest",
+        unread={
+            r"^\.|cache": "embeddings and neighbors that the command keeps for itself",
+            r"^f\.manifest": "it has a digest of cosines to the last digit",
+        },
     ),
     case(
         "build/mturk and qualify",
@@ -233,7 +237,7 @@ BUILD = [
         "build mturk form qualification --output .",
         "build qualify --reject W1",
         files={"c.csv": inputs.CONDITION_ROWS, "pairs.csv": inputs.PLAIN_PAIRS},
-        skip=r"\.html$|\.lock$",
+        unread={r"\.html$": "tests/annotation checks the forms"},
     ),
     case(
         "build/agreement",
@@ -247,7 +251,7 @@ BUILD = [
         "build dataset r.csv --output set2 --labels majority --min-ratings 3 --count-models "
         "--group pair --ratios 80:10:10 --format parquet --keep-lone --seed 4 --source mine=free",
         files={"r.csv": inputs.RATINGS},
-        skip=r"README|\.lock$",
+        unread={r"README": "tests/annotation checks the card"},
     ),
     case(
         "build/leakage",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import os
 import re
 import shlex
@@ -20,13 +19,13 @@ import pytest
 import typer
 from tests.faults.harness import Zygote
 from tests.golden.cases import CASES, EXAMPLES, Case
+from tests.golden.compare import SCORE_TOLERANCE, differences
 from tests.golden.contents import describe, stable_text
 
 import condsim
 from condsim.cli.main import app
 
 EXPECTED = Path(__file__).with_name("expected.json")
-TOLERANCE = 1e-6
 LIBRARIES = "lancedb faiss sklearn pyarrow matplotlib optuna".split()
 # They start no threads when they are imported, so that the process can be forked.
 IMPORTED = (
@@ -50,7 +49,6 @@ ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "PYTHONWARNINGS": "ignore",
 }
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)")
 pytestmark = [
     pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed")
     for name in LIBRARIES
@@ -63,7 +61,6 @@ def record() -> Iterator[dict[str, Any]]:
     expected = json.loads(EXPECTED.read_text(encoding="utf-8"))
     yield expected
     if os.environ.get("CONDSIM_GOLDEN") == "record":
-        expected["processor"] = _processor()
         text = json.dumps(expected, indent=1, ensure_ascii=False, sort_keys=True)
         # Short lists and objects of plain values take one line each.
         text = re.sub(r"[\[{]\n\s*([^\[\]{}]*?)\n\s*[\]}]", _on_one_line, text)
@@ -102,18 +99,26 @@ def test_command_writes_what_it_wrote(
         assert status == 0, f"{line}\n{err.read_text(encoding='utf-8')[-1500:]}"
         stdout = stable_text(out.read_text(encoding="utf-8"), folder)
         steps.append({"line": line, "stdout": stdout})
+    written = [
+        (path.relative_to(folder).as_posix(), path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".lock"
+    ]
+    unread = {
+        pattern: [name for name, _ in written if re.search(pattern, name)]
+        for pattern in case.unread
+    }
+    assert all(unread.values()), f"a pattern fits no file: {unread}"
     files = {
         name: describe(path, folder)
-        for path in sorted(folder.rglob("*"))
-        if (name := path.relative_to(folder).as_posix()) not in case.files
-        and path.is_file()
-        and not re.search(case.skip, name)
+        for name, path in written
+        if name not in case.files and not any(name in names for names in unread.values())
     }
     _check(case.name, {"steps": steps, "files": files}, record)
 
 
 def test_commands_have_the_options_they_had(record: dict[str, Any]) -> None:
-    _check("options", dict(_options(typer.main.get_command(app), "")), record)
+    _check("options", dict(_options(typer.main.get_command(app), "")), record, tolerance=0)
 
 
 def test_default_model_scores_as_it_did(record: dict[str, Any]) -> None:
@@ -155,51 +160,16 @@ def _option(parameter: Any, context: Any) -> str:
     )
 
 
-def _check(name: str, result: Any, record: dict[str, Any]) -> None:
+def _check(
+    name: str, result: Any, record: dict[str, Any], tolerance: float = SCORE_TOLERANCE
+) -> None:
     """Compare a result with the recorded one, or record it."""
     result = json.loads(json.dumps(result))
     if os.environ.get("CONDSIM_GOLDEN") == "record":
         record[name] = result
         return
-    # Another processor may round the scores of the default model differently.
-    tolerance = TOLERANCE if record["processor"] == _processor() else math.inf
-    changes = list(_differences(record[name], result, tolerance, name))
+    changes = list(differences(record[name], result, name, tolerance))
     assert not changes, "\n".join(changes)
-
-
-def _differences(old: Any, new: Any, tolerance: float, place: str) -> Iterator[str]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        if old.keys() != new.keys():
-            yield f"{place}: {sorted(old.keys() ^ new.keys())} are in one only"
-        for key in old.keys() & new.keys():
-            yield from _differences(old[key], new[key], tolerance, f"{place}/{key}")
-    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for number, (before, after) in enumerate(zip(old, new, strict=True)):
-            yield from _differences(before, after, tolerance, f"{place}/{number}")
-    elif not _is_same(old, new, tolerance):
-        yield f"{place}: {old!r} -> {new!r}"
-
-
-def _is_same(old: Any, new: Any, tolerance: float) -> bool:
-    """Compare two values; the words of a text may change when a command prints it."""
-    if tolerance == math.inf:
-        return type(old) is type(new)
-    if isinstance(old, str) and isinstance(new, str):
-        words = [_NUMBER.sub("#", text).split() for text in (old, new)]
-        numbers = [[float(number) for number in _NUMBER.findall(text)] for text in (old, new)]
-        return words[0] == words[1] and numbers[0] == pytest.approx(
-            numbers[1], rel=tolerance, abs=tolerance
-        )
-    if isinstance(old, float) and isinstance(new, float):
-        return old == pytest.approx(new, rel=tolerance, abs=tolerance, nan_ok=True)
-    return bool(old == new)
-
-
-def _processor() -> list[str]:
-    """Instruction sets on which the rounding of int8 scores depends."""
-    path = Path("/proc/cpuinfo")
-    words = path.read_text(encoding="utf-8").split() if path.exists() else []
-    return sorted({"avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8"} & set(words))
 
 
 def _on_one_line(value: re.Match[str]) -> str:
