@@ -216,7 +216,7 @@ SEARCH = [
 BUILD = [
     case(
         "build/candidates captions",
-        "build candidates c.csv --item-column image_id --caption-column caption --output p.parquet "
+        "build candidates c.csv --item-column image_id --column caption --output p.parquet "
         "--text-encoder default --preset coco --k 3 --max-iou 0.5 --min-length 20 --sample 20 "
         "--seed 1",
         "build filter p.parquet --max-iou 0.3 --no-text-cosine --output f.csv",
