@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import typer
@@ -14,11 +16,11 @@ from typer import Argument, Option
 
 from condsim.cli import options
 from condsim.cli.files import FOLDER
-from condsim.cli.pairs import PairOptions, iter_labelled_pairs
+from condsim.cli.pairs import LabeledPairs, iter_labeled_pairs
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, BlankRows, column_names, iter_rows, write_records
 from condsim.data.text import DETECTED, FileFormat
-from condsim.errors import InputError, require
+from condsim.errors import InputError, named_as, require
 from condsim.paths import stem_of
 
 if TYPE_CHECKING:
@@ -27,22 +29,16 @@ if TYPE_CHECKING:
 
 
 def adapt(
-    labelled: Annotated[
+    labeled: Annotated[
         Path, Argument(help="Labeled pairs, or a table with a text and its labels in each row.")
     ],
+    pairs: LabeledPairs,
     output: Annotated[Path, Option(help="Folder to write."), FOLDER],
     model: Annotated[
         str | None,
         Option(help="Folder of the bi-encoder to adapt.", show_default="the default model"),
     ] = None,
     dev: Annotated[Path | None, Option(help="Labeled pairs to measure on.")] = None,
-    text1: options.Text1 = "sentence1",
-    text2: options.Text2 = "sentence2",
-    condition_column: options.ConditionColumn = "condition",
-    condition: options.Condition = None,
-    label: options.LabelColumn = "label",
-    positive: options.Positive = None,
-    scale: options.LabelScale = None,
     column: options.TextColumn = "text",
     criteria: Annotated[
         list[str] | None,
@@ -69,9 +65,6 @@ def adapt(
     ] = None,
     seed: Annotated[int | None, Option(help="Seed of the draws.", show_default="0")] = None,
     force: Annotated[bool, Option("--force", help="Write the model in any case.")] = False,
-    strict: options.Strict = False,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
 ) -> None:
     """Adapt the model to your own criteria, from 50 to 2,000 labeled pairs.
 
@@ -82,7 +75,7 @@ def adapt(
 
     **Examples**
 
-    `condsim adapt labelled.csv --output model`
+    `condsim adapt labeled.csv --output model`
 
     `condsim adapt tickets.csv --criteria topic --criteria sentiment --output model --minutes 5`
 
@@ -91,17 +84,25 @@ def adapt(
     require("sentence_transformers", extra="train")
     from condsim.training.adaptation import AdaptSettings, adapt as adapt_model
 
-    settings = AdaptSettings(**options.chosen_settings(AdaptSettings, locals()))
-    pairs = PairOptions.labelled(locals())
-    names = {*column_names(labelled, pairs.file_format)}
-    is_table = not names & {text1, text2} and (column in names or bool(criteria))
+    settings = AdaptSettings(
+        **options.given(
+            epochs=epochs,
+            minutes=minutes,
+            rehearsal=rehearsal,
+            dev_share=dev_share,
+            learning_rate=learning_rate,
+            seed=seed,
+        )
+    )
+    names = {*column_names(labeled, pairs.file_format)}
+    is_table = not names & {pairs.text1, pairs.text2} and (column in names or bool(criteria))
     if criteria and not is_table:
-        raise InputError(f"--criteria is for a table of texts; {labelled} has columns of pairs.")
+        raise InputError(f"--criteria is for a table of texts; {labeled} has columns of pairs.")
     with TemporaryDirectory(prefix="condsim-") as folder, long_work() as progress:
         measured = None if dev is None else _write_usual_columns(dev, Path(folder, "dev"), pairs)
         if is_table:
             train, *drawn = draw_rows(
-                labelled,
+                labeled,
                 Path(folder),
                 settings,
                 column=column,
@@ -109,13 +110,16 @@ def adapt(
                 rows=rows,
                 parts=("train", "dev") if dev is None else ("train",),
                 file_format=pairs.file_format,
-                strict=strict,
+                strict=pairs.strict,
                 progress=progress,
             )
             measured = measured or drawn[0]
         else:
-            train = _write_usual_columns(labelled, Path(folder, "train"), pairs)
-        try:
+            train = _write_usual_columns(labeled, Path(folder, "train"), pairs)
+        with ExitStack() as stack:
+            stack.enter_context(named_as(train, labeled))
+            if measured is not None:
+                stack.enter_context(named_as(measured, dev or labeled))
             result = adapt_model(
                 train,
                 output,
@@ -124,22 +128,17 @@ def adapt(
                 settings=settings,
                 force=force,
             )
-        except InputError as error:
-            message = str(error).replace(str(train), str(labelled))
-            if measured is not None:
-                message = message.replace(str(measured), str(dev or labelled))
-            raise InputError(message) from None
     _print_adaptation(result, output)
 
 
-def _write_usual_columns(file: Path, folder: Path, pairs: PairOptions) -> Path:
+def _write_usual_columns(file: Path, folder: Path, pairs: LabeledPairs) -> Path:
     """Write labeled pairs under the usual names of columns, if the file has not this form."""
     from condsim.training.adapt_rows import COLUMNS, GROUP_COLUMNS
 
     blank = BlankRows(strict=pairs.strict)
-    rows = list(iter_labelled_pairs(file, pairs, blank, conditional=True))
+    rows = list(iter_labeled_pairs(file, pairs, blank, conditional=True))
     print_note(blank.note("no part in the training"))
-    if pairs._replace(strict=False) == PairOptions() and not blank.count:
+    if pairs.are_usual and not blank.count:
         return file
     names = {*column_names(file, pairs.file_format)}
     groups = GROUP_COLUMNS if "group" in names else ()
@@ -173,7 +172,7 @@ def draw_rows(
 ) -> list[Path]:
     """Draw pairs from a table, with separate texts for training and for measuring."""
     from condsim.data.held_out import text_digest
-    from condsim.rows.criteria.build import build_criteria
+    from condsim.rows.criteria.build import NoRowsError, build_criteria
     from condsim.rows.criteria.settings import CriteriaSettings
 
     blank = BlankRows(strict=strict)
@@ -199,25 +198,16 @@ def draw_rows(
         output = folder / f"{stem_of(table)}-{part}.csv"
         share = dev_share if is_dev else 1 - dev_share
         criteria_settings = CriteriaSettings(rows=max(2, round(rows * share)), seed=settings.seed)
-        # Pairs to measure on take two criteria that cut across one another, if there are.
-        forms = [{"form": "pairs"}, {}] if is_dev else [{}]
-        for form in forms:
+        draw = partial(build_criteria, [source], output, text=column, criteria=criteria)
+        with named_as(source, table):
             try:
-                build_criteria(
-                    [source],
-                    output,
-                    criteria_settings.replaced(**form),
-                    text=column,
-                    criteria=criteria,
-                    progress=progress,
-                )
-                break
-            except InputError as error:
-                reason = str(error).replace(str(source), str(table))
-        else:
-            raise InputError(
-                f"{reason} ('condsim build criteria' has more options; adapt takes its rows.)"
-            )
+                # Pairs to measure on take two criteria that cut across one another, if there are.
+                form: Literal["pairs", "groups"] = "pairs" if is_dev else "groups"
+                draw(criteria_settings.replaced(form=form), progress=progress)
+            except NoRowsError:
+                if not is_dev:
+                    raise
+                draw(criteria_settings, progress=progress)
         outputs.append(output)
     return outputs
 

@@ -22,7 +22,7 @@ from condsim.cli.options import (
     RowFile,
     Seed,
     TextColumn,
-    chosen_settings,
+    given,
     show_table,
     write_report,
 )
@@ -104,12 +104,18 @@ def criteria(
     from condsim.rows.criteria.build import build_criteria
     from condsim.rows.criteria.settings import CriteriaSettings
 
-    options = chosen_settings(CriteriaSettings, locals())
-    # The setting of this name has the wordings of the columns that the option names.
-    options.pop("criteria", None)
     values: dict[str, Any] = {} if settings is None else read_mapping(settings, subject="criteria")
     # Options of the command line come before those of the file.
-    values = {**values, **options}
+    values |= given(
+        rows=rows,
+        form=form,
+        group_size=group_size,
+        hard=hard,
+        own_name=own_name,
+        balance=balance,
+        bins=bins,
+        seed=seed,
+    )
     if settings is not None:
         check_not_input(output, settings)
     with long_work(log=None) as progress:
@@ -220,7 +226,15 @@ def weak(
         return
     from condsim.rows.weak.build import WeakSettings, build_weak
 
-    settings = WeakSettings(**chosen_settings(WeakSettings, locals()))
+    settings = WeakSettings(
+        rows=rows,
+        absent=absent,
+        seed=seed,
+        k=k,
+        sample=sample,
+        text_encoder=text_encoder,
+        answers=answers,
+    )
     with long_work(log=None) as progress:
         report = build_weak(
             captions,

@@ -8,8 +8,9 @@ import os
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, redirect_stderr
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer import Option
@@ -36,6 +37,27 @@ _QUIET = inspect.Parameter(
 )
 
 
+class OptionGroup:
+    """Base of a frozen dataclass whose fields are options of every command that takes one."""
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """List its fields."""
+        return [field.name for field in fields(cls)]  # type: ignore[arg-type]
+
+    @classmethod
+    def parameters(cls) -> list[inspect.Parameter]:
+        """List its fields as parameters of a function."""
+        hints = get_type_hints(cls, include_extras=True)
+        defaults = {field.name: field.default for field in fields(cls)}  # type: ignore[arg-type]
+        return [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name]
+            )
+            for name, default in defaults.items()
+        ]
+
+
 def guard(app: typer.Typer) -> None:
     """Give each command --quiet and ``-`` for standard streams, and check its files."""
     for command in app.registered_commands:
@@ -48,10 +70,20 @@ def guard(app: typer.Typer) -> None:
 
 
 def _wrap_command(command: Callable[..., object]) -> Callable[..., object]:
-    marks = declared_files(command)
+    signature = inspect.signature(command, eval_str=True)
+    groups = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if isinstance(parameter.annotation, type) and issubclass(parameter.annotation, OptionGroup)
+    }
+    parameters = []
+    for name, parameter in signature.parameters.items():
+        members = groups[name].parameters() if name in groups else [parameter]
+        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in members]
+    marks = declared_files(parameters)
 
     @functools.wraps(command)
-    def run(*, quiet: bool, **options: object) -> object:
+    def run(*, quiet: bool, **options: Any) -> object:  # noqa: ANN401
         check_files(options, marks)
         with ExitStack() as stack:
             if quiet:
@@ -60,6 +92,8 @@ def _wrap_command(command: Callable[..., object]) -> Callable[..., object]:
                 stack.enter_context(collect_truncations(warn=False))
                 stack.enter_context(collect_unread(log=False))
             options = stack.enter_context(standard_streams(options, marks))
+            for name, group in groups.items():
+                options[name] = group(**{key: options.pop(key) for key in group.names()})
             try:
                 return command(**options)
             except BrokenPipeError:
@@ -67,11 +101,10 @@ def _wrap_command(command: Callable[..., object]) -> Callable[..., object]:
                 raise SystemExit(STATUS_OF_CLOSED_PIPE) from None
 
     # Typer reads the options from the signature.
-    signature = inspect.signature(command, eval_str=True)
-    parameters = [*signature.parameters.values(), _QUIET]
+    parameters.append(_QUIET)
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.files = marks  # type: ignore[attr-defined]
-    run.__annotations__ = {**command.__annotations__, _QUIET.name: _QUIET.annotation}
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
 
 

@@ -9,10 +9,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from condsim.cli.options import JsonFile, Strict, show_table, write_report
-from condsim.cli.process import print_note
-from condsim.data.files import BlankRows
-from condsim.data.load import load_task
+from condsim.cli.options import JsonFile, show_table, write_report
+from condsim.cli.pairs import LabeledPairs, load_pairs_as_task
 from condsim.data.tasks import TaskStatistics, describe
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
@@ -23,9 +21,9 @@ def check(
     file: Annotated[
         Path, Argument(help="File with sentence1, sentence2, condition and perhaps label.")
     ],
+    pairs: LabeledPairs,
     top: Annotated[int, Option(min=0, help="Number of frequent conditions to list.")] = 10,
     json: JsonFile = None,
-    strict: Strict = False,
 ) -> None:
     """Check a data file and print its statistics.
 
@@ -39,8 +37,10 @@ def check(
 
     `condsim data check csts_validation.csv --json > statistics.json`
     """
-    blank = BlankRows(strict=strict)
-    statistics = describe(load_task(file, blank=blank), top=top)
+    task = load_pairs_as_task(
+        file, pairs=pairs, consequence="no part in the statistics", require_labels=False
+    )
+    statistics = describe(task, top=top)
     write_report(json, statistics.to_dict())
     show_table(
         ("", ""),
@@ -58,7 +58,6 @@ def check(
             _shares(statistics.frequent_conditions, total=statistics.rows),
             title="Most frequent conditions",
         )
-    print_note(blank.note("no part in the statistics"))
 
 
 def _statistics_lines(statistics: TaskStatistics) -> list[tuple[str, str]]:

@@ -12,9 +12,8 @@ from typer import Argument, Option
 
 from condsim.cli import options
 from condsim.cli.files import Output
-from condsim.cli.pairs import PairOptions, iter_labelled_pairs
-from condsim.cli.process import long_work, print_note
-from condsim.data.files import BlankRows, column_names
+from condsim.cli.pairs import LabeledPairs, load_pairs_as_task
+from condsim.cli.process import long_work
 from condsim.errors import InputError, require
 from condsim.model.base import SCORER_LOG
 from condsim.paths import check_suffix
@@ -34,6 +33,7 @@ def evaluate(
             "--suite, the folder of the data sets.",
         ),
     ],
+    pairs: LabeledPairs,
     model: Annotated[
         list[str] | None,
         Option(
@@ -42,13 +42,6 @@ def evaluate(
             show_default="the default model",
         ),
     ] = None,
-    text1: options.Text1 = "sentence1",
-    text2: options.Text2 = "sentence2",
-    condition_column: options.ConditionColumn = "condition",
-    condition: options.Condition = None,
-    label: options.LabelColumn = "label",
-    positive: options.Positive = None,
-    scale: options.LabelScale = None,
     suite: Annotated[
         str | None,
         Option(
@@ -95,9 +88,6 @@ def evaluate(
         ),
         Output(".png"),
     ] = None,
-    strict: options.Strict = False,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
 ) -> None:
     """Measure a model on labeled rows, or several models on several files.
 
@@ -127,7 +117,7 @@ def evaluate(
     if plot is not None:
         check_suffix(plot, (".png",))
         require("matplotlib", extra="train")
-    load = partial(_load_data, pairs=PairOptions.labelled(locals()))
+    load = partial(load_pairs_as_task, pairs=pairs, consequence="no score")
     compared = _Compared(models or [None], baseline or [], against, resamples, seed)
     if several:
         suite_report = _measure_suite(data, load, compared, suite=suite, trained_on=trained_on)
@@ -154,29 +144,6 @@ class _Compared(NamedTuple):
     against: str | None
     resamples: int
     seed: int
-
-
-def _load_data(file: Path, *, pairs: PairOptions) -> Task:
-    """Load labeled pairs whose columns have the usual names or those of options, or another kind.
-
-    Rows without a text are left out.
-    """
-    from condsim.data.csts import CSTS_COUNTS, LABEL_RANGE
-    from condsim.data.load import load_task
-    from condsim.data.tasks import compare_split, make_task
-
-    columns = {pairs.text1, pairs.text2, pairs.condition_column, pairs.label}
-    blank = BlankRows(strict=pairs.strict)
-    if pairs._replace(strict=False) == PairOptions() and not columns <= {*column_names(file)}:
-        task = load_task(file, require_labels=True, blank=blank)
-        print_note(blank.note("no score"))
-        return task
-    rows = (fields for _, fields in iter_labelled_pairs(file, pairs, blank))
-    task = make_task(file, rows, label_range=LABEL_RANGE, name=None)
-    if file.name.startswith("csts_"):
-        compare_split(file, rows=len(task) + blank.count, published=CSTS_COUNTS)
-    print_note(blank.note("no score"))
-    return task
 
 
 def _measure_suite(

@@ -12,7 +12,14 @@ from typer import Argument, Option
 
 from condsim.cli import options
 from condsim.cli.files import Input, Output
-from condsim.cli.pairs import PairColumns, PairOptions, SinglePair, open_pairs, pair_arguments
+from condsim.cli.pairs import (
+    PairColumns,
+    PairFile,
+    PairsUnderOne,
+    SinglePair,
+    open_pairs,
+    pair_arguments,
+)
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import Batch, BlankRows, open_writer
 from condsim.errors import InputError, located
@@ -47,7 +54,7 @@ def _pairs(batch: Batch, columns: PairColumns, blank: BlankRows) -> dict[int, _T
 
 
 def _explain_file(
-    file: Path, output: Path, pairs: PairOptions, *, model: str | None, settings: dict[str, Any]
+    file: Path, output: Path, pairs: PairFile, *, model: str | None, settings: dict[str, Any]
 ) -> None:
     """Explain each row of a file into another, which keeps all columns."""
 
@@ -94,13 +101,11 @@ def explain(
     sentence1: Annotated[str | None, Argument(), Input()] = None,
     sentence2: Annotated[str | None, Argument()] = None,
     condition: Annotated[str | None, Argument()] = None,
+    *,
+    pairs: PairsUnderOne,
     file: Annotated[
         Path | None, Option(help="File of pairs to explain; - is standard input.")
     ] = None,
-    text1: options.Text1 = "sentence1",
-    text2: options.Text2 = "sentence2",
-    condition_column: options.ConditionColumn = "condition",
-    condition_of_all: options.Condition = None,
     output: Annotated[
         Path | None,
         Option(help="File: .html, .json, .png, .svg or .pdf; .jsonl with --file."),
@@ -111,9 +116,6 @@ def explain(
     top: Annotated[int, Option(min=0, help="Number of words to list.")] = 5,
     samples: Annotated[int, Option(min=1, help="Maximum subsets of words to score.")] = SAMPLES,
     seed: options.Seed = 0,
-    strict: options.Strict = False,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
 ) -> None:
     """Explain a score: which words of each text carry it under the condition.
 
@@ -130,13 +132,11 @@ def explain(
     `condsim explain --file pairs.csv --output explained.jsonl`
     """
     settings: dict[str, Any] = {"scale": scale, "samples": samples, "seed": seed}
-    conditions = () if condition_of_all is None else (condition_of_all,)
-    source = pair_arguments(sentence1, sentence2, condition, conditions, file)
+    source = pair_arguments(sentence1, sentence2, condition, pairs.conditions, file)
     if not isinstance(source, SinglePair):
         if output is None:
             raise InputError("A file of pairs needs --output.")
         check_suffix(output, (".jsonl", ".ndjson"))
-        pairs = PairOptions(text1, text2, condition_column, conditions, separator, encoding, strict)
         _explain_file(source, output, pairs, model=model, settings=settings)
         return
     if output is not None:

@@ -6,9 +6,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
-from inspect import signature
+from inspect import Parameter
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeAlias, get_args
@@ -48,14 +48,14 @@ FOLDER = Output(None)
 Mark: TypeAlias = Input | Output
 
 
-def declared_files(command: Callable[..., object]) -> dict[str, Mark]:
+def declared_files(parameters: Iterable[Parameter]) -> dict[str, Mark]:
     """Read the marks on the parameters of a command."""
     marks: dict[str, Mark] = {}
-    for name, parameter in signature(command, eval_str=True).parameters.items():
+    for parameter in parameters:
         kind, *metadata = get_args(parameter.annotation) or (parameter.annotation,)
         given = [mark for mark in metadata if isinstance(mark, Mark)]
         if given or Path in _members(kind):
-            marks[name] = given[0] if given else Input()
+            marks[parameter.name] = given[0] if given else Input()
     return marks
 
 

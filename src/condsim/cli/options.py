@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from typer import Option
@@ -15,9 +15,6 @@ from condsim.data.row import header_hint, join_names
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError
 from condsim.types import BoolArray
-
-if TYPE_CHECKING:
-    from condsim.config import Settings
 
 Model: TypeAlias = Annotated[
     str | None, Option(help="Model folder or Hub name.", show_default="the default model")
@@ -96,11 +93,12 @@ JsonFile: TypeAlias = Annotated[
 ]
 
 
-def chosen_settings(model: type[Settings], options: Mapping[str, object]) -> dict[str, Any]:
-    """Return the options of a command that are fields of settings and have a value."""
-    values = {name: options[name] for name in model.model_fields if options.get(name) is not None}
+def given(**options: object) -> dict[str, Any]:
+    """Return the options that have a value; settings hold paths as texts."""
     return {
-        name: str(value) if isinstance(value, Path) else value for name, value in values.items()
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in options.items()
+        if value is not None
     }
 
 

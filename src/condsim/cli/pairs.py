@@ -1,16 +1,21 @@
-"""Files of text pairs as people have them: any column names, conditions given once."""
+"""Read files of text pairs with any column names, and with conditions given once."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
+from condsim.cli import options
+from condsim.cli.command import OptionGroup
 from condsim.cli.files import open_stream
 from condsim.cli.options import check_conditions
+from condsim.cli.process import print_note
 from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, column_names, read_batches
 from condsim.data.formats import STANDARD_INPUT
 from condsim.data.labels import Labels, read_labels
@@ -19,41 +24,74 @@ from condsim.data.text import FileFormat, PeekedStream
 from condsim.errors import InputError
 from condsim.types import IntArray
 
+if TYPE_CHECKING:
+    from condsim.types import Task
 
-class PairOptions(NamedTuple):
-    """Columns, form and labels of a file of pairs, as the options of a command state them."""
 
-    text1: str = "sentence1"
-    text2: str = "sentence2"
-    condition_column: str = "condition"
-    conditions: tuple[str, ...] = ()
-    separator: str | None = None
-    encoding: str | None = None
-    strict: bool = False
-    label: str = "label"
-    positive: str | None = None
-    label_scale: str | None = None
+@dataclass(frozen=True)
+class PairFile(OptionGroup):
+    """Options of a file of pairs: its columns and its form."""
 
-    @classmethod
-    def labelled(cls, options: Mapping[str, Any]) -> Self:
-        """Take the options of a command on labeled pairs, by the names of its parameters."""
-        condition = options["condition"]
-        return cls(
-            **{name: options[name] for name in cls._fields if name in options},
-            conditions=() if condition is None else (condition,),
-            label_scale=options["scale"],
-        )
+    text1: options.Text1 = "sentence1"
+    text2: options.Text2 = "sentence2"
+    condition_column: options.ConditionColumn = "condition"
+    separator: options.Separator = None
+    encoding: options.Encoding = None
+    strict: options.Strict = False
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Conditions for every row, in place of a column."""
+        return ()
 
     @property
     def file_format(self) -> FileFormat:
         """The form of the file; InputError if it is not possible."""
         return FileFormat.checked(self.separator, self.encoding)
 
+
+@dataclass(frozen=True)
+class PairsUnderConditions(PairFile):
+    """Options of a file of pairs and of any number of conditions for all rows."""
+
+    given_conditions: options.Conditions = None
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Conditions for every row, in place of a column."""
+        return tuple(self.given_conditions or ())
+
+
+@dataclass(frozen=True)
+class PairsUnderOne(PairFile):
+    """Options of a file of pairs and of a condition for all rows."""
+
+    given_condition: options.Condition = None
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The condition for every row, if there is one, in place of a column."""
+        return () if self.given_condition is None else (self.given_condition,)
+
+
+@dataclass(frozen=True)
+class LabeledPairs(PairsUnderOne):
+    """Options of a file of labeled pairs."""
+
+    label: options.LabelColumn = "label"
+    positive: options.Positive = None
+    scale: options.LabelScale = None
+
+    @property
+    def are_usual(self) -> bool:
+        """True if the options name no column, condition or form."""
+        return replace(self, strict=False) == LabeledPairs()
+
     def labels(self, file: Path) -> Labels:
         """Read the labels of a file."""
         scale = None
-        if self.label_scale is not None:
-            low, high = self.label_scale.split("-")
+        if self.scale is not None:
+            low, high = self.scale.split("-")
             scale = float(low), float(high)
         return read_labels(
             file, self.label, positive=self.positive, scale=scale, file_format=self.file_format
@@ -103,6 +141,15 @@ class PairColumns(NamedTuple):
     def is_plain(self) -> bool:
         """True if pairs are compared without a condition."""
         return self.condition is None and not self.conditions
+
+    def added(self, kind: str) -> dict[str | None, str]:
+        """Name the columns that are added for each of several conditions, or for all pairs.
+
+        Without --condition, the file has a condition for each row, or pairs have none.
+        """
+        if len(self.conditions) < 2:
+            return dict.fromkeys(self.conditions or (None,), kind)
+        return {condition: f"{kind}: {condition}" for condition in self.conditions}
 
     def read(self, batch: Batch, blank: BlankRows) -> PairTexts:
         """Read the texts of the rows that have them, and count the others."""
@@ -160,36 +207,37 @@ def _is_file(text: str) -> bool:
 
 
 def open_pairs(
-    file: Path, options: PairOptions, *, size: int = ROWS_PER_BATCH, conditional: bool = False
+    file: Path, pairs: PairFile, *, size: int = ROWS_PER_BATCH, conditional: bool = False
 ) -> tuple[PairColumns, Iterator[Batch]]:
     """Open a file of pairs, or standard input for ``-``; return its columns and batches.
 
     With ``conditional``, a file without conditions is refused.
     """
-    file_format = options.file_format
+    file_format = pairs.file_format
     source: Path | PeekedStream = file
     if str(file) == "-":
         stdin = open_stream(sys.stdin, "input")
         source = PeekedStream(STANDARD_INPUT, stdin.buffer, file_format)
         file = source.path
     names = column_names(source, file_format)
-    columns = _chosen_columns(names, file, options)
+    columns = _chosen_columns(names, file, pairs)
     if columns.is_plain and not names:
         # The names cannot be read ahead; reading the rows reports why.
-        columns = columns._replace(condition=options.condition_column)
+        columns = columns._replace(condition=pairs.condition_column)
     if columns.is_plain and conditional:
         raise InputError(
-            f"{file}: has no column {options.condition_column!r}. Give --condition, or "
+            f"{file}: has no column {pairs.condition_column!r}. Give --condition, or "
             "--condition-column."
         )
     return columns, read_batches(source, columns=columns.names, size=size, file_format=file_format)
 
 
-def _chosen_columns(names: Sequence[str], file: Path, options: PairOptions) -> PairColumns:
-    text1, text2, condition = (name.strip() for name in options[:3])
-    check_conditions(options.conditions)
+def _chosen_columns(names: Sequence[str], file: Path, pairs: PairFile) -> PairColumns:
+    columns = (pairs.text1, pairs.text2, pairs.condition_column)
+    text1, text2, condition = (name.strip() for name in columns)
+    check_conditions(pairs.conditions)
     required = {text1: "--text1", text2: "--text2"}
-    if not options.conditions and condition != "condition":
+    if not pairs.conditions and condition != "condition":
         required[condition] = "--condition-column"
     missing = [name for name in required if name not in names]
     if names and missing:
@@ -198,21 +246,53 @@ def _chosen_columns(names: Sequence[str], file: Path, options: PairOptions) -> P
             f"{file}: no {column} {' or '.join(map(repr, missing))}; found {join_names(names)}."
             f"{header_hint(names)} Name yours with {' and '.join(required[n] for n in missing)}."
         )
-    if options.conditions:
-        return PairColumns(text1, text2, None, options.conditions)
+    if pairs.conditions:
+        return PairColumns(text1, text2, None, pairs.conditions)
     return PairColumns(text1, text2, condition if condition in names else None)
 
 
-def iter_labelled_pairs(
-    file: Path, options: PairOptions, blank: BlankRows, *, conditional: bool = False
+def iter_labeled_pairs(
+    file: Path, pairs: LabeledPairs, blank: BlankRows, *, conditional: bool = False
 ) -> Iterator[tuple[int, tuple[str, str, str | None, float]]]:
-    """Yield index, texts, condition and label of each row with texts; labels from 1 to 5 or NaN."""
-    labels = options.labels(file).values
-    columns, batches = open_pairs(file, options, conditional=conditional)
+    """Yield index, texts, condition and label of each row with texts; labels from 1 to 5 or NaN.
+
+    A file has no labels if it has no column of the usual name.
+    """
+    labels = None
+    if pairs.label != LabeledPairs.label or pairs.label in column_names(file, pairs.file_format):
+        labels = pairs.labels(file).values
+    columns, batches = open_pairs(file, pairs, conditional=conditional)
     start = 0
     for batch in batches:
         texts = columns.read(batch, blank)
         for index, sentence1, sentence2, condition in texts.iter_rows():
             row = start + index
-            yield row, (sentence1, sentence2, condition, float(labels[row]))
+            label = math.nan if labels is None else float(labels[row])
+            yield row, (sentence1, sentence2, condition, label)
         start += len(batch)
+
+
+def load_pairs_as_task(
+    file: Path, *, pairs: LabeledPairs, consequence: str, require_labels: bool = True
+) -> Task:
+    """Load pairs whose columns have the usual names or those of options, or another kind of file.
+
+    Rows without a text are left out; a note says how many, and the consequence.
+    """
+    from condsim.data.csts import CSTS_COUNTS, LABEL_RANGE
+    from condsim.data.load import load_task
+    from condsim.data.tasks import compare_split, make_task
+
+    blank = BlankRows(strict=pairs.strict)
+    columns = {pairs.text1, pairs.text2, pairs.condition_column, pairs.label}
+    if pairs.are_usual and not (require_labels and columns <= {*column_names(file)}):
+        task = load_task(file, require_labels=require_labels, blank=blank)
+    else:
+        if require_labels:
+            pairs.labels(file)
+        rows = (fields for _, fields in iter_labeled_pairs(file, pairs, blank))
+        task = make_task(file, rows, label_range=LABEL_RANGE, name=None)
+        if file.name.startswith("csts_"):
+            compare_split(file, rows=len(task) + blank.count, published=CSTS_COUNTS)
+    print_note(blank.note(consequence))
+    return task

@@ -13,7 +13,7 @@ from typing import Any
 from condsim import __version__
 from condsim.cache import changed_keys, check_unchanged
 from condsim.cli.process import print_note
-from condsim.errors import CondSimError, InputError, one_line, require
+from condsim.errors import CondSimError, InputError, named_as, one_line, require
 from condsim.integrations.ray import RayWorkers
 
 MANIFEST = "condsim-parts.json"
@@ -170,11 +170,12 @@ class _PartWorker:
                 if output_folder is None:
                     output_folder = Path(folder, "output")
                     output_folder.mkdir()
-                self._work(input_folder / part, output_folder / output_name)
+                with named_as(input_folder, source.name):
+                    self._work(input_folder / part, output_folder / output_name)
                 if target.local is None:
                     # An object store shows it when it is complete.
                     output_file = str(output_folder / output_name)
                     fs.copy_files(output_file, f"{target.name}/{output_name}")
             except (CondSimError, OSError) as error:
-                return part, str(error).replace(str(input_folder), source.name)
+                return part, str(error)
         return part, None

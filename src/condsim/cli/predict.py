@@ -11,10 +11,10 @@ import numpy as np
 from typer import Argument, Option
 
 from condsim.cli.files import Output
-from condsim.cli.options import Model, Strict
-from condsim.cli.pairs import PairColumns, PairTexts
+from condsim.cli.options import Model
+from condsim.cli.pairs import PairsUnderOne, PairTexts, open_pairs
 from condsim.cli.process import print_note
-from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, iter_rows
+from condsim.data.files import ROWS_PER_BATCH, BlankRows
 from condsim.data.written import is_written, iter_written
 from condsim.errors import ModelError
 from condsim.io import replacing
@@ -32,12 +32,12 @@ def predict(
             help="File with sentence1, sentence2, condition; or written pairs (.txt).",
         ),
     ],
+    pairs: PairsUnderOne,
     output: Annotated[Path, Option(help="JSON file to write."), Output(".json")],
     model: Model = None,
     scale: Annotated[
         Literal["unit", "likert"], Option(help="unit: similarity from 0 to 1. likert: from 1 to 5.")
     ] = "unit",
-    strict: Strict = False,
 ) -> None:
     """Write the scores of a file in the format of the C-STS test server.
 
@@ -50,9 +50,9 @@ def predict(
 
     `condsim predict dev.csv --model runs/new --output dev.json --scale likert`
     """
-    blank = BlankRows(strict=strict)
+    blank = BlankRows(strict=pairs.strict)
     with replacing(output) as partial, partial.open("w", encoding="utf-8") as stream:
-        batches = _batches(data, blank)
+        batches = _batches(data, pairs, blank)
         # The first batch reports a bad file before the model is loaded.
         batches = chain([next(batches)], batches)
         scorer = load_scorer(model)
@@ -71,20 +71,19 @@ def predict(
     print_note(f"{output}: {written - blank.count} scores by {scorer.name}")
 
 
-def _batches(data: Path, blank: BlankRows) -> Iterator[tuple[int, PairTexts]]:
+def _batches(data: Path, pairs: PairsUnderOne, blank: BlankRows) -> Iterator[tuple[int, PairTexts]]:
     """Yield the number of rows of each batch, and the texts of those that have them."""
     if not is_written(data):
-        columns = PairColumns("sentence1", "sentence2", "condition")
-        rows = iter_rows(data, columns=columns.names)
-        while batch := list(islice(rows, ROWS_PER_BATCH)):
-            yield len(batch), columns.read(Batch(batch), blank)
+        columns, batches = open_pairs(data, pairs, size=ROWS_PER_BATCH, conditional=True)
+        for batch in batches:
+            yield len(batch), columns.read(batch, blank)
         return
-    pairs = (
+    written = (
         (pair.sentence1, pair.sentence2, condition)
         for pair in iter_written(data)
         for condition in pair.labels
     )
-    while part := list(islice(pairs, ROWS_PER_BATCH)):
+    while part := list(islice(written, ROWS_PER_BATCH)):
         sentences1, sentences2, conditions = map(list, zip(*part, strict=True))
         yield len(part), PairTexts(np.arange(len(part)), sentences1, sentences2, conditions)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -11,21 +13,22 @@ import numpy as np
 import typer
 from typer import Argument, Option
 
+from condsim.cli.command import OptionGroup
 from condsim.cli.files import Output
 from condsim.cli.options import (
     JsonFile,
     Resamples,
     Seed,
-    Strict,
-    chosen_settings,
+    given,
     show_table,
 )
+from condsim.cli.pairs import LabeledPairs, load_pairs_as_task
 from condsim.cli.process import long_work, print_note
 from condsim.config import write_mapping
-from condsim.data.files import BlankRows
 from condsim.io import replacing
 
 if TYPE_CHECKING:
+    from condsim.prompting.backend import PromptSettings
     from condsim.prompting.scorer import PromptReport, PromptScorer
     from condsim.types import Task
 
@@ -113,53 +116,66 @@ def _answered_rows(scorer: PromptScorer, task: Task) -> list[_AnsweredRow]:
     ]
 
 
-def prompt(
-    model: Annotated[
-        str, Option(help="Hub name, folder or GGUF file, or a server's name of a model.")
-    ],
-    data: Annotated[Path, Argument(metavar="FILE", help="Labeled file: C-STS or STS-B.")],
-    train: Annotated[Path | None, Option(help="Labeled file of examples.")] = None,
+@dataclass(frozen=True)
+class PromptOptions(OptionGroup):
+    """Options that decide the prompts and the model; the fields are those of its settings."""
+
+    train: Annotated[Path | None, Option(help="Labeled file of examples.")] = None
     instruction: Annotated[
         Literal["none", "short", "long"], Option(help="Instruction in the prompt.")
-    ] = "long",
-    shots: Annotated[int, Option(min=0, help="Examples in each prompt.")] = 0,
+    ] = "long"
+    shots: Annotated[int, Option(min=0, help="Examples in each prompt.")] = 0
     base_url: Annotated[
         str | None,
         Option(help="Address of an OpenAI-compatible server; its key is in OPENAI_API_KEY."),
-    ] = None,
+    ] = None
     backend: Annotated[
         Literal["local", "server"] | None,
         Option(
             help="Location of the model; without --base-url, 'server' is OpenAI.",
             show_default="server with --base-url, else local",
         ),
-    ] = None,
+    ] = None
     scoring: Annotated[
         Literal["text", "expected"],
         Option(
             help="text: the number in the answer. expected: the mean weighted by probabilities."
         ),
-    ] = "text",
+    ] = "text"
     parsing: Annotated[
         Literal["strict", "first-number"],
         Option(help="strict: exactly one number. first-number: the first of several."),
-    ] = "strict",
-    seed: Seed = 0,
-    answers: Annotated[Path, Option(help="Answers (SQLite).")] = Path("runs/answers.sqlite"),
+    ] = "strict"
+    answers: Annotated[Path, Option(help="Answers (SQLite).")] = Path("runs/answers.sqlite")
     max_requests: Annotated[
         int | None, Option(min=0, help="Maximum number of prompts to send.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, Option(min=0, help="Maximum number of tokens in all.")
-    ] = None,
-    max_new_tokens: Annotated[int, Option(min=1, help="Maximum tokens of an answer.")] = 20,
-    concurrency: Annotated[int, Option(min=1, help="Requests at a time.")] = 32,
-    timeout: Annotated[float, Option(help="Seconds until a request counts as lost.")] = 60.0,
-    retries: Annotated[int, Option(min=0, help="Retries of a request.")] = 5,
+    ] = None
+    max_tokens: Annotated[int | None, Option(min=0, help="Maximum number of tokens in all.")] = None
+    max_new_tokens: Annotated[int, Option(min=1, help="Maximum tokens of an answer.")] = 20
+    concurrency: Annotated[int, Option(min=1, help="Requests at a time.")] = 32
+    timeout: Annotated[float, Option(help="Seconds until a request counts as lost.")] = 60.0
+    retries: Annotated[int, Option(min=0, help="Retries of a request.")] = 5
     device: Annotated[
         str | None,
         Option(help="Device of a local model, such as cpu or cuda.", show_default="chosen"),
-    ] = None,
+    ] = None
+
+    def settings(self, model: str, *, seed: int) -> PromptSettings:
+        """Make the settings of a model."""
+        from condsim.prompting.backend import PromptSettings
+
+        backend = self.backend or ("server" if self.base_url else "local")
+        return PromptSettings(**given(**{**vars(self), "backend": backend}), model=model, seed=seed)
+
+
+def prompt(
+    model: Annotated[
+        str, Option(help="Hub name, folder or GGUF file, or a server's name of a model.")
+    ],
+    data: Annotated[Path, Argument(metavar="FILE", help="Labeled file: C-STS or STS-B.")],
+    pairs: LabeledPairs,
+    prompts: PromptOptions,
+    seed: Seed = 0,
     resamples: Resamples = 1000,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print prompts and counts; send nothing.")
@@ -175,7 +191,6 @@ def prompt(
         Option(help="YAML file of the settings, a model for 'condsim evaluate'."),
         Output(".yaml"),
     ] = None,
-    strict: Strict = False,
 ) -> None:
     """Ask a language model how similar the sentences are, and measure its answers.
 
@@ -192,19 +207,15 @@ def prompt(
     `condsim prompt --model my-model --base-url http://localhost:8000/v1 dev.csv
     --scoring expected --max-requests 500 --json report.json`
     """
-    from condsim.data.load import load_task
-    from condsim.prompting.backend import PromptSettings
     from condsim.prompting.scorer import evaluate_prompt, open_prompt_scorer
 
-    backend = backend or ("server" if base_url else "local")
-    settings = PromptSettings(**chosen_settings(PromptSettings, locals()))
-    blank, blank_examples = BlankRows(strict=strict), BlankRows(strict=strict)
-    task = load_task(data, require_labels=True, blank=blank).labelled()
-    print_note(blank.note("no answer"))
+    settings = prompts.settings(model, seed=seed)
+    task = load_pairs_as_task(data, pairs=pairs, consequence="no answer").labelled()
     scorer = open_prompt_scorer(
-        settings, blank=blank_examples, progress=lambda done, rows: progress("answers", done, rows)
+        settings,
+        load=partial(load_pairs_as_task, pairs=pairs, consequence="no part in the prompts"),
+        progress=lambda done, rows: progress("answers", done, rows),
     )
-    print_note(blank_examples.note("no part in the prompts"))
     if save is not None:
         write_mapping(settings.model_dump(exclude_defaults=True), save)
     if dry_run:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from condsim.cli.options import JsonFile, Model, Resamples, Seed, Strict, show_table, write_report
+from condsim.cli.options import JsonFile, Model, Resamples, Seed, show_table, write_report
+from condsim.cli.pairs import PairFile
 from condsim.cli.process import print_note
 from condsim.data.files import BlankRows
 
@@ -24,12 +25,16 @@ def robustness(
             show_default="the built-in set",
         ),
     ] = None,
+    *,
+    pairs: PairFile,
+    group_column: Annotated[
+        str, Option(help="Column of what the wordings of a condition share.")
+    ] = "condition_group",
     model: Model = None,
     top: Annotated[int, Option(min=0, help="Number of wordings to list, worst first.")] = 10,
     resamples: Resamples = 1000,
     seed: Seed = 0,
     json: JsonFile = None,
-    strict: Strict = False,
 ) -> None:
     """Measure how much scores change when a condition is reworded without changing its meaning.
 
@@ -47,8 +52,14 @@ def robustness(
     from condsim.evaluation.rewording import robustness as measure
     from condsim.loading import load_scorer
 
-    blank = BlankRows(strict=strict)
-    rewordings = load_rewordings(file or BUNDLED_REWORDINGS, blank=blank)
+    blank = BlankRows(strict=pairs.strict)
+    columns = pairs.text1, pairs.text2, group_column, pairs.condition_column
+    if file is None:
+        rewordings = load_rewordings(BUNDLED_REWORDINGS)
+    else:
+        rewordings = load_rewordings(
+            file, columns=columns, file_format=pairs.file_format, blank=blank
+        )
     result = measure(load_scorer(model), rewordings, resamples=resamples, seed=seed)
     write_report(json, result.to_dict())
     _print_robustness(result, top=top)

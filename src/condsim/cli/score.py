@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
@@ -15,7 +16,14 @@ from typer import Argument, Option
 
 from condsim.cli import options
 from condsim.cli.files import Input, Output, check_output, open_stream
-from condsim.cli.pairs import PairColumns, PairOptions, SinglePair, open_pairs, pair_arguments
+from condsim.cli.pairs import (
+    PairColumns,
+    PairFile,
+    PairsUnderConditions,
+    SinglePair,
+    open_pairs,
+    pair_arguments,
+)
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, is_table, open_writer
 from condsim.errors import InputError, ModelError
@@ -38,15 +46,13 @@ def score(
     sentence1: Annotated[str | None, Argument()] = None,
     sentence2: Annotated[str | None, Argument()] = None,
     condition: Annotated[str | None, Argument()] = None,
+    *,
+    pairs: PairsUnderConditions,
     file: Annotated[
         Path | None,
         Option(help="File of pairs; - is standard input. With --engine ray, a glob pattern."),
         Input(streamed=True),
     ] = None,
-    text1: options.Text1 = "sentence1",
-    text2: options.Text2 = "sentence2",
-    condition_column: options.ConditionColumn = "condition",
-    conditions: options.Conditions = None,
     output: Annotated[
         Path | None,
         Option(help="File to write; .parquet if --file is. With --engine ray, a folder."),
@@ -59,9 +65,6 @@ def score(
     applicability: Annotated[
         bool, Option("--applicability", help="Also add applicability.")
     ] = False,
-    strict: options.Strict = False,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
     table: Annotated[
         bool | None,
         Option(
@@ -90,9 +93,9 @@ def score(
     "the use"`
     """
     options.check_engine(engine, address, workers)
-    source = pair_arguments(sentence1, sentence2, condition, conditions or (), file)
+    source = pair_arguments(sentence1, sentence2, condition, pairs.conditions, file)
     if isinstance(source, SinglePair):
-        file_options = (output, applicability, strict, separator, encoding)
+        file_options = (output, applicability, pairs.strict, pairs.separator, pairs.encoding)
         if any(file_options) or table is not None or engine != "local":
             raise InputError("Options of files, such as --output and --table, go with --file.")
         scorer = load_scorer(model, device=device)
@@ -102,9 +105,6 @@ def score(
         raise InputError(
             "--table/--no-table cannot go with --output, nor --table with more columns."
         )
-    pairs = PairOptions(
-        text1, text2, condition_column, tuple(conditions or ()), separator, encoding, strict
-    )
     scoring = _Scoring(pairs, model, device, scale, overall, applicability)
     if table is None:
         table = sys.stdout is not None and sys.stdout.isatty() and not applicability
@@ -140,7 +140,7 @@ def _print_scores(pair: SinglePair, scorer: PairScorer, *, scale: Scale, overall
 class _Scoring(NamedTuple):
     """Options of ``condsim score`` that decide the added columns."""
 
-    pairs: PairOptions
+    pairs: PairFile
     model: str | None = None
     device: str | None = None
     scale: Scale = "unit"
@@ -193,15 +193,14 @@ class _ScoredFile:
         }
         if scoring.applicability:
             functions["applicability"] = scorer.applicability  # type: ignore[attr-defined]
-        # Without --condition, the file has a condition for each row, or pairs have none.
+        names = {kind: columns.added(kind) for kind in functions}
         for condition in columns.conditions or (None,):
-            suffix = f": {condition}" if len(columns.conditions) > 1 else ""
             conditions = condition if row_conditions is None else row_conditions
-            for name, function in functions.items():
+            for kind, function in functions.items():
                 values: FloatArray = np.full(len(batch), np.nan, np.float32)
                 if len(rows):
                     values[rows] = function(sentences1, sentences2, conditions)
-                batch[f"{name}{suffix}"] = values
+                batch[names[kind][condition]] = values
 
 
 def _score_to_file(
@@ -220,8 +219,8 @@ def _score_to_file(
 
 def _part_settings(scoring: _Scoring) -> dict[str, object]:
     """Return the settings that the parts of one output must share, without defaults."""
-    defaults = {**PairOptions()._asdict(), "overall": 0.0, "applicability": False}
-    values = {**scoring.pairs._asdict(), **scoring._asdict()}
+    defaults = {**asdict(PairsUnderConditions()), "overall": 0.0, "applicability": False}
+    values = {**asdict(scoring.pairs), **scoring._asdict()}
     changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
     model = options.model_identity(scoring.model)
     return {"command": "score", "model": model, "scale": scoring.scale, **changed}
@@ -258,8 +257,7 @@ def _show_table(file: Path, scoring: _Scoring) -> None:
 def _scored_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, str], str, float]]:
     """Return the pair, condition and score of each line of the printed table."""
     lines = []
-    # One column for each condition, in their order.
-    scores = [values for name, values in batch.added.items() if name.startswith("score")]
+    scores = [batch.added[name] for name in columns.added("score").values()]
     for index, row in enumerate(batch.rows[:_ROWS_OF_TABLE]):
         pair = (str(row.cells[columns.text1] or ""), str(row.cells[columns.text2] or ""))
         if columns.condition is not None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from condsim.cli.options import Model, chosen_settings
+from condsim.cli.options import Model
 from condsim.cli.process import print_note
 from condsim.loading import load_scorer
 
@@ -50,7 +50,14 @@ def serve(
     from condsim.serving.app import create_app, run_server
     from condsim.serving.middleware import ServingSettings, check_address, read_keys
 
-    settings = ServingSettings(**chosen_settings(ServingSettings, locals()))
+    settings = ServingSettings(
+        max_bytes=max_bytes,
+        max_rows=max_rows,
+        max_characters=max_characters,
+        queue_rows=queue_rows,
+        batch_rows=batch_rows,
+        time_limit=time_limit,
+    )
     keys = () if api_key_file is None else read_keys(api_key_file)
     check_address(host, has_key=bool(keys))
     search_index = None

@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from condsim.cli import options
-from condsim.cli.pairs import PairOptions, open_pairs
+from condsim.cli.pairs import LabeledPairs, open_pairs
 from condsim.cli.process import print_note
 from condsim.data.files import BlankRows
 from condsim.errors import InputError
@@ -21,19 +21,10 @@ from condsim.loading import load_scorer
 
 def threshold(
     labelled: Annotated[Path, Argument(help="File of labeled pairs.")],
-    text1: options.Text1 = "sentence1",
-    text2: options.Text2 = "sentence2",
-    condition_column: options.ConditionColumn = "condition",
-    condition: options.Condition = None,
-    label: options.LabelColumn = "label",
-    positive: options.Positive = None,
-    scale: options.LabelScale = None,
+    pairs: LabeledPairs,
     precision: Annotated[float, Option(help="Promised share of alike pairs.")] = 0.95,
     model: options.Model = None,
     overall: options.Overall = 0.0,
-    strict: options.Strict = False,
-    separator: options.Separator = None,
-    encoding: options.Encoding = None,
 ) -> None:
     """Find the lowest score from which pairs are alike, with a promised precision.
 
@@ -51,7 +42,6 @@ def threshold(
     """
     # Scoring all rows may take minutes.
     check_promise(precision)
-    pairs = PairOptions.labelled(locals())
     labels = pairs.labels(labelled)
     if not labels.alike.any():
         raise InputError(
@@ -60,7 +50,7 @@ def threshold(
         )
     columns, batches = open_pairs(labelled, pairs)
     scorer = load_scorer(model)
-    blank = BlankRows(strict=strict)
+    blank = BlankRows(strict=pairs.strict)
     scores, alike = array("f"), list[bool]()
     start = 0
     for batch in batches:

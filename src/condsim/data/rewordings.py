@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 from condsim.assets import asset
 from condsim.data.files import BlankRows, iter_rows, never_empty
 from condsim.data.row import Row, short_repr
+from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError
 from condsim.paths import sha256_of, stem_of
 from condsim.types import IntArray
@@ -49,13 +51,18 @@ class Rewordings:
 
 
 def load_rewordings(
-    path: Path | str = BUNDLED_REWORDINGS, *, blank: BlankRows | None = None
+    path: Path | str = BUNDLED_REWORDINGS,
+    *,
+    columns: Sequence[str] = REWORDING_COLUMNS,
+    file_format: FileFormat = DETECTED,
+    blank: BlankRows | None = None,
 ) -> Rewordings:
     """Load a file of rewordings.
 
     Args:
-        path: File with the columns ``sentence1``, ``sentence2``, ``condition_group`` and
-            ``condition``; formats as `condsim.data.files.iter_rows` reads them.
+        path: File in one of the formats that `condsim.data.files.iter_rows` reads.
+        columns: Columns of the two texts, of the group of a condition, and of its wording.
+        file_format: Separator and character set.
         blank: Counts rows without text, which are left out; by default they are rejected.
 
     Returns:
@@ -69,13 +76,14 @@ def load_rewordings(
     path = Path(path)
     blank = blank or BlankRows(strict=True)
     rows: dict[tuple[str, ...], Row] = {}
-    present_rows = blank.present(iter_rows(path, columns=REWORDING_COLUMNS), REWORDING_COLUMNS)
+    all_rows = iter_rows(path, columns=tuple(columns), file_format=file_format)
+    present_rows = blank.present(all_rows, columns)
     for _, row in never_empty(path, present_rows):
-        texts = tuple(map(row.text, REWORDING_COLUMNS))
+        texts = tuple(map(row.text, columns))
         first = rows.setdefault(texts, row)
         if first is not row:
             raise InputError(
-                f"{row.location('condition')}: a pair must have each wording once, got "
+                f"{row.location(columns[-1])}: a pair must have each wording once, got "
                 f"{short_repr(texts[-1])} again after row {first.number}."
             )
     counts = Counter(texts[:-1] for texts in rows)

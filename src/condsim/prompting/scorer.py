@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -193,15 +194,17 @@ def open_asker(
 def open_prompt_scorer(
     settings: PromptSettings,
     *,
-    blank: BlankRows | None = None,
+    load: Callable[[Path], Task] | None = None,
     progress: Progress = lambda done, rows: None,
 ) -> PromptScorer:
-    """Open a scorer from settings; nothing is asked. Examples without text are left out."""
+    """Open a scorer from settings; nothing is asked.
+
+    ``load`` reads the file of examples; by default, `load_task` without the rows that lack a text.
+    """
     shots = None
     if settings.shots and settings.train is not None:
-        blank = blank or BlankRows()
-        train = load_task(Path(settings.train), require_labels=True, blank=blank)
-        shots = Shots(train, settings.shots, seed=settings.seed)
+        load = load or partial(load_task, require_labels=True, blank=BlankRows())
+        shots = Shots(load(Path(settings.train)), settings.shots, seed=settings.seed)
     return PromptScorer(settings, open_backend(settings), shots=shots, progress=progress)
 
 

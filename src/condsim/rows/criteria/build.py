@@ -224,6 +224,10 @@ class RowSelection:
         return [self._chosen[index] for index in best.tolist()]
 
 
+class NoRowsError(InputError):
+    """No row can be drawn in the form that the settings name."""
+
+
 def choose_rows(
     source: Labelled, groups: Iterable[TextGroup], settings: CriteriaSettings, *, progress: Progress
 ) -> tuple[list[CriteriaRow], list[float]]:
@@ -382,7 +386,7 @@ def _draw_set(
 ) -> tuple[list[CriteriaRow], SetReport]:
     rows, overlaps = choose_rows(source, groups, settings, progress=progress)
     if not rows:
-        raise InputError(
+        raise NoRowsError(
             f"{source.name}: no row can be drawn; give more texts"
             + (", more criteria that cut across each other" if settings.form == "pairs" else "")
             + (f", or ask for more than {settings.rows} rows." if settings.rows < 10 else ".")
