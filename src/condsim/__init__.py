@@ -54,5 +54,4 @@ __getattr__ = lazy_names(__name__, _PLACES)
 
 
 def __dir__() -> list[str]:
-    """List the public names."""
     return list(__all__)

@@ -18,7 +18,8 @@ from condsim.console import silent
 from condsim.errors import InputError
 from condsim.evaluation.report import ModelResult, Report
 from condsim.evaluation.statistics import Metric
-from condsim.training.adaptation import Adaptation, AdaptSettings
+from condsim.training.adapt_figures import Adaptation
+from condsim.training.adaptation import AdaptSettings
 
 invoke = partial(commands.invoke, "adapt")
 PAGE = Path(__file__).parents[2] / "docs" / "adapt.md"
@@ -54,7 +55,7 @@ def adapted(tmp_path, monkeypatch):
             texts.extend([labelled.read_text(), dev.read_text()])
             return result(output if written else None, before=before, after=after)
 
-        monkeypatch.setattr(sys.modules[Adaptation.__module__], "adapt", adapt)
+        monkeypatch.setattr(sys.modules[AdaptSettings.__module__], "adapt", adapt)
         for name in ("own", "dev"):
             path = tmp_path / f"{name}.csv"
             path.write_text("left;right;same;group\na;b;yes;1\nc;d;;1\ne;f;no;2\n")

@@ -18,6 +18,7 @@ from condsim.model.applicability import head_of
 from condsim.model.builders import build_bi_encoder
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import ModelSettings
+from condsim.training.adapt_figures import Adaptation
 from condsim.training.adapt_rows import (
     LabelledPair,
     Rehearsal,
@@ -25,7 +26,7 @@ from condsim.training.adapt_rows import (
     read_labelled,
     split_labelled,
 )
-from condsim.training.adaptation import Adaptation, AdaptSettings, adapt
+from condsim.training.adaptation import AdaptSettings, adapt
 from condsim.training.export import export_onnx
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -25,7 +25,8 @@ from condsim.paths import stem_of
 
 if TYPE_CHECKING:
     from condsim.console import Progress
-    from condsim.training.adaptation import Adaptation, AdaptSettings
+    from condsim.training.adapt_figures import Adaptation
+    from condsim.training.adaptation import AdaptSettings
 
 
 def adapt(

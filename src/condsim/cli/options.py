@@ -204,7 +204,6 @@ class TextFile:
         return read_batches(self.path, columns=columns, file_format=self.file_format)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the texts."""
         for batch, rows in self.batches():
             yield from batch.take(np.flatnonzero(self.present[rows])).texts(self.column)
 

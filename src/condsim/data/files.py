@@ -250,7 +250,6 @@ class Batch:
 
     @cached_property
     def _full_rows(self) -> Sequence[Row]:
-        """The rows with their records."""
         if self._table is None or not self.rows:
             return self.rows
         records = arrow_records(self.rows[0].path, self._table)

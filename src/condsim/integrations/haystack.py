@@ -91,7 +91,6 @@ class HaystackRanker:
         top_k: int | None = None,
         at_least: float | None = None,
     ) -> None:
-        """Load the model."""
         self.condition = condition
         self.model = model
         self.top_k = top_k

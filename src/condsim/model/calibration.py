@@ -32,7 +32,6 @@ class Calibration:
     score: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Check the knots."""
         raw, score = np.array(self.raw, np.float64), np.array(self.score, np.float64)
         is_valid = raw.size == score.size > 1 and np.isfinite([raw, score]).all()
         if not is_valid or not (np.diff([raw, score]) > 0).all() or score[0] < 0 or score[-1] > 1:

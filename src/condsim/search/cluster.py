@@ -135,7 +135,6 @@ class Clusters:
     overall: float = 0.0
 
     def __repr__(self) -> str:
-        """Count the clusters and texts."""
         condition = "" if self.condition is None else f" under {self.condition!r}"
         return f"Clusters({len(self.clusters):,} of {len(self.labels):,} texts{condition})"
 

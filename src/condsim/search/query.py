@@ -85,7 +85,6 @@ class SearchQuery:
     overall: float
 
     def __post_init__(self) -> None:
-        """Check the values."""
         if not isinstance(self.text, str) or not self.text.strip():
             raise InputError(f"The query must be a text that is not empty; got {self.text!r}.")
         for condition in self.weights:

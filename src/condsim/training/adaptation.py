@@ -8,7 +8,7 @@ import math
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, cast
 
@@ -24,7 +24,6 @@ with requires_extra("train"):
     from condsim.config import Settings
     from condsim.data.load import load_task
     from condsim.evaluation.evaluate import evaluate
-    from condsim.evaluation.report import ModelResult, Report
     from condsim.io import write_json, write_text
     from condsim.model.applicability import PROBE, ApplicabilityHead, features
     from condsim.model.builders import build_bi_encoder, without_progress_bars
@@ -48,6 +47,7 @@ with requires_extra("train"):
     )
     from condsim.model.torch import EncoderScorer, kind_of, load_trained
     from condsim.paths import sha256_of
+    from condsim.training.adapt_figures import FIGURES, Adaptation
     from condsim.training.adapt_rows import (
         LabelledPair,
         Pairs,
@@ -85,8 +85,6 @@ USUAL_SHARE = 0.8
 # Time of the export and the measurements, relative to that of the preparation.
 EXPORT_SHARE = 1.0
 
-FIGURES = {"spearman": "Spearman", "pair_accuracy": "pair accuracy"}
-
 logger = logging.getLogger("condsim")
 
 
@@ -114,67 +112,6 @@ class AdaptSettings(Settings):
     learning_rate: Annotated[float, Field(gt=0)] = 6e-5
     batch_size: Annotated[int, Field(ge=8)] = 48
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-
-
-@dataclass(frozen=True)
-class Adaptation:
-    """Figures of an adaptation, on rows that were not trained on.
-
-    Attributes:
-        output: The folder of the adapted model; None if it did not help and was not forced.
-        report: The int8 model on the rows to measure on, with the model before as ``against``.
-            Epochs were chosen on these rows, so they flatter it a little.
-        train_rows: Labeled rows that were trained on.
-        rehearsal_rows: Pairs of other domains on which the scores should stay.
-        moved: Mean change of their scores, in [0, 1].
-        moved_most: 95th percentile of the change, in [0, 1].
-        seconds: Wall-clock time of the call.
-    """
-
-    output: Path | None
-    report: Report
-    train_rows: int
-    rehearsal_rows: int
-    moved: float
-    moved_most: float
-    seconds: float
-
-    @property
-    def helped(self) -> bool:
-        """True if the mean of Spearman and pair accuracy is above that of the model before."""
-        before = self.report.against
-        return before is not None and _mean_figure(self.report.model) > _mean_figure(before)
-
-    def to_text(self) -> str:
-        """Lay out the figures before and after as lines of text."""
-        report, before = self.report, self.report.against or self.report.model
-        lines = [f"{'':14}{'before':>22}{'after':>22}"]
-        for name, title in FIGURES.items():
-            cells = [f"{_interval_text(result, name):>22}" for result in (before, report.model)]
-            lines.append(f"{title:14}{''.join(cells)}")
-        lines.append(
-            f"on {report.valid_rows} of your rows ({report.pairs} pairs of texts) that were not "
-            f"trained on; trained on {self.train_rows}"
-        )
-        lines.append(
-            f"scores of {self.rehearsal_rows} rows of other domains moved by {self.moved:.3f} on "
-            f"average, 95 % of them by less than {self.moved_most:.3f}"
-        )
-        return "\n".join(lines)
-
-
-def _mean_figure(result: ModelResult) -> float:
-    """Mean of Spearman and pair accuracy; a missing one is left out."""
-    values = [result.metrics[name].value for name in FIGURES]
-    present = [value for value in values if not np.isnan(value)]
-    return float(np.mean(present)) if present else 0.0
-
-
-def _interval_text(result: ModelResult, name: str) -> str:
-    metric = result.metrics[name]
-    if np.isnan(metric.value):
-        return "-"
-    return f"{metric.value:.1f} [{metric.low:.1f}, {metric.high:.1f}]"
 
 
 def adapt(

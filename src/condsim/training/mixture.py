@@ -133,7 +133,6 @@ class MixtureBuilder:
     """Collection of the items of a mixture, source by source."""
 
     def __init__(self, batch_size: int) -> None:
-        """Start a mixture without items."""
         self.batch_size = batch_size
         self.inputs: dict[tuple[str | None, str], int] = {}
         self.items: list[MixtureItem] = []

@@ -57,7 +57,7 @@ def quantize_static(model: ModelProto, samples: Batches) -> ModelProto:
     Activations are unsigned, with one fixed scale and zero point per product. Weights have one
     scale per output channel, embedding tables one per row.
     """
-    products = partial(_static_products, biases=_biases(model))
+    products = partial(_fixed_scale_products, biases=_biases(model))
     return _quantized(model, samples, products, _byte_lookup)
 
 
@@ -67,7 +67,7 @@ def quantize_compact(model: ModelProto, samples: Batches) -> ModelProto:
     Activations are unsigned, with one scale per token and one fixed zero point per product. Weights
     have one scale per output channel, embedding tables one per block of a row.
     """
-    result = _quantized(model, samples, _compact_products, _block_lookup, per_token=True)
+    result = _quantized(model, samples, _token_scale_products, _block_lookup, per_token=True)
     _halve_vectors(result)
     return result
 
@@ -143,7 +143,7 @@ def _biases(model: ModelProto) -> dict[str, tuple[NodeProto, str]]:
     return biases
 
 
-def _static_products(
+def _fixed_scale_products(
     replacement: Replacement,
     activation: str,
     nodes: list[NodeProto],
@@ -152,9 +152,13 @@ def _static_products(
     *,
     biases: Mapping[str, tuple[NodeProto, str]],
 ) -> list[TensorProto]:
-    """Replace products that read one activation, which is smoothed and quantized once for all."""
+    """Replace products that read one activation ``x``, with the same scale for every token.
+
+    ``x W`` is ``t (q - z) Q``, with ``q = round(x / (s t)) + z`` in bytes and ``Q`` the bytes of
+    ``s W``. The range of ``x / s`` in the samples fixes the step ``t`` and the zero point ``z``.
+    """
     low, high, _ = channels
-    smooth = _static_smoothing(weights, np.maximum(np.abs(low), np.abs(high)))  # (K,)
+    smooth = _smoothing_by_maximum(weights, np.maximum(np.abs(low), np.abs(high)))  # (K,)
     floor, ceiling = float((low / smooth).min()), float((high / smooth).max())
     scale = max(ceiling - floor, MIN_MAGNITUDE) / 255
     constants = {
@@ -183,16 +187,21 @@ def _static_products(
     return tensors
 
 
-def _compact_products(
+def _token_scale_products(
     replacement: Replacement,
     activation: str,
     nodes: list[NodeProto],
     weights: list[Float32Array],
     channels: Channels,
 ) -> list[TensorProto]:
-    """Replace products that read one activation, which is smoothed and quantized once for all."""
+    """Replace products that read one activation ``x``, with a scale for each token.
+
+    As in `_fixed_scale_products`, but the step ``t`` is as small as the token's own range allows;
+    only ``s`` and ``z`` are fixed. If several products read ``x``, it is stored twice: ``q``, and
+    255 times what its rounding left out, so that ``x W`` is ``t ((q - z) + (r - 128) / 255) Q``.
+    """
     lowest, highest, squares = channels
-    smooth = _compact_smoothing(weights, squares)  # (K,)
+    smooth = _smoothing_by_mean_square(weights, squares)  # (K,)
     low, high = float((-lowest / smooth).mean()), float((highest / smooth).mean())
     zero = min(max(round(255 * low / max(low + high, MIN_MAGNITUDE)), 1), 254)
     constants = {
@@ -274,7 +283,7 @@ def _product_inputs(activation: str, product: str, *parts: str) -> list[str]:
     return [quantized, f"{product}_weight", scale, f"{product}_steps", zero]
 
 
-def _static_smoothing(weights: list[Float32Array], magnitude: Float32Array) -> Float32Array:
+def _smoothing_by_maximum(weights: list[Float32Array], magnitude: Float32Array) -> Float32Array:
     """Factors of SmoothQuant, ``(K,)``: ``max|x|^alpha / max|w|^(1 - alpha)`` of each channel."""
     weight = np.maximum.reduce([np.abs(array).max(axis=1) for array in weights])  # (K,)
     factors = np.maximum(magnitude, MIN_MAGNITUDE) ** STATIC_ALPHA / np.maximum(
@@ -284,7 +293,7 @@ def _static_smoothing(weights: list[Float32Array], magnitude: Float32Array) -> F
     return smooth
 
 
-def _compact_smoothing(weights: list[Float32Array], squares: Float32Array) -> Float32Array:
+def _smoothing_by_mean_square(weights: list[Float32Array], squares: Float32Array) -> Float32Array:
     """Factors ``|x|^alpha / |w|^(1 - alpha)`` of the root mean squares of channels, ``(K,)``."""
     rows = np.square(np.concatenate(weights, axis=1)).sum(axis=1)  # (K,)
     x, w = (
