@@ -34,6 +34,8 @@ def differences(
         for number, (before, after) in enumerate(zip(old, new, strict=True)):
             yield from differences(before, after, f"{place}/{number}", tolerance)
     elif not _is_same(old, new, tolerance):
+        if isinstance(old, str) and isinstance(new, str):
+            old, new = _changed_lines(old, new)
         yield f"{place}: {old!r} -> {new!r}"
 
 
@@ -49,6 +51,15 @@ def _is_same(old: Any, new: Any, tolerance: float) -> bool:
     if tolerance and isinstance(old, float) and old != round(old, 2):
         return math.isclose(old, new, rel_tol=0, abs_tol=tolerance)
     return bool(old == new)
+
+
+def _changed_lines(old: str, new: str) -> tuple[str, str]:
+    """Drop the lines that two texts begin and end with, for a short message."""
+    first, second = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    for end in (0, -1):
+        while first and second and first[end] == second[end]:
+            del first[end], second[end]
+    return "".join(first), "".join(second)
 
 
 def _without_scores(text: str) -> str:

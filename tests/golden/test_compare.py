@@ -49,10 +49,10 @@ def test_differences_of_near_scores_are_none(old: Any, new: Any) -> None:
     assert not list(differences(old, new, "case"))
 
 
-def test_differences_name_the_place() -> None:
-    found = list(differences({"a": [1, {"b": "x"}]}, {"a": [1, {"b": "y"}]}, "case"))
+def test_differences_name_the_place_and_the_changed_lines() -> None:
+    old, new = ({"a": [1, {"b": f"same\n{text}\nsame\n"}]} for text in "xy")
 
-    assert found == ["case/a/1/b: 'x' -> 'y'"]
+    assert list(differences(old, new, "case")) == ["case/a/1/b: 'x\\n' -> 'y\\n'"]
 
 
 @pytest.mark.parametrize(
