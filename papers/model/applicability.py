@@ -31,6 +31,7 @@ import numpy as np
 from condsim.data.csts import load_applicability
 from condsim.evaluation.metrics import auroc
 from condsim.loading import load_encoder
+from condsim.model.applicability import MIN_APPLICABILITY
 from condsim.rows.records import TableRow, write_rows
 from papers.model.groups import percentile
 from papers.model.labelled import read_lines, read_table
@@ -196,10 +197,14 @@ def measure(model: str | None, folder: Path) -> dict[str, float]:
         clusters = [
             numbers[frozenset(pair)] for pair in zip(rows.sentences1, rows.sentences2, strict=True)
         ]
-        area = auroc(chances, rows.labels > 0, np.array(clusters))
+        applies = rows.labels > 0
+        area = auroc(chances, applies, np.array(clusters))
         areas[kind] = area.value
+        marked = chances < MIN_APPLICABILITY
         _LOGGER.info(
-            "%-10s %5d rows  %.3f [%.3f, %.3f]", kind, len(rows), area.value, area.low, area.high
+            "%-10s %5d rows  %.3f [%.3f, %.3f]  marked: %.1f %% that apply, %.1f %% that do not",
+            *(kind, len(rows), area.value, area.low, area.high),
+            *(100 * marked[side].mean() for side in (applies, ~applies)),
         )
     return areas
 

@@ -38,6 +38,24 @@ def test_score_table_bars_follow_the_scores(tmp_path, numbers):
     assert [row.count("█") + row.count("#") for row in rows] == [20, 5, 1]
 
 
+SILENT = ("I want a refund for my lamp.", "Please give me my money back.")
+
+
+def test_score_of_a_condition_that_does_not_apply_is_marked(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_text("sentence1,sentence2\n" + ",".join(SILENT) + "\n")
+    conditions = ("--condition", "the type of food", "--condition", "the request")
+    lines = invoke("--file", file, *conditions, "--table").stdout.splitlines()
+    remarks = [line.strip() for line in lines if "mention" in line]
+    assert remarks == ["neither text seems to mention it"]
+    single = invoke(*SILENT, "the type of food")
+    assert single.stderr.strip() == (
+        "'the type of food': neither text seems to mention it, so its score means little."
+    )
+    assert float(single.stdout) > 0
+    assert not invoke(*SILENT, "the request").stderr
+
+
 def test_score_table_is_cut_after_whole_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_ROWS_OF_TABLE", 2)
     file = write(tmp_path / "in.csv", range(3), header="sentence1,sentence2,aspect")

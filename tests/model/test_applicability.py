@@ -9,7 +9,7 @@ import pytest
 from condsim.errors import ModelError
 from condsim.loading import load_scorer
 from condsim.model import applicability as module
-from condsim.model.applicability import ApplicabilityHead, Embedded, features
+from condsim.model.applicability import ApplicabilityHead, Embedded, features, silence
 from condsim.model.onnx import OnnxScorer
 
 ONE = ["a man kicks a ball", "a dog runs on the street", "two birds"]
@@ -58,6 +58,21 @@ def test_applicability_is_the_product_of_what_the_texts_mention(with_head):
     first, second = model.mentions(ONE, CONDITIONS), model.mentions(TWO, CONDITIONS)
     np.testing.assert_allclose(model.applicability(ONE, TWO, CONDITIONS), first * second, 1e-6)
     assert model.mentions(ONE[0], CONDITIONS[0]) == pytest.approx(first[0], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        (0.5, 0.4, ""),
+        (0.4, 0.4, "neither text seems to mention it"),
+        (0.9, 0.1, "the second text seems not to mention it"),
+        (0.2, 0.6, "the first text seems not to mention it"),
+        (0.0, 0.0, "neither text seems to mention it"),
+        (np.nan, 0.1, ""),
+    ],
+)
+def test_silence_names_the_silent_texts_below_the_threshold(first, second, text):
+    assert silence(first, second) == text
 
 
 def test_applicability_shapes_range_and_single(with_head):

@@ -71,6 +71,28 @@ def test_applicability_is_that_of_the_model(client, model):
     assert np.array(got) == pytest.approx(np.array(wanted), abs=1e-4)
 
 
+REFUNDS = ["I want a refund for my lamp.", "Please give me my money back."]
+
+
+def test_score_marks_conditions_that_do_not_apply(client, model):
+    body = {"pairs": [REFUNDS, PAIRS[0]], "conditions": ["the type of food", "the request"]}
+    answer = client().post("/v1/score", json=body).json()
+    names = body["conditions"]
+    expected = [[model.applicability(*pair, name) for name in names] for pair in body["pairs"]]
+    assert np.array(answer["applicability"]) == pytest.approx(np.array(expected), abs=1e-4)
+    assert answer["remarks"][0] == ["neither text seems to mention it", ""]
+    many = {**body, "pairs": [REFUNDS] * 33}
+    assert "remarks" not in client().post("/v1/score", json=many).json()
+    marked = client().post("/v1/score", json={**many, "applicability": True}).json()
+    assert len(marked["remarks"]) == 33
+    for unmarked in ({**body, "applicability": False}, {"pairs": [REFUNDS]}):
+        assert "applicability" not in client().post("/v1/score", json=unmarked).json()
+    wanted = {"pairs": PAIRS, "conditions": ["a"], "applicability": True}
+    for scorer, rule in ((WordEncoder(), "has no applicability head"), (Stub(), "scores only")):
+        assert "remarks" not in client(scorer).post("/v1/score", json=body).json()
+        assert rule in message(client(scorer).post("/v1/score", json=wanted))
+
+
 HEADER = {"X-Condsim-Condition": "the sport"}
 REQUESTS = {
     "/v1/embeddings": {"input": PAIRS[0]},
@@ -496,7 +518,10 @@ REFUSED = [
     ("/v1/search", QUERY | {"weights": [1, 0]}, "must be a number above 0"),
     ("/v1/search", QUERY | {"conditions": ["a", "a"]}, "must not have one twice"),
     ("/v1/search", QUERY | {"conditions": None}, "A search needs a condition"),
-    ("/v1/search", QUERY | {"where": "nothing > 3"}, "on the columns text, id, year"),
+    ("/v1/search", QUERY | {"where": "nothing > 3"}, "on the columns 'text', 'id', 'year'"),
+    ("/v1/search", QUERY | {"where": "year = ?"}, "cannot be used"),
+    ("/v1/search", QUERY | {"where": "year = $1"}, "cannot be used"),
+    ("/v1/search", QUERY | {"where": "length(repeat(text, 100000000)) > 0"}, "cannot be used"),
     ("/v1/search", QUERY | {"where": "1; DROP TABLE rows"}, "cannot be used"),
     ("/v1/search", QUERY | {"query": " "}, "must be a text"),
     ("/v1/search", QUERY | {"rescore": 5000}, "--max-rows"),

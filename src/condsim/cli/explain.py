@@ -119,9 +119,9 @@ def explain(
 ) -> None:
     """Explain a score: which words of each text carry it under the condition.
 
-    Blue words raise the score, orange ones lower it. Contributions plus the baseline score, for
-    which one text says nothing, sum to the score. `read` shows the value that a labeling function
-    extracted from each text.
+    Blue words raise the score, orange ones lower it. The sum starts with the score of an empty
+    text, and all words together make up the difference. `read` shows the value that a labeling
+    function extracted from each text.
 
     **Examples**
 

@@ -28,6 +28,7 @@ from condsim.cli.process import long_work, print_note
 from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, is_table, open_writer
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
+from condsim.model.applicability import silence
 
 if TYPE_CHECKING:
     from condsim.console import ProgressDisplay
@@ -135,6 +136,9 @@ def _print_scores(pair: SinglePair, scorer: PairScorer, *, scale: Scale, overall
     for condition in pair.conditions:
         value = scorer.score(*sentences, condition, scale=scale, overall=overall)
         typer.echo(f"{value:.3f}" if len(pair.conditions) == 1 else f"{value:.3f}\t{condition}")
+        (remark,) = _remarks(scorer, [(sentences, condition or "", value)])
+        if condition and remark:
+            print_note(f"{condition!r}: {remark}, so its score means little.")
 
 
 class _Scoring(NamedTuple):
@@ -151,6 +155,8 @@ class _Scoring(NamedTuple):
 class _ScoredFile:
     """Batches of a file with their scores; the model is loaded after the first batch is read."""
 
+    scorer: PairScorer
+
     def __init__(self, file: Path, scoring: _Scoring, *, size: int | None = None) -> None:
         self.scoring = scoring
         self.blank = BlankRows(strict=scoring.pairs.strict)
@@ -165,7 +171,7 @@ class _ScoredFile:
         first = next(self._batches)
         if table:
             first.check_flat()
-        scorer = load_scorer(self.scoring.model, device=self.scoring.device)
+        self.scorer = scorer = load_scorer(self.scoring.model, device=self.scoring.device)
         if isinstance(scorer, EmbeddingScorer):
             scorer.set_cache_size(_CACHED_VECTORS)
         elif self.scoring.applicability:
@@ -245,16 +251,42 @@ def _show_table(file: Path, scoring: _Scoring) -> None:
     batch = next(scored.batches())
     console = Terminal(highlight=False)
     lines = _scored_lines(batch, scored.columns)
+    remarks = [""] * len(lines)
+    if not scored.columns.is_plain:
+        remarks = _remarks(scored.scorer, lines)
     width = min(40, max(len(condition) for _, condition, _ in lines))
-    for pair, group in groupby(lines, key=lambda line: line[0]):
-        scores = [(condition, score) for _, condition, score in group]
+    marked_lines = zip(lines, remarks, strict=True)
+    for pair, group in groupby(marked_lines, key=lambda line: line[0][0]):
+        scores = [(condition, score, remark) for (_, condition, score), remark in group]
         _print_pair(console, pair, scores, scale=scoring.scale, width=width)
     scored.print_notes()
     if len(batch) > _ROWS_OF_TABLE:
         print_note(f"These are the first {_ROWS_OF_TABLE} rows; --output FILE writes all of them.")
 
 
-def _scored_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, str], str, float]]:
+_Line = tuple[tuple[str, str], str, float]
+
+
+def _remarks(scorer: PairScorer, lines: Sequence[_Line]) -> list[str]:
+    """Say which texts of each pair seem not to mention the condition; "" where it seems to apply.
+
+    Empty, too, if there is no score or condition, and for models without an applicability head.
+    """
+    from condsim.model.embedding import EmbeddingScorer
+
+    remarks = [""] * len(lines)
+    rows = [row for row, (_, name, score) in enumerate(lines) if name and not np.isnan(score)]
+    if rows and isinstance(scorer, EmbeddingScorer) and scorer.head is not None:
+        conditions = [lines[row][1] for row in rows]
+        first, second = (
+            scorer.mentions([lines[row][0][side] for row in rows], conditions) for side in (0, 1)
+        )
+        for row, *chances in zip(rows, first.tolist(), second.tolist(), strict=True):
+            remarks[row] = silence(*chances)
+    return remarks
+
+
+def _scored_lines(batch: Batch, columns: PairColumns) -> list[_Line]:
     """Return the pair, condition and score of each line of the printed table."""
     lines = []
     scores = [batch.added[name] for name in columns.added("score").values()]
@@ -272,7 +304,7 @@ def _scored_lines(batch: Batch, columns: PairColumns) -> list[tuple[tuple[str, s
 def _print_pair(
     console: Terminal,
     pair: tuple[str, str],
-    scores: Sequence[tuple[str, float]],
+    scores: Sequence[tuple[str, float, str]],
     *,
     scale: str,
     width: int,
@@ -288,13 +320,15 @@ def _print_pair(
     grid.add_column(width=2)
     grid.add_column(width=width)
     grid.add_column(justify="right", width=5)
-    grid.add_column(width=_BAR_WIDTH, no_wrap=True)
-    for condition, score in scores:
+    grid.add_column(min_width=_BAR_WIDTH)
+    for condition, score, remark in scores:
         if np.isnan(score):
             grid.add_row("", Text(condition), "-", "")
             continue
         share = min(1.0, max(0.0, (score - low) / (high - low)))
-        style = "green" if share >= 0.5 else "red"
+        style = "dim" if remark else "green" if share >= 0.5 else "red"
         bar = Text(block * max(1, round(_BAR_WIDTH * share)), style=style)
+        if remark:
+            bar.append(f"\n{remark}")
         grid.add_row("", Text(condition), f"{score:.2f}", bar)
     console.print(grid, "")

@@ -25,6 +25,24 @@ PROBE = ("A man throws a ball to a dog.", "number of people")
 MIN_PROBE_COSINE = 0.98
 
 
+MIN_APPLICABILITY = 0.2
+"""Probability below which a condition does not seem to apply to a pair, and its score is marked."""
+
+
+def silence(first: float, second: float) -> str:
+    """Say which texts seem not to mention a condition; "" if it seems to apply to both.
+
+    Args:
+        first: Probability that the first text mentions it, and ``second`` for the second.
+    """
+    # NaN, of a text without a score, is marked neither.
+    if not first * second < MIN_APPLICABILITY:
+        return ""
+    if max(first, second) < 0.5:
+        return "neither text seems to mention it"
+    return f"the {'first' if first < second else 'second'} text seems not to mention it"
+
+
 @dataclass(frozen=True, eq=False)
 class Embedded:
     """Embeddings of n texts under their conditions, of the texts alone and of the conditions alone.

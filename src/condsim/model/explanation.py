@@ -91,7 +91,7 @@ class Explanation:
         condition: The condition, or None.
         scale: Scale of score, remainder and contributions: ``unit``, ``likert`` or ``raw``.
         score: The score that is explained.
-        remainder: The score if one text says nothing, mean of both cases.
+        remainder: Where the score starts: the score if one text is empty, mean of both cases.
         texts: Both texts with their words.
         pairs: Joint effect of each word of the first text with each of the second, on the raw
             scale, ``(words of the first, words of the second)`` float32; None if the model
@@ -131,8 +131,8 @@ class Explanation:
             reading = f" <small>(read: {escape(text.reading)})</small>" if text.reading else ""
             lines.append(f'<p dir="auto">{spans}{reading}</p>')
         lines.append(
-            f"<p><small>{self.remainder:.2f} when one text says nothing; blue words raise the "
-            "score, orange ones lower it.</small></p>"
+            f"<p><small>The score starts at {self.remainder:.2f}, as with an empty text; blue "
+            "words raise it, orange ones lower it.</small></p>"
         )
         return '<div class="condsim-explanation">\n' + "\n".join(lines) + "\n</div>\n"
 
@@ -171,7 +171,7 @@ class Explanation:
             axis.tick_params(axis="x", rotation=90)
             figure.colorbar(image, ax=axis, label="pair of words (cosine)")
         title = f"{self.condition or 'no condition'}: {self.score:.2f}"
-        figure.suptitle(f"{title}, of which {self.remainder:.2f} without words", parse_math=False)
+        figure.suptitle(f"{title}, from {self.remainder:.2f} with an empty text", parse_math=False)
         with replacing(path) as partial:
             figure.savefig(partial, format=path.suffix[1:].lower(), dpi=120)
 
@@ -203,21 +203,17 @@ class Explanation:
             yield line
 
     def table(self, *, top: int = 5, ascii_only: bool = False) -> str:
-        """Format the sum as text: the ``top`` words, all others, the remainder and the score."""
+        """Format the sum as text: where it starts, the ``top`` words, all others and the score."""
         words = self.top(top)
         other_words = self.score - self.remainder - sum(word.contribution for _, word in words)
         names = [f"{word.label} ({index + 1})" for index, word in words]
         width = max([24, *map(len, names)])
         characters = _BAR_CHARACTERS / max(self._strongest(), 1e-9)
-        lines = []
+        lines = [f"{'start: one text is empty':<{width}} {self.remainder:+.3f}"]
         for name, (_, word) in zip(names, words, strict=True):
             bar = ("#" if ascii_only else "█") * round(abs(word.contribution) * characters)
             lines.append(f"{name:<{width}} {word.contribution:+.3f} {bar}".rstrip())
-        totals = {
-            "all other words": other_words,
-            "one text says nothing": self.remainder,
-            "score": self.score,
-        }
+        totals = {"all other words": other_words, "score": self.score}
         lines += [f"{name:<{width}} {value:+.3f}" for name, value in totals.items()]
         return "\n".join(lines)
 

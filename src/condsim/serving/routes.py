@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import numpy as np
 from fastapi import APIRouter
 
 from condsim.errors import InputError, ModelError
+from condsim.model.applicability import silence
 from condsim.model.base import Scale, check_rows
 from condsim.model.embedding import joined
 from condsim.serving import schemas
@@ -40,11 +42,22 @@ async def score(
     service.check_model(body.model)
     conditions = _conditions(body.conditions, header)
     columns = _crossed(body.pairs, conditions, service)
-    scores = await service.score(*columns, scale=body.scale, overall=body.overall)
+    marked = conditions is not None and service.marks(len(columns[0]), body.applicability)
+    work = service.score(*columns, scale=body.scale, overall=body.overall)
+    chances = remarks = None
+    if marked:
+        scores, (first, second) = await asyncio.gather(work, service.mentions(*columns))
+        chances = _pair_rows(first * second, body.pairs)
+        texts = list(map(silence, first.tolist(), second.tolist()))
+        remarks = np.reshape(texts, (len(body.pairs), -1)).tolist()
+    else:
+        scores = await work
     return schemas.ScoreAnswer(
         model=service.name,
         scale=body.scale,
         scores=_pair_rows(scores, body.pairs),
+        applicability=chances,
+        remarks=remarks,
         unread=await service.unread_pairs(body.pairs) or None,
     )
 
@@ -55,17 +68,12 @@ async def applicability(
 ) -> schemas.ApplicabilityAnswer:
     """Estimate the probability that each condition applies to both texts of each pair."""
     service.check_model(body.model)
-    scorer = service.embedder
-    if scorer.head is None:
-        raise InputError(
-            f"{service.name} has no applicability head; serve a model that has one, such as the "
-            "default."
-        )
+    service.marks(0, True)
     conditions = _required(body.conditions, header)
     columns = _crossed(body.pairs, conditions, service)
-    probabilities = await service.batcher.submit(scorer.applicability, *columns)
+    first, second = await service.mentions(*columns)
     return schemas.ApplicabilityAnswer(
-        model=service.name, probabilities=_pair_rows(probabilities, body.pairs)
+        model=service.name, probabilities=_pair_rows(first * second, body.pairs)
     )
 
 

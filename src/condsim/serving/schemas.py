@@ -206,6 +206,11 @@ class ScoreRequest(RequestBody):
     conditions: Conditions = None
     scale: Scale = "unit"
     overall: Share = 0.0
+    applicability: bool | None = Field(
+        None,
+        description="Whether to add how likely each condition applies; if none, to requests of up "
+        "to 64 rows (`--batch-rows`). It takes about three times the work.",
+    )
 
 
 class ClusterRequest(RequestBody):
@@ -337,6 +342,14 @@ class ScoreAnswer(BaseModel):
     model: str
     scale: Scale
     scores: list[list[float]]
+    applicability: list[list[float]] | None = Field(
+        None, description="Probability that each condition applies to both texts."
+    )
+    remarks: list[list[str]] | None = Field(
+        None,
+        description="Which texts seem not to mention the condition, so that the score means "
+        "little; empty where it seems to apply.",
+    )
     unread: list[int] | None = Field(
         None,
         description="Indices of pairs with a text that the model cannot read, or whose texts "

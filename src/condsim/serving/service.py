@@ -92,6 +92,29 @@ class Service:
             work = self._score_shared(scale=scale, overall=overall)
         return await self.batcher.submit(work, *columns)
 
+    def marks(self, rows: int, wanted: bool | None) -> bool:
+        """Decide whether to mark scores; an InputError if that is wanted of a model without a head.
+
+        By default, only requests that fit into a batch: it takes about three times the work.
+        """
+        if wanted is None:
+            has_head = isinstance(self.scorer, EmbeddingScorer) and self.scorer.head is not None
+            return has_head and rows <= self.settings.batch_rows
+        if wanted and self.embedder.head is None:
+            raise InputError(
+                f"{self.name} has no applicability head; serve a model that has one, such as the "
+                "default."
+            )
+        return wanted
+
+    async def mentions(
+        self, first: Sequence[str], second: Sequence[str], conditions: Sequence[str]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute how likely each of n checked texts mentions its condition, twice ``(n,)``."""
+        columns = [*first, *second], [*conditions, *conditions]
+        values = await self.batcher.submit(self.embedder.mentions, *columns)
+        return values[: len(first)], values[len(first) :]
+
     async def embed(self, condition: str | list[str] | None, **texts: list[str]) -> FloatArray:
         """Embed texts under one condition or each under its own; their name is that in messages."""
         ((key, column),) = texts.items()
