@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from condsim.data.files import check_file, never_empty
-from condsim.data.formats import ColumnSelection, csv_records, table_rows
 from condsim.data.load import ScoredColumns, task_of_pairs
+from condsim.data.readers import csv_records, table_rows
+from condsim.data.row import ColumnSelection
 from condsim.data.tasks import compare_count, draw_folds
 from condsim.data.text import open_bytes
 from condsim.errors import InputError

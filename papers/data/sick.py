@@ -45,9 +45,7 @@ def load_sick(
     file gives the split.
     """
     path = Path(path)
-    task = load_pairs(
-        path, name=name, columns=SICK_COLUMNS, label_range=_LABEL_RANGE, txt_as_tsv=True
-    )
+    task = load_pairs(path, name=name, columns=SICK_COLUMNS, label_range=_LABEL_RANGE)
     if split is not None:
         task = _take_split(path, task, split)
         compare_count(f"{path}, {split}", rows=len(task), published=SICK_COUNTS[split])
@@ -59,7 +57,7 @@ def load_sick(
 
 
 def _take_split(path: Path, task: Task, split: str) -> Task:
-    rows = iter_rows(path, columns=(_SPLIT_COLUMN,), txt_as_tsv=True)
+    rows = iter_rows(path, columns=(_SPLIT_COLUMN,))
     splits = np.array([str(row.cells[_SPLIT_COLUMN]).casefold() for row in rows])
     indices = np.flatnonzero(splits == split)
     if not indices.size:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from condsim.errors import InputError, one_line
 
+PACKED = (".gz", ".bz2", ".xz", ".zip")
+"""Suffixes of packed files, which follow the suffix of the format."""
+
 
 def expanded(path: Path | str) -> Path:
     """Replace ``~`` in a path by a home folder; InputError if there is no such user."""
@@ -23,10 +26,9 @@ def sha256_of(path: Path) -> str:
 
 def suffix_of(path: Path) -> str:
     """Detect the format of a file from its name, such as ``.csv`` for ``pairs.CSV.gz``."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"] and suffixes[-2:-1] and suffixes[-2] != ".parquet":
-        return suffixes[-2]
-    return path.suffix.lower()
+    inner = path.with_suffix("").suffix.lower()
+    is_packed = path.suffix.lower() in PACKED and inner not in ("", ".parquet", ".xlsx")
+    return inner if is_packed else path.suffix.lower()
 
 
 def check_suffix(path: Path, suffixes: Sequence[str]) -> str:
@@ -40,4 +42,4 @@ def check_suffix(path: Path, suffixes: Sequence[str]) -> str:
 
 def stem_of(path: Path) -> str:
     """Name the data of a file: its name without the suffix, or without both of ``.csv.gz``."""
-    return path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
+    return path.with_suffix("").stem if path.suffix.lower() in PACKED else path.stem

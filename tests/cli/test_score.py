@@ -125,9 +125,9 @@ def test_score_standard_input_of_every_form(numbers, text, options):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1]\n", "standard input: no columns"),
+        ("[1]\n", "standard input, row 1 (line 1): must be a JSON object, got 1."),
         ("\n", "standard input: has no rows"),
-        (b"PAR1\x00", "standard input, line 1, byte 4 of the file: NUL byte"),
+        (b"PAR1\x00", "standard input: is a Parquet file; its name must end in .parquet."),
     ],
 )
 def test_score_standard_input_is_named_in_messages(numbers, text, message):

@@ -118,7 +118,6 @@ BAD_ROWS = {
         (".csv", "", "is empty"),
         (".csv", "sentence1,sentence2\nA,B\n", "column 'condition' is missing"),
         (".csv", "sentence1,sentence2,label,score\nA,B,4,1\n", "column 'condition' is missing"),
-        (".txt", CSTS, "the suffix decides the format"),
         (".csv", GOOD_STSB + STSB % ("six", "A", "B"), r"\(line 2\), column 'score'"),
         (".tsv", NLI + "A\tB\tneutral\n", "contains classes of NLI.*objective 'softmax'"),
         (".tsv", TRIPLETS + "A\tB\tC\n", "contains triplets.*objective 'triplet'"),

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from condsim.data.files import BlankRows, open_writer, read_batches, write_records
+from condsim.data.batch import BlankRows
+from condsim.data.files import read_batches
+from condsim.data.writing import open_writer, write_records
 from condsim.errors import InputError
 
 CSV = "id,text,score\n1,a dog,x\n2,a cat,y\n3,a cow,z\n"

@@ -96,7 +96,7 @@ def test_iter_rows_large_file_memory_bounded(write, name, row):
         ("nothing.csv", r"nothing\.csv: no such file"),
         ("", "is a folder, not a file"),
         ("x" * 400 + ".csv", "cannot be read"),
-        ("x.ods", r"one of \.csv, \.tsv, \.jsonl, \.ndjson, \.xlsx, \.parquet, got '\.ods'"),
+        ("x.ods", r"must be one of \.csv, \.tsv, .*\.parquet, got '\.ods'"),
         ("x.csv", r"is empty \(0 bytes\)"),
         ("x.parquet", r"is empty \(0 bytes\)"),
     ],
@@ -163,7 +163,7 @@ def test_iter_rows_read_error_names_the_line(write, monkeypatch):
 
     path = write("x.csv", "a,b\n1,2\n")
     monkeypatch.setattr(Path, "open", lambda self, mode: Broken(b"a,b\n1,2\n"))
-    with pytest.raises(InputError, match=r"x\.csv, after line 1: cannot be read .*Input/output"):
+    with pytest.raises(InputError, match=r"x\.csv, after line 1: cannot be read: Input/output"):
         rows_of(path)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from condsim.data.files import BlankRows
+from condsim.data.batch import BlankRows
 from condsim.data.load import HubName, load_pairs, load_stsb, load_task, parse_hub_name
 from condsim.data.tasks import describe
 from condsim.errors import InputError, MissingExtraError

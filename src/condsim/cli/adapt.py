@@ -18,8 +18,10 @@ from condsim.cli import options
 from condsim.cli.files import FOLDER
 from condsim.cli.pairs import LabeledPairs, iter_labeled_pairs
 from condsim.cli.process import long_work, print_note
-from condsim.data.files import Batch, BlankRows, column_names, iter_rows, write_records
+from condsim.data.batch import Batch, BlankRows
+from condsim.data.files import column_names, iter_rows
 from condsim.data.text import DETECTED, FileFormat
+from condsim.data.writing import write_records
 from condsim.errors import InputError, named_as, require
 from condsim.paths import stem_of
 

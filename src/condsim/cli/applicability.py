@@ -108,8 +108,8 @@ def evaluate(
 def _load_rows_and_model(
     data: Path, extra: list[Path] | None, model: str | None, *, sample: int, seed: int, strict: bool
 ) -> tuple[Task, Task | None, EmbeddingScorer]:
+    from condsim.data.batch import BlankRows
     from condsim.data.csts import load_applicability
-    from condsim.data.files import BlankRows
     from condsim.loading import load_encoder
     from condsim.training.applicability import load_extra
 

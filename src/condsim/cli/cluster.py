@@ -15,8 +15,10 @@ from condsim.cli import options
 from condsim.cli.files import Output
 from condsim.cli.options import TextFile, check_conditions
 from condsim.cli.process import long_work, print_note
-from condsim.data.files import Batch, is_table, open_writer
+from condsim.data.batch import Batch
+from condsim.data.formats import READ, WRITTEN
 from condsim.data.text import FileFormat
+from condsim.data.writing import is_table, open_writer
 from condsim.errors import InputError, require
 from condsim.model.base import COLLECTION_SHARE
 from condsim.paths import check_suffix
@@ -31,8 +33,8 @@ _MAX_TEXT_LENGTH = 160
 
 
 def cluster(
-    file: Annotated[Path, Argument(help="CSV, TSV, JSONL or Parquet file.")],
-    output: Annotated[Path, Option(help="File to write: .csv, .tsv or .jsonl."), Output(".tsv")],
+    file: Annotated[Path, Argument(help=f"File of texts: {READ}.")],
+    output: Annotated[Path, Option(help=f"File to write: {WRITTEN}."), Output(".tsv")],
     condition: Annotated[
         list[str] | None, Option(help="In which respect texts of a cluster are alike. Repeatable.")
     ] = None,

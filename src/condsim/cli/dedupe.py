@@ -17,9 +17,11 @@ from typer import Argument, Option
 from condsim.cli.files import Output
 from condsim.cli.options import Encoding, Model, Separator, Strict, TextColumn, TextFile
 from condsim.cli.process import long_work, print_note
-from condsim.data.files import column_names, is_table, open_writer, write_records
+from condsim.data.files import column_names
+from condsim.data.formats import READ, WRITTEN
 from condsim.data.row import unique_names
 from condsim.data.text import FileFormat
+from condsim.data.writing import is_table, open_writer, write_records
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
 from condsim.model.base import COLLECTION_SHARE
@@ -105,9 +107,9 @@ def _group_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
 
 
 def dedupe(
-    file: Annotated[Path, Argument(help="CSV, TSV, JSONL or Parquet file.")],
+    file: Annotated[Path, Argument(help=f"File of texts: {READ}.")],
     condition: Annotated[list[str], Option(help="What duplicates have in common. Repeatable.")],
-    output: Annotated[Path, Option(help="File to write: .csv, .tsv or .jsonl."), Output(".tsv")],
+    output: Annotated[Path, Option(help=f"File to write: {WRITTEN}."), Output(".tsv")],
     at_least: Annotated[
         list[float] | None, Option(help="Score of duplicates. Repeatable, one for each condition.")
     ] = None,

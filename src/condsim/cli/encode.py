@@ -16,7 +16,8 @@ from typer import Argument, Option
 from condsim.cli import options
 from condsim.cli.files import Output
 from condsim.cli.process import print_note
-from condsim.data.files import ROWS_PER_BATCH, BlankRows, check_file, column_names, read_batches
+from condsim.data.batch import ROWS_PER_BATCH, BlankRows
+from condsim.data.files import check_file, column_names, read_batches
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.io import replacing

@@ -21,7 +21,8 @@ from condsim.cli.pairs import (
     pair_arguments,
 )
 from condsim.cli.process import long_work, print_note
-from condsim.data.files import Batch, BlankRows, open_writer
+from condsim.data.batch import Batch, BlankRows
+from condsim.data.writing import open_writer
 from condsim.errors import InputError, located
 from condsim.io import write_text
 from condsim.loading import load_scorer

@@ -180,7 +180,7 @@ def _input_file() -> Iterator[Path]:
     # What may come before the first character in UTF-8 and UTF-16.
     text = head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")
     # The dialect of a table is detected, and so is an Excel workbook.
-    suffix = ".jsonl" if text.startswith(b"{") else ".tsv"
+    suffix = ".jsonl" if text.startswith((b"{", b"[")) else ".tsv"
     if head.startswith(b"PAR1"):
         suffix = ".parquet"
     with _stream_file("standard input", suffix) as path:

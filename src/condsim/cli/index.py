@@ -26,7 +26,8 @@ from condsim.cli.options import (
     write_report,
 )
 from condsim.cli.process import long_work, print_note
-from condsim.data.files import BlankRows
+from condsim.data.batch import BlankRows
+from condsim.data.formats import READ
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.io import finite_values
@@ -40,7 +41,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 Folder = Annotated[
     str, Argument(help="Folder of the index, or an address such as s3://…", metavar="DIR")
 ]
-File = Annotated[Path, Argument(help="CSV, TSV, JSONL or Parquet, perhaps gzipped.")]
+File = Annotated[Path, Argument(help=f"File of texts: {READ}.")]
 ModelOption = Annotated[
     str | None, Option(help="Model folder or Hub name.", show_default="that of the index")
 ]

@@ -10,7 +10,8 @@ import numpy as np
 from typer import Option
 
 from condsim.cli.files import Output
-from condsim.data.files import Batch, BlankRows, check_file, column_names, read_batches
+from condsim.data.batch import Batch, BlankRows
+from condsim.data.files import check_file, column_names, read_batches
 from condsim.data.row import header_hint, join_names
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError

@@ -16,11 +16,11 @@ from condsim.cli.command import OptionGroup
 from condsim.cli.files import open_stream
 from condsim.cli.options import check_conditions
 from condsim.cli.process import print_note
-from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, column_names, read_batches
-from condsim.data.formats import STANDARD_INPUT
+from condsim.data.batch import ROWS_PER_BATCH, Batch, BlankRows
+from condsim.data.files import DataFile, column_names
 from condsim.data.labels import Labels, read_labels
 from condsim.data.row import header_hint, join_names
-from condsim.data.text import FileFormat, PeekedStream
+from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.types import IntArray
 
@@ -213,23 +213,20 @@ def open_pairs(
 
     With ``conditional``, a file without conditions is refused.
     """
-    file_format = pairs.file_format
-    source: Path | PeekedStream = file
-    if str(file) == "-":
-        stdin = open_stream(sys.stdin, "input")
-        source = PeekedStream(STANDARD_INPUT, stdin.buffer, file_format)
-        file = source.path
-    names = column_names(source, file_format)
-    columns = _chosen_columns(names, file, pairs)
+    is_stdin = str(file) == "-"
+    source = open_stream(sys.stdin, "input").buffer if is_stdin else file
+    rows = DataFile(source, pairs.file_format)
+    names = rows.names()
+    columns = _chosen_columns(names, rows.path, pairs)
     if columns.is_plain and not names:
         # The names cannot be read ahead; reading the rows reports why.
         columns = columns._replace(condition=pairs.condition_column)
     if columns.is_plain and conditional:
         raise InputError(
-            f"{file}: has no column {pairs.condition_column!r}. Give --condition, or "
+            f"{rows.path}: has no column {pairs.condition_column!r}. Give --condition, or "
             "--condition-column."
         )
-    return columns, read_batches(source, columns=columns.names, size=size, file_format=file_format)
+    return columns, rows.batches(columns.names, size=size)
 
 
 def _chosen_columns(names: Sequence[str], file: Path, pairs: PairFile) -> PairColumns:

@@ -14,7 +14,7 @@ from condsim.cli.files import Output
 from condsim.cli.options import Model
 from condsim.cli.pairs import PairsUnderOne, PairTexts, open_pairs
 from condsim.cli.process import print_note
-from condsim.data.files import ROWS_PER_BATCH, BlankRows
+from condsim.data.batch import ROWS_PER_BATCH, BlankRows
 from condsim.data.written import is_written, iter_written
 from condsim.errors import ModelError
 from condsim.io import replacing

@@ -11,7 +11,7 @@ from typer import Argument, Option
 from condsim.cli.options import JsonFile, Model, Resamples, Seed, show_table, write_report
 from condsim.cli.pairs import PairFile
 from condsim.cli.process import print_note
-from condsim.data.files import BlankRows
+from condsim.data.batch import BlankRows
 
 if TYPE_CHECKING:
     from condsim.evaluation.rewording import Robustness

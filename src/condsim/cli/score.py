@@ -25,7 +25,9 @@ from condsim.cli.pairs import (
     pair_arguments,
 )
 from condsim.cli.process import long_work, print_note
-from condsim.data.files import ROWS_PER_BATCH, Batch, BlankRows, is_table, open_writer
+from condsim.data.batch import ROWS_PER_BATCH, Batch, BlankRows
+from condsim.data.formats import WRITTEN
+from condsim.data.writing import is_table, open_writer
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 from condsim.model.applicability import silence
@@ -56,7 +58,9 @@ def score(
     ] = None,
     output: Annotated[
         Path | None,
-        Option(help="File to write; .parquet if --file is. With --engine ray, a folder."),
+        Option(
+            help=f"File to write: {WRITTEN}; or .parquet if --file is. With --engine ray, a folder."
+        ),
         Output(".tsv", checked=False),
     ] = None,
     model: options.Model = None,
@@ -214,7 +218,7 @@ def _score_to_file(
 ) -> None:
     """Score a file into another, whose suffix decides the format."""
     check_output(output)
-    table = output.suffix.lower() != ".parquet" and is_table(output)
+    table = is_table(output, any_rows=False)
     scored = _ScoredFile(file, scoring)
     with open_writer(output) as writer:
         for batch in scored.batches(progress, table=table):

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from condsim.cli import options
 from condsim.cli.pairs import LabeledPairs, open_pairs
 from condsim.cli.process import print_note
-from condsim.data.files import BlankRows
+from condsim.data.batch import BlankRows
 from condsim.errors import InputError
 from condsim.evaluation.threshold import check_promise, find_threshold
 from condsim.loading import load_scorer

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from condsim.data.files import BlankRows, iter_rows
+from condsim.data.batch import BlankRows
+from condsim.data.files import iter_rows
 from condsim.data.row import Row, number_of
 from condsim.data.tasks import compare_split, make_task
 from condsim.errors import InputError

@@ -15,17 +15,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from condsim.data.batch import BlankRows
 from condsim.data.csts import load_csts
-from condsim.data.files import (
-    BlankRows,
-    check_file,
-    column_names,
-    iter_rows,
-    never_empty,
-    text_lines,
-)
-from condsim.data.formats import tsv_records
+from condsim.data.files import check_file, column_names, iter_rows, never_empty, text_lines
 from condsim.data.nli_triplets import NLI_COLUMNS, TRIPLET_COLUMNS
+from condsim.data.readers import tsv_records
 from condsim.data.row import Row, location, number_of
 from condsim.data.tasks import compare_split, make_task
 from condsim.data.text import first_line
@@ -180,7 +174,6 @@ def load_pairs(
     name: str | None = None,
     columns: ScoredColumns = ScoredColumns(),  # noqa: B008
     label_range: tuple[float, float] | None = None,
-    txt_as_tsv: bool = False,
     blank: BlankRows | None = None,
 ) -> Task:
     """Load a file of sentence pairs with a score each.
@@ -190,7 +183,7 @@ def load_pairs(
     """
     path = Path(path)
     blank = blank or BlankRows(strict=True)
-    all_rows = iter_rows(path, columns=columns, txt_as_tsv=txt_as_tsv)
+    all_rows = iter_rows(path, columns=columns)
     rows = (row for _, row in blank.present(all_rows, columns[:2]))
     if label_range is None:
         label_range = _detected_range(path, columns)

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from condsim.assets import asset
-from condsim.data.files import BlankRows, iter_rows, never_empty
+from condsim.data.batch import BlankRows
+from condsim.data.files import iter_rows, never_empty
 from condsim.data.row import Row, short_repr
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError

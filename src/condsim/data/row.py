@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -14,9 +15,25 @@ from condsim.types import is_marks
 Cell = str | float | int | None
 Record = Mapping[str, object]
 
+MAX_CELL_CHARACTERS = 128 * 1024
+"""Limit of a cell, as the csv module has it: a text of a megabyte takes a model half a minute."""
+
 _EMPTY_RECORD: Record = MappingProxyType({})
 _MAX_REPR_CHARACTERS = 60
 _MAX_LISTED_NAMES = 12
+
+
+class ColumnSelection(NamedTuple):
+    """The columns to read: required ones, optional ones, and whether all of the file."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    whole_record: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The required and the optional columns."""
+        return self.required + self.optional
 
 
 class Row(NamedTuple):
@@ -78,6 +95,14 @@ def location(
     elif line is not None:
         text += f", line {line}"
     return text + (f", column {column!r}" if column is not None else "")
+
+
+def long_cell_error(where: str, characters: int) -> InputError:
+    """Make the error for a cell past the limit."""
+    return InputError(
+        f"{where}: a cell has {characters:,} characters; at most {MAX_CELL_CHARACTERS:,} are "
+        "allowed."
+    )
 
 
 def short_repr(value: object) -> str:
@@ -190,3 +215,30 @@ def join_names(names: Sequence[str]) -> str:
     number = len(names) - _MAX_LISTED_NAMES
     more = f" and {number} more" if number > 0 else ""
     return ", ".join(short_repr(name) for name in names[:_MAX_LISTED_NAMES]) + more
+
+
+def typed_row(row: Row, record: Record, selection: ColumnSelection) -> Row:
+    """Fill in the cells of an empty row, and its whole record, from values that have types."""
+    for name in selection.names:
+        # Most names match as they are; else the spaces around them are ignored.
+        column = name if name in record else match_columns(record, (name,)).get(name, name)
+        row.cells[name] = _typed_cell(row, name, _stripped(record.get(column)))
+    if selection.whole_record:
+        row = row._replace(record={name: _stripped(value) for name, value in record.items()})
+    return row
+
+
+def _stripped(value: object) -> object:
+    """Strip a text; NaN, which pandas writes for an empty cell, becomes None."""
+    if isinstance(value, str):
+        return value.strip()
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _typed_cell(row: Row, column: str, value: object) -> Cell:
+    if isinstance(value, bool):
+        # As CSV has it, so that every reader of labels knows it.
+        return str(value).lower()
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise InputError(f"{row.location(column)}: must be text or a number, got {short_repr(value)}.")

@@ -1,18 +1,19 @@
-"""Text files: their encoding and lines, and the separator and quote of a table."""
+"""Text files: what packs them, their encoding and their lines."""
 
 from __future__ import annotations
 
+import bz2
 import codecs
-import csv
 import gzip
-import io
 import logging
+import lzma
 import re
+import zipfile
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -25,8 +26,29 @@ _LOGGER = logging.getLogger(__name__)
 MAX_LINE_BYTES = 16 * 1024 * 1024
 _HEAD_LINES = 64
 _HEAD_BYTES = 64 * 1024
-_GZIP_MAGIC = b"\x1f\x8b"
-_EXCEL_MAGIC = b"PK\x03\x04"
+_CHUNK_BYTES = 64 * 1024
+_ZIP_MAGIC = b"PK\x03\x04"
+# Files that are not text, by their first bytes.
+_BINARY_KINDS = {
+    b"\x1f\x8b": "is packed by gzip; its name must end in .gz",
+    b"BZh": "is packed by bzip2; its name must end in .bz2",
+    b"\xfd7zXZ\0": "is packed by xz; its name must end in .xz",
+    b"\x28\xb5\x2f\xfd": "is packed by Zstandard; unpack it first",
+    _ZIP_MAGIC: "is a zip archive; its name must end in .zip, or .xlsx for a workbook",
+    b"PAR1": "is a Parquet file; its name must end in .parquet",
+    b"ARROW1": "is an Arrow file; save it as Parquet",
+    b"SQLite format 3": "is a SQLite database; export a table as CSV",
+    b"\xd0\xcf\x11\xe0": "is an old Office document; save it as .xlsx or .csv",
+    b"%PDF": "is a PDF document, not a table",
+    b"\x89PNG": "is a PNG image, not a table",
+    b"\xff\xd8\xff": "is a JPEG image, not a table",
+    b"GIF8": "is a GIF image, not a table",
+}
+# A character outside the first plane, written as two halves of three bytes (CESU-8).
+_HALVES = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
+# Encodings of Python that are not character sets of files.
+_NOT_CHARACTER_SETS = ("idna", "punycode", "raw_unicode_escape", "unicode_escape", "utf-7")
+_READ_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 # UTF-16 without a byte-order mark, by its first two characters, if these are ASCII.
 _UTF_16_STARTS = {
     "utf-16-le": re.compile(rb"[^\0]\0[^\0]\0"),
@@ -34,18 +56,6 @@ _UTF_16_STARTS = {
 }
 # Letters with accents and typographic quotes; in cp1252 these bytes are not text.
 _UTF_8_LETTER = re.compile(rb"\xc3[\x80-\xbf]|\xe2\x80[\x80-\xbf]")
-
-# Records of the first lines that a dialect is judged by.
-_RECORDS = 50
-_SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-_SEPARATOR_LINE = re.compile(r'"?sep=([^\s"\w]|\t)"?[\r\n]*', re.IGNORECASE)
-
-
-class Dialect(NamedTuple):
-    """Separator of cells, and the quote around a cell that contains it; None if quotes are text."""
-
-    separator: str
-    quote: str | None
 
 
 class FileFormat(NamedTuple):
@@ -68,7 +78,8 @@ class FileFormat(NamedTuple):
             return cls(separator)
         with suppress(LookupError, ValueError):
             name = codecs.lookup(encoding).name
-            if name.startswith("utf-16") or "\n".encode(name) == b"\n":
+            is_lines = name.startswith("utf-16") or "\n".encode(name) == b"\n"
+            if is_lines and name not in _NOT_CHARACTER_SETS:
                 return cls(separator, name)
         raise InputError(
             "--encoding: must be a character set such as utf-8, utf-16 or cp1252, got "
@@ -77,94 +88,6 @@ class FileFormat(NamedTuple):
 
 
 DETECTED = FileFormat()
-CSV = Dialect(",", '"')
-TSV = Dialect("\t", None)
-DEFAULT_DIALECTS = {".csv": CSV, ".tsv": TSV}
-
-
-def separator_line(line: str) -> str | None:
-    """Return the separator that a first line such as ``sep=;`` names; None for another line."""
-    match = _SEPARATOR_LINE.fullmatch(line)
-    return match.group(1) if match else None
-
-
-def detect_dialect(head: str, default: Dialect, *, separator: str | None = None) -> Dialect:
-    """Detect the dialect of a table from its first lines.
-
-    The default, for which the suffix stands, is kept unless another dialect gives equal numbers of
-    fields to more records. The last record may be incomplete.
-    """
-    first, _, rest = head.partition("\n")
-    if (named := separator_line(first)) is not None:
-        head = rest
-        separator = separator or named
-    if separator is not None:
-        is_default = separator == default.separator
-        return _with_quote(head, default if is_default else Dialect(separator, '"'))
-    best = _with_quote(head, default)
-    best_fit = _fit(head, best)
-    if best_fit[0] == 1:
-        return best
-    for candidate in _SEPARATOR_NAMES:
-        dialect = _with_quote(head, Dialect(candidate, default.quote or '"'))
-        fit = _fit(head, dialect)
-        if fit[0] > 0.5 and fit > best_fit:
-            best, best_fit = dialect, fit
-    return best
-
-
-def _fit(head: str, dialect: Dialect) -> tuple[float, int]:
-    """Return the share of records with as many fields as the header, and that number of fields."""
-    counts = [len(fields) for fields in _head_records(head, dialect)]
-    # A header of one field does not show that the separator is right.
-    if not counts or counts[0] < 2:
-        return 0, 0
-    return counts.count(counts[0]) / len(counts), counts[0]
-
-
-def _with_quote(head: str, dialect: Dialect) -> Dialect:
-    """Detect the quote of a table with a known separator."""
-    unquoted = dialect._replace(quote=None)
-    header = next(iter(_head_records(head, unquoted)), [])
-    for quote in "\"'":
-        if header and all(_is_quoted(name.strip(), quote) for name in header):
-            return dialect._replace(quote=quote)
-    if dialect.quote is None:
-        # Cells with a tab or a line end in quotes make the numbers of fields unequal.
-        quoted = dialect._replace(quote='"')
-        if _fit(head, quoted)[0] == 1 > _fit(head, unquoted)[0] > 0:
-            return quoted
-    return dialect
-
-
-def _is_quoted(name: str, quote: str) -> bool:
-    return len(name) > 1 and name[0] == name[-1] == quote
-
-
-def _head_records(head: str, dialect: Dialect) -> list[list[str]]:
-    """Split the first records, up to a fault, without blank lines."""
-    lines = io.StringIO(head, newline="\n")
-    if dialect.quote is None:
-        texts = (line.rstrip("\r\n") for line in lines)
-        return list(islice((text.split(dialect.separator) for text in texts if text), _RECORDS))
-    reader = csv.reader(lines, delimiter=dialect.separator, quotechar=dialect.quote, strict=True)
-    records: list[list[str]] = []
-    # A fault in the table is reported when its rows are read.
-    with suppress(csv.Error):
-        records.extend(islice(filter(None, reader), _RECORDS))
-    return records
-
-
-def describe_dialect(dialect: Dialect, default: Dialect) -> list[str]:
-    """Name what differs from the default."""
-    parts = []
-    if dialect.separator != default.separator:
-        name = _SEPARATOR_NAMES.get(dialect.separator, repr(dialect.separator))
-        parts.append(f"{name} between cells")
-    is_expected = dialect.quote == '"' and dialect.separator != "\t"
-    if dialect.quote not in (default.quote, None) and not is_expected:
-        parts.append(f"quotes {dialect.quote} around cells")
-    return parts
 
 
 @lru_cache(maxsize=1024)
@@ -174,11 +97,31 @@ def log_form(path: Path, message: str) -> None:
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Open a file to read its bytes; unpack a file whose name ends in ``.gz``."""
-    with one_line(f"{path} cannot be opened", OSError):
-        if path.suffix.lower() == ".gz":
-            return cast(BinaryIO, gzip.open(path, "rb"))
+    """Open a file to read its bytes; unpack a file whose name ends in a suffix of `PACKED`."""
+    message = f"{path} cannot be opened"
+    with one_line(message, RuntimeError, NotImplementedError, *_READ_ERRORS):
+        match path.suffix.lower():
+            case ".gz":
+                return cast(BinaryIO, gzip.open(path, "rb"))
+            case ".bz2":
+                return cast(BinaryIO, bz2.open(path, "rb"))
+            case ".xz":
+                return cast(BinaryIO, lzma.open(path, "rb"))
+            case ".zip":
+                return _open_zipped(path)
         return path.open("rb")
+
+
+def _open_zipped(path: Path) -> BinaryIO:
+    with zipfile.ZipFile(path) as archive:
+        names = [
+            name
+            for name in archive.namelist()
+            if not name.endswith("/") and not name.startswith("__MACOSX/")
+        ]
+        if len(names) != 1:
+            raise InputError(f"{path}: must contain one file, got {len(names)}. Unpack it first.")
+        return cast(BinaryIO, archive.open(names[0]))
 
 
 def file_lines(path: Path) -> Generator[str, None, None]:
@@ -211,10 +154,14 @@ class PeekedStream:
             self.head.append(line)
             size += len(line)
 
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
+
     @property
-    def is_excel(self) -> bool:
-        """True for an Excel workbook, which is a zip file."""
-        return bool(self.head) and self.head[0].startswith(_EXCEL_MAGIC)
+    def is_zip(self) -> bool:
+        """True for a zip file, as an Excel workbook is."""
+        return bool(self.head) and self.head[0].startswith(_ZIP_MAGIC)
 
     def encoding(self, *, legacy: bool) -> str | None:
         """Return the encoding that the first lines tell; None if they are ASCII.
@@ -240,17 +187,34 @@ class PeekedStream:
 
     def lines(self, *, legacy: bool = False) -> Iterator[str]:
         """Decode the lines, line ends included, without a byte-order mark; see `encoding`."""
+        self._check_is_text()
         encoding = self.encoding(legacy=legacy)
         if encoding is not None and encoding.startswith("utf-16"):
             return self._utf_16_lines(encoding)
         return self._decoded_lines(encoding, legacy and self.file_format.encoding is None)
 
+    def chunks(self) -> Iterator[str]:
+        """Decode UTF-8 or UTF-16 in pieces of any length, for a text that may be one line."""
+        decoder = codecs.getincrementaldecoder(self.encoding(legacy=False) or "utf-8-sig")()
+        pieces = iter(self._next_chunk, b"")
+        for piece in chain(self.head, pieces, [b""]):
+            try:
+                text = decoder.decode(piece, final=not piece)
+            except UnicodeError as error:
+                raise InputError(f"{self.path}: not valid Unicode ({_reason(error)}).") from None
+            if "\0" in text:
+                raise InputError(f"{self.path}: contains a NUL character; the file must be text.")
+            yield text.removeprefix("\ufeff")
+
+    def _check_is_text(self) -> None:
+        for start, fault in _BINARY_KINDS.items():
+            if self.head and self.head[0].startswith(start):
+                raise InputError(f"{self.path}: {fault}.")
+
     def _decoded_lines(self, encoding: str | None, legacy: bool) -> Iterator[str]:
         """Decode UTF-8 or cp1252; the first line that is not ASCII decides if neither is known."""
         offset = 0
         for number, raw in enumerate(self._raw_lines(), start=1):
-            if number == 1 and raw.startswith(_GZIP_MAGIC):
-                raise InputError(f"{self.path}: is packed by gzip; its name must end in .gz.")
             if encoding is None and not raw.isascii():
                 encoding = _line_encoding(raw) if legacy else "utf-8"
                 if encoding == "cp1252":
@@ -267,14 +231,18 @@ class PeekedStream:
 
     def _decoded(self, raw: bytes, encoding: str, *, number: int, offset: int) -> str:
         """Decode a line, given its number and the bytes before it, which a message states."""
+        if encoding == "utf-8" and _HALVES.search(raw):
+            log_form(self.path, f"read with halves of characters joined (CESU-8), line {number}")
+            raw = _HALVES.sub(_joined_halves, raw)
         try:
             text = raw.decode(encoding)
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:
             name = "UTF-8" if encoding == "utf-8" else encoding
+            start = getattr(error, "start", 0)
             where = location(self.path, line=number)
             raise InputError(
-                f"{where}, byte {offset + error.start} of the file: not valid {name} "
-                f"(0x{raw[error.start]:02x}, {error.reason}). Convert the file, for example "
+                f"{where}, byte {offset + start} of the file: not valid {name} "
+                f"(0x{raw[start]:02x}, {_reason(error)}). Convert the file, for example "
                 "with 'iconv -f cp1252 -t utf-8'."
             ) from None
         if "\0" in text:
@@ -295,9 +263,9 @@ class PeekedStream:
         for raw in chain(self._raw_lines(), [b""]):
             try:
                 text = decoder.decode(raw, final=not raw)
-            except UnicodeDecodeError as error:
+            except UnicodeError as error:
                 where = location(self.path, line=number)
-                raise InputError(f"{where}: not valid UTF-16 ({error.reason}).") from None
+                raise InputError(f"{where}: not valid UTF-16 ({_reason(error)}).") from None
             if "\0" in text:
                 where = location(self.path, line=number)
                 raise InputError(f"{where}: NUL character; the file must be text.")
@@ -315,22 +283,21 @@ class PeekedStream:
             yield text
 
     def _raw_lines(self) -> Iterator[bytes]:
-        yield from self.head
-        number = len(self.head)
-        while raw := self._next_line(number):
-            number += 1
+        number = 0
+        lines = chain(self.head, iter(lambda: self._next_line(number), b""))
+        for number, raw in enumerate(lines, start=1):
+            if len(raw) > MAX_LINE_BYTES:
+                raise self._long_line(number)
             yield raw
 
     def _next_line(self, number: int) -> bytes:
-        """Read the line after ``number`` lines; empty at the end of the file."""
-        try:
-            raw = self._stream.readline(MAX_LINE_BYTES + 1)
-        except (OSError, EOFError, zlib.error) as error:
-            where = f"{self.path}, after line {number}"
-            raise InputError(f"{where}: cannot be read ({error}).") from error
-        if len(raw) > MAX_LINE_BYTES:
-            raise self._long_line(number + 1)
-        return raw
+        """Read the line after ``number`` lines, not past the limit; empty at the file's end."""
+        with one_line(f"{self.path}, after line {number}: cannot be read", *_READ_ERRORS):
+            return self._stream.readline(MAX_LINE_BYTES + 1)
+
+    def _next_chunk(self) -> bytes:
+        with one_line(f"{self.path}: cannot be read", *_READ_ERRORS):
+            return self._stream.read(_CHUNK_BYTES)
 
     def _long_line(self, number: int) -> InputError:
         return InputError(
@@ -339,10 +306,19 @@ class PeekedStream:
         )
 
 
+def _reason(error: UnicodeError) -> str:
+    return str(getattr(error, "reason", error))
+
+
+def _joined_halves(match: re.Match[bytes]) -> bytes:
+    halves = match.group().decode("utf-8", "surrogatepass")
+    return halves.encode("utf-16", "surrogatepass").decode("utf-16").encode()
+
+
 def _line_encoding(raw: bytes) -> str:
     """Tell UTF-8 from cp1252 by a line that is not ASCII."""
     # A line with both is damaged UTF-8, which decoding reports.
-    if _UTF_8_LETTER.search(raw):
+    if _UTF_8_LETTER.search(raw) or _HALVES.search(raw):
         return "utf-8"
     for encoding in ("utf-8", "cp1252"):
         try:

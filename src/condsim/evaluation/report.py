@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from condsim.config import Settings, validated_json
+from condsim.data.writers import escape_markdown, markdown_row
 from condsim.evaluation.metrics import METRICS, OverEstimation
 from condsim.evaluation.statistics import Difference, Metric
 from condsim.io import read_text, write_json
@@ -222,10 +223,7 @@ def rich_table(
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> list[str]:
     """Lay a table out as the lines of a pipe table; figures are aligned right."""
     marks = "|---|" + "---:|" * (len(head) - 1)
-    first, *lines = (
-        "".join(f"| {_escape(str(cell))} " if str(cell) else "| " for cell in row) + "|"
-        for row in (head, *rows)
-    )
+    first, *lines = (markdown_row(map(str, row)) for row in (head, *rows))
     return [first, marks, *lines]
 
 
@@ -258,13 +256,13 @@ def to_markdown(report: Report) -> str:
     """Lay a report out in Markdown: a table, notes, and the same for over-estimation if counted."""
     (name, *cells), *rows = _report_rows(report)
     lines = markdown_table(["", *METRICS.values()], [[f"**{name}**", *cells], *rows])
-    lines += ["", f"{_escape(report.task)} ({report.task_revision}).", ""]
-    lines += [f"- {_escape(note)}" for note in _report_notes(report)]
+    lines += ["", f"{escape_markdown(report.task)} ({report.task_revision}).", ""]
+    lines += [f"- {escape_markdown(note)}" for note in _report_notes(report)]
     if report.model.over_estimation is not None:
         counted = _over_estimation_rows(report)
         counted[0][0] = f"**{counted[0][0]}**"
         lines += ["", *markdown_table(["Over-estimation", *OVER_ESTIMATION_HEADS], counted)]
-        lines += ["", *(f"- {_escape(note)}" for note in _over_estimation_notes(report))]
+        lines += ["", *(f"- {escape_markdown(note)}" for note in _over_estimation_notes(report))]
     return "\n".join(lines) + "\n"
 
 
@@ -331,8 +329,3 @@ def _over_estimation_notes(report: Report) -> Iterator[str]:
             "Eq. 17: the mirror"
         )
         yield "Of raw similarities, not calibrated ones; error: mean of raw similarity minus gold"
-
-
-def _escape(text: str) -> str:
-    """Escape text that would break out of a Markdown table."""
-    return text.replace("|", "\\|").replace("\n", " ")

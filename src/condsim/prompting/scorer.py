@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from condsim.data.files import BlankRows
+from condsim.data.batch import BlankRows
 from condsim.data.load import load_task
 from condsim.errors import InputError, requires_extra
 from condsim.evaluation.evaluate import FEWEST_ROWS, Scores, evaluate, labelled_rows

@@ -24,7 +24,7 @@ from pydantic import Field
 from condsim.cache import cached_rows
 from condsim.config import Settings
 from condsim.console import Progress
-from condsim.data.files import in_blocks
+from condsim.data.batch import in_blocks
 from condsim.data.row import Row
 from condsim.errors import InputError, require
 from condsim.io import read_text, replacing

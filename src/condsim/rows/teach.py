@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from condsim.console import Progress
+from condsim.data.batch import ROWS_PER_BATCH, in_blocks
 from condsim.data.csts import CstsRow, iter_csts
-from condsim.data.files import ROWS_PER_BATCH, column_names, in_blocks, iter_rows
+from condsim.data.files import column_names, iter_rows
 from condsim.errors import InputError
 from condsim.io import check_not_input
 from condsim.model.base import PairScorer

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from condsim.console import Progress, silent
-from condsim.data.files import BlankRows
+from condsim.data.batch import BlankRows
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, require
 from condsim.loading import load_encoder

@@ -23,7 +23,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from condsim.data.files import BlankRows, check_file, iter_rows
+from condsim.data.batch import BlankRows
+from condsim.data.files import check_file, iter_rows
 from condsim.data.row import Row, join_names, short_repr
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, require
