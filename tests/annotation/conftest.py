@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 import pytest
+from tests.commands import succeed
 
 from condsim.errors import InputError
 from condsim_annotation.exchange import ITEM, PushOptions, RemoteTask, push_items
@@ -125,3 +127,9 @@ def verification(store, server, written):
     options = PushOptions(annotators=2)
     push_items(store, server, "verification", verification_items(written), options)
     return [item.task for item in store.items("verification").values()]
+
+
+@pytest.fixture
+def build() -> Callable[..., str]:
+    """Runs `condsim build`; returns what it prints, and raises the error that ends it."""
+    return lambda *words: " ".join(succeed("build", *words).output.split())

@@ -10,17 +10,6 @@ import pytest
 
 from condsim.data.files import iter_rows
 from condsim.errors import InputError
-from condsim.rows.pairs import (
-    Candidate,
-    FilterCounts,
-    FilterSettings,
-    PairFilter,
-    TextEncoder,
-    bag_of_words,
-    pair_id_of,
-    read_stop_words,
-    text_facts,
-)
 from condsim.rows.records import read_manifest, read_rows
 from condsim_annotation import candidates
 from condsim_annotation.candidates import (
@@ -34,6 +23,17 @@ from condsim_annotation.candidates import (
     read_item_vectors,
     read_items,
     read_pairs,
+)
+from condsim_annotation.pairs import (
+    Candidate,
+    FilterCounts,
+    FilterSettings,
+    PairFilter,
+    TextEncoder,
+    bag_of_words,
+    pair_id_of,
+    read_stop_words,
+    text_facts,
 )
 
 pytest.importorskip("faiss")
@@ -237,7 +237,7 @@ def test_filter_passes_each_pair_once_and_counts(pairs, tmp_path):
 
 
 def test_filter_cosine_is_that_of_the_encoder(pairs, tmp_path, monkeypatch):
-    monkeypatch.setattr("condsim.rows.pairs._PAIRS_PER_BATCH", 2)
+    monkeypatch.setattr("condsim_annotation.pairs._PAIRS_PER_BATCH", 2)
     rules = PairFilter(FilterSettings(), encoder=TextEncoder("fake", "1", Fake()))
     rows = list(rules.passing(read_pairs(pairs)))
     lengths = [(len(row.sentence1), len(row.sentence2)) for row in rows]

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from condsim.data.csts import load_csts
 from condsim.data.tasks import pair_rows
 from condsim.errors import InputError
-from condsim.rows.pairs import Candidate, pair_id_of
 from condsim.rows.records import write_rows
 from condsim_annotation.cli import app
+from condsim_annotation.pairs import Candidate, pair_id_of
 from condsim_annotation.records import Condition, DatasetRow, Rating, row_id_of
 
 COLUMNS = [field.name for field in fields(DatasetRow)]

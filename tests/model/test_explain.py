@@ -162,16 +162,14 @@ def test_explanation_html_escapes_texts_and_marks_words():
 
 
 def test_explanation_prints_texts_colours_and_the_sum(tiny):
-    explanation = tiny.explain(ONE, TWO, "the sport", read=lambda asked: ["tennis", None])
+    explanation = tiny.explain(ONE, TWO, "the sport")
     console = Console(force_terminal=True, color_system="truecolor", width=200, record=True)
     with console.capture() as captured:
         console.print(explanation)
-    assert "(read: tennis)" in captured.get()
     assert captured.get().count("48;2;") > 2
     table = explanation.table(top=3, ascii_only=True)
     assert len(table.splitlines()) == 6
     assert table.isascii()
-    assert explanation.texts[1].reading is None
     values = [float(line[24:].split()[0]) for line in table.splitlines()]
     assert sum(values[:-1]) == pytest.approx(values[-1], abs=0.004)
     with pytest.raises(InputError, match="must be 0 or more"):

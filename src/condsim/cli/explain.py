@@ -26,7 +26,7 @@ from condsim.data.writing import open_writer
 from condsim.errors import InputError, located
 from condsim.io import write_text
 from condsim.loading import load_scorer
-from condsim.model.base import SAMPLES, PairScorer
+from condsim.model.base import SAMPLES
 from condsim.model.explanation import PICTURES, check_explained
 from condsim.paths import check_suffix
 
@@ -35,13 +35,6 @@ if TYPE_CHECKING:
 
 _ROWS_PER_BATCH = 32
 _Texts = tuple[str, str, str | None]
-
-
-def _explained(scorer: PairScorer, texts: _Texts, settings: dict[str, Any]) -> Explanation:
-    """Explain a pair, with what the labeling functions read from it."""
-    from condsim.rows.teach import function_answers
-
-    return scorer.explain(*texts, read=function_answers, **settings)
 
 
 def _pairs(batch: Batch, columns: PairColumns, blank: BlankRows) -> dict[int, _Texts]:
@@ -76,7 +69,7 @@ def _explain_file(
         for batch, texts in batches(BlankRows()):
             explanations: list[dict[str, Any] | None] = [None] * len(batch)
             for index, row_texts in texts.items():
-                explanations[index] = _explained(scorer, row_texts, settings).to_dict()
+                explanations[index] = scorer.explain(*row_texts, **settings).to_dict()
                 done += 1
                 progress("explain", done, total)
             batch["explanation"] = explanations
@@ -121,8 +114,7 @@ def explain(
     """Explain a score: which words of each text carry it under the condition.
 
     Blue words raise the score, orange ones lower it. The sum starts with the score of an empty
-    text, and all words together make up the difference. `read` shows the value that a labeling
-    function extracted from each text.
+    text, and all words together make up the difference.
 
     **Examples**
 
@@ -143,7 +135,7 @@ def explain(
     if output is not None:
         check_suffix(output, (".html", ".json", *PICTURES))
     texts = (source.sentence1, source.sentence2, source.conditions[0])
-    explanation = _explained(load_scorer(model), texts, settings)
+    explanation = load_scorer(model).explain(*texts, **settings)
     if output is None:
         from condsim.terminal import Terminal
 

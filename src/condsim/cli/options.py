@@ -58,9 +58,6 @@ Exclude: TypeAlias = Annotated[
     list[Path] | None,
     Option(help="Data file whose texts are left out, or a .sha256 list of their hashes."),
 ]
-Functions: TypeAlias = Annotated[
-    list[Path] | None, Option(help="Python file with your own labeling functions.")
-]
 Device: TypeAlias = Annotated[
     str | None, Option(help="Where torch runs, such as cpu or cuda.", show_default="torch chooses")
 ]

@@ -25,7 +25,7 @@ from condsim.model.legibility import collect_unread, record_unread
 from condsim.types import BoolArray, FloatArray, html_table, is_marks
 
 if TYPE_CHECKING:
-    from condsim.model.explanation import Explanation, Occlusion, Reader
+    from condsim.model.explanation import Explanation, Occlusion
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -276,7 +276,6 @@ class PairScorer(ABC):
         scale: Scale = "unit",
         samples: int = SAMPLES,
         seed: int = 0,
-        read: Reader | None = None,
     ) -> Explanation:
         """Explain which words of two sentences carry their score.
 
@@ -290,8 +289,6 @@ class PairScorer(ABC):
             samples: Maximum number of subsets of the words of each text, all of which are scored;
                 twice the words if that is more. Up to 8 words, all subsets are scored.
             seed: Seed of the draw of the subsets.
-            read: Extracts the value of a condition from a text, such as
-                ``condsim.rows.teach.function_answers``.
 
         Returns:
             The explanation, which prints on a terminal and displays in a notebook.
@@ -320,7 +317,6 @@ class PairScorer(ABC):
             occlusions=(first, second),
             values=(values1, values2),
             pairs=pairs,
-            read=read,
         )
 
     def _occluded(

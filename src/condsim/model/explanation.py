@@ -9,7 +9,7 @@ of pairs of words.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from html import escape
 from itertools import combinations
@@ -61,15 +61,10 @@ class Word:
 
 @dataclass(frozen=True)
 class ExplainedText:
-    """One of the two texts, and its words in their order.
-
-    Attributes:
-        reading: Value extracted from it under the condition, such as "three"; None without one.
-    """
+    """One of the two texts, and its words in their order."""
 
     text: str
     words: tuple[Word, ...]
-    reading: str | None = None
 
     def parts(self) -> Iterator[tuple[str, Word | None]]:
         """Yield the whole text in parts: the words, and the text between them."""
@@ -128,8 +123,7 @@ class Explanation:
         lines = [f"<p><strong>{self.score:.2f}</strong> {escape(self.condition or '')}</p>"]
         for text in self.texts:
             spans = "".join(self._html_span(part, word) for part, word in text.parts())
-            reading = f" <small>(read: {escape(text.reading)})</small>" if text.reading else ""
-            lines.append(f'<p dir="auto">{spans}{reading}</p>')
+            lines.append(f'<p dir="auto">{spans}</p>')
         lines.append(
             f"<p><small>The score starts at {self.remainder:.2f}, as with an empty text; blue "
             "words raise it, orange ones lower it.</small></p>"
@@ -198,8 +192,6 @@ class Explanation:
             line = Text()
             for part, word in text.parts():
                 line.append(part, self._rich_style(word, few_colours) if word else "")
-            if text.reading:
-                line.append(f"  (read: {text.reading})", "dim")
             yield line
 
     def table(self, *, top: int = 5, ascii_only: bool = False) -> str:
@@ -254,10 +246,6 @@ def _rgb(value: float) -> tuple[int, int, int]:
 def _hex_colour(value: float) -> str:
     return "#{:02x}{:02x}{:02x}".format(*_rgb(value))
 
-
-Reader = Callable[[Sequence[tuple[str, str]]], Sequence[str | None]]
-"""Answers conditions from texts, each in a few words or None, such as
-``condsim.rows.teach.function_answers``."""
 
 # Replaces a text without words, as a model needs some text.
 _NO_WORDS = "."
@@ -333,18 +321,14 @@ def explanation_of(
     occlusions: tuple[Occlusion, Occlusion],
     values: tuple[FloatArray, FloatArray],
     pairs: FloatArray | None,
-    read: Reader | None,
 ) -> Explanation:
     """Make an explanation from the scores (2 + m,) of each occluded text against the other one."""
-    readings: Sequence[str | None] = (None, None)
-    if read is not None and condition is not None:
-        readings = read([(condition, occlusion.text) for occlusion in occlusions])
     texts = []
-    for occlusion, scores, reading in zip(occlusions, values, readings, strict=True):
+    for occlusion, scores in zip(occlusions, values, strict=True):
         words = []
         for (start, stop), share in zip(occlusion.spans, occlusion.shares(scores), strict=True):
             words.append(Word(occlusion.text[start:stop], start, stop, float(share / 2)))
-        texts.append(ExplainedText(occlusion.text, tuple(words), reading))
+        texts.append(ExplainedText(occlusion.text, tuple(words)))
     return Explanation(
         model=model,
         condition=condition,

@@ -170,16 +170,12 @@ async def explain(
 
 
 def _explain(body: schemas.ExplainRequest, condition: str | None, service: Service) -> Explanation:
-    # Slow to import.
-    from condsim.rows.teach import function_answers
-
     return service.queued_scorer.explain(
         body.sentence1,
         body.sentence2,
         condition,
         scale=body.scale,
         samples=body.samples,
-        read=function_answers,
     )
 
 

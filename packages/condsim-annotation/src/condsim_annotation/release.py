@@ -26,10 +26,10 @@ from condsim.evaluation.report import markdown_table
 from condsim.evaluation.statistics import Metric
 from condsim.io import check_folder, replacing, write_json, write_text
 from condsim.paths import sha256_of, stem_of
-from condsim.rows.pairs import Candidate, pair_id_of
 from condsim.rows.records import columns_of, read_rows, revisions_of, write_rows
 from condsim.types import Task
 from condsim_annotation.agreement import Kappa, RatingReport, report_ratings
+from condsim_annotation.pairs import Candidate, pair_id_of
 from condsim_annotation.records import (
     HUMAN,
     LABELS,

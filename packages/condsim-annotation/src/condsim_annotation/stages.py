@@ -14,8 +14,8 @@ from xml.sax.saxutils import quoteattr
 import yaml
 
 from condsim.paths import stem_of
-from condsim.rows.pairs import pair_id_of
 from condsim.rows.records import TableRow, read_rows
+from condsim_annotation.pairs import pair_id_of
 from condsim_annotation.records import HUMAN, Condition, check_label, row_id_of
 
 Stage: TypeAlias = Literal["qualification", "conditions", "verification"]

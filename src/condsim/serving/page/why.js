@@ -24,7 +24,7 @@ function words(text, strongest) {
     one.style.setProperty("--strength", (0.65 * share).toFixed(2));
     line.append(one, " ");
   }
-  return text.reading ? [line, make("p", { className: "note" }, `Read: ${text.reading}`)] : [line];
+  return line;
 }
 
 /** Hides the explanation, which is of texts that have changed. */
@@ -60,7 +60,7 @@ export async function why(sentence1, sentence2, condition) {
   const strongest = Math.max(...every, 1e-9);
   panel.replaceChildren(
     make("h2", {}, `Why ${shown(found.score)}: ${condition || "the texts as a whole"}`),
-    ...found.texts.flatMap((text) => words(text, strongest)),
+    ...found.texts.map((text) => words(text, strongest)),
     make(
       "p",
       { className: "note" },

@@ -1,9 +1,9 @@
-"""Commands of ``condsim build`` that involve annotators."""
+"""Commands of ``condsim build``: labeling functions, candidates, annotators, data sets."""
 
 import typer
 
-from condsim_annotation.cli import annotate, candidates, dataset
+from condsim_annotation.cli import annotate, candidates, dataset, weak
 
 app = typer.Typer()
-for _module in (candidates, annotate, dataset):
+for _module in (weak, candidates, annotate, dataset):
     app.add_typer(_module.app)

@@ -15,7 +15,7 @@ from condsim.errors import InputError, require
 from condsim.paths import check_suffix
 
 if TYPE_CHECKING:
-    from condsim.rows.pairs import FilterCounts, FilterSettings
+    from condsim_annotation.pairs import FilterCounts, FilterSettings
 
 PresetName = Literal["coco", "flickr30k"]
 Preset = Annotated[PresetName | None, typer.Option(help="Filters of the paper.")]
@@ -45,8 +45,8 @@ def _filter_settings(
     preset: PresetName | None, bounds: Mapping[str, float | None], *, no_text_cosine: bool
 ) -> FilterSettings:
     """Combine the filters of a preset with the bounds that are given."""
-    from condsim.rows.pairs import FilterSettings
     from condsim_annotation.candidates import PRESETS
+    from condsim_annotation.pairs import FilterSettings
 
     settings = FilterSettings() if preset is None else PRESETS[preset][1]
     changes = {name: bound for name, bound in bounds.items() if bound is not None}
@@ -124,7 +124,6 @@ def candidates(
     """
     for module in ("faiss", "filelock", "pyarrow.parquet"):
         require(module, extra="build")
-    from condsim.rows.pairs import read_stop_words
     from condsim_annotation.candidates import (
         PRESETS,
         CandidateSettings,
@@ -132,6 +131,7 @@ def candidates(
         make_candidates,
         read_items,
     )
+    from condsim_annotation.pairs import read_stop_words
 
     check_suffix(output, (".parquet",))
     if images is not None and (texts or embeddings is not None):
@@ -211,8 +211,8 @@ def filter_pairs(
 
     `condsim build filter coco.parquet flickr.parquet --max-iou 0.1 --output pairs.parquet`
     """
-    from condsim.rows.pairs import PairFilter, load_text_encoder, read_stop_words
     from condsim_annotation.candidates import filter_files
+    from condsim_annotation.pairs import PairFilter, load_text_encoder, read_stop_words
 
     bounds = {"max_iou": max_iou, "min_text_cosine": min_cosine}
     bounds |= {"min_length_ratio": min_ratio, "min_length": min_length}

@@ -10,10 +10,10 @@ import pytest
 
 from condsim.data.csts import iter_csts
 from condsim.errors import InputError
-from condsim.rows.teach import answers
-from condsim.rows.weak.functions import ABSENT, graded
-from condsim.rows.weak.language import Sentence
-from condsim.rows.weak.registry import REGISTRY, Registry, labelling_function
+from condsim_annotation.answers import answers
+from condsim_annotation.weak.functions import ABSENT, graded
+from condsim_annotation.weak.language import Sentence
+from condsim_annotation.weak.registry import REGISTRY, Registry, labelling_function
 
 PROJECT = Path(__file__).resolve().parents[3]
 TRAIN = PROJECT.parent / "shared" / "data" / "csts-reannotated" / "train.csv"
@@ -67,7 +67,9 @@ def test_graded_values_equal_steps() -> None:
 
 @pytest.mark.skipif(not TRAIN.is_file(), reason="the C-STS training file is not there")
 def test_wordings_that_are_conditions_of_csts_are_as_many_as_the_docs_say() -> None:
-    text = (PROJECT / "src/condsim/rows/weak/lists/functions.txt").read_text("utf-8")
+    text = (
+        PROJECT / "packages/condsim-annotation/src/condsim_annotation/weak/lists/functions.txt"
+    ).read_text("utf-8")
     lines = text.partition("\nconditions\n")[2].splitlines()
     phrases = {phrase.strip() for line in lines for phrase in re.split(r"[,|]", line)}
     phrases = {phrase for phrase in phrases if " " in phrase and "{" not in phrase}

@@ -18,12 +18,12 @@ from condsim.console import Progress, silent
 from condsim.data.held_out import HeldOutTexts, held_out_texts
 from condsim.io import check_not_input
 from condsim.rows.records import TrainingRow, revisions_of, write_provenance, write_rows
-from condsim.rows.weak.build import read_pool
-from condsim.rows.weak.functions import LabellingFunction, wordings_of
-from condsim.rows.weak.language import Sentence
-from condsim.rows.weak.quantities import quantities, text_tokens
-from condsim.rows.weak.registry import Registry
-from condsim.rows.weak.texts import opposites, stands_alone, text_functions
+from condsim_annotation.weak.build import read_pool
+from condsim_annotation.weak.functions import LabellingFunction, wordings_of
+from condsim_annotation.weak.language import Sentence
+from condsim_annotation.weak.quantities import quantities, text_tokens
+from condsim_annotation.weak.registry import Registry
+from condsim_annotation.weak.texts import opposites, stands_alone, text_functions
 
 _WORDS_PER_TEXT = range(4, 61)
 _MAX_TOKENS_NEGATED = 30

@@ -11,7 +11,7 @@ from tests.commands import rows_in
 pytest.importorskip("text_to_num", exc_type=ImportError)
 pytest.importorskip("vaderSentiment")
 
-from condsim.rows.weak.counter_edits import counter_edits
+from condsim_annotation.weak.counter_edits import counter_edits
 
 TEXTS = [
     f"{what} {rest}"

@@ -7,7 +7,8 @@ import pytest
 
 from condsim.console import silent
 from condsim.errors import InputError, ModelError
-from condsim.rows.pairs import (
+from condsim_annotation.candidates import embed_collection, mean_vectors, read_items
+from condsim_annotation.pairs import (
     FilterCounts,
     FilterSettings,
     Measures,
@@ -20,7 +21,6 @@ from condsim.rows.pairs import (
     text_facts,
     unit_length,
 )
-from condsim_annotation.candidates import embed_collection, mean_vectors, read_items
 
 pytest.importorskip("faiss")
 
@@ -38,7 +38,7 @@ def brute_force(vectors, k):
 
 
 def test_nearest_pairs_equal_brute_force_no_pair_twice_none_with_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr("condsim.rows.pairs._ITEMS_PER_BLOCK", 7)
+    monkeypatch.setattr("condsim_annotation.pairs._ITEMS_PER_BLOCK", 7)
     vectors = random_vectors(50)
     pairs = nearest_pairs(vectors, 5, cache=tmp_path / "c", progress=silent)
     expected, cosines = brute_force(vectors, 5)
@@ -87,7 +87,7 @@ def collection(tmp_path):
 
 
 def test_caption_vectors_are_made_once_a_model_and_content(collection, tmp_path, monkeypatch):
-    monkeypatch.setattr("condsim.rows.pairs._TEXTS_PER_BLOCK", 2)
+    monkeypatch.setattr("condsim_annotation.pairs._TEXTS_PER_BLOCK", 2)
     fake, steps = Fake(), []
 
     def embed(revision):

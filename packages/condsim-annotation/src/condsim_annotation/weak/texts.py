@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from condsim.errors import require
-from condsim.rows.weak.functions import Comparison, LabellingFunction, built_in, yes_or_no
-from condsim.rows.weak.language import all_words, listed, names_by_word, plural
-from condsim.rows.weak.quantities import (
+from condsim_annotation.weak.functions import Comparison, LabellingFunction, built_in, yes_or_no
+from condsim_annotation.weak.language import all_words, listed, names_by_word, plural
+from condsim_annotation.weak.quantities import (
     Quantity,
     compare_clocks,
     compare_dates,
@@ -180,11 +179,6 @@ _FORMS = {
 _FOR_HOW_MANY = re.compile(r"\b(?:for|of|party of|seats?)\W*$")
 _RATED = re.compile(r"\b(?:rate|rating|rated|points?|score|mark)\b", re.IGNORECASE)
 _GUESTS = frozenset("people person guest traveler traveller rider passenger seat ticket".split())
-
-
-def can_read_texts() -> bool:
-    """Return whether the libraries of these functions are installed, with the extra ``build``."""
-    return all(find_spec(name) is not None for name in ("text_to_num", "vaderSentiment"))
 
 
 @lru_cache(maxsize=256)

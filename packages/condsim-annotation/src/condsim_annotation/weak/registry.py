@@ -13,14 +13,15 @@ import numpy as np
 
 from condsim.errors import CondSimError, InputError
 from condsim.evaluation.statistics import spearman
-from condsim.rows.weak.captions import (
+from condsim.types import Task
+from condsim_annotation.weak.captions import (
     doing_functions,
     noun_functions,
     people_functions,
     place_functions,
     thing_functions,
 )
-from condsim.rows.weak.functions import (
+from condsim_annotation.weak.functions import (
     ABSENT,
     Comparison,
     LabellingFunction,
@@ -29,9 +30,8 @@ from condsim.rows.weak.functions import (
     wordings_of,
     yes_or_no,
 )
-from condsim.rows.weak.language import Sentence, cut_sentence
-from condsim.rows.weak.texts import can_read_texts, function_by_form, text_functions
-from condsim.types import Task
+from condsim_annotation.weak.language import Sentence, cut_sentence
+from condsim_annotation.weak.texts import function_by_form, text_functions
 
 ReaderT = TypeVar("ReaderT", bound=Reader)
 
@@ -89,9 +89,7 @@ def _built_in_registry() -> Registry:
         if captions.find(function.name) is None:
             captions.add(function)
     everything = [*captions, *people_functions(), *place_functions()]
-    if can_read_texts():
-        return Registry([*everything, *text_functions().values()], fallback=function_by_form)
-    return Registry(everything)
+    return Registry([*everything, *text_functions().values()], fallback=function_by_form)
 
 
 REGISTRY = _built_in_registry()

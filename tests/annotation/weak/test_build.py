@@ -17,10 +17,10 @@ from condsim.data.csts import load_csts
 from condsim.data.held_out import text_digest
 from condsim.errors import InputError
 from condsim.paths import sha256_of
-from condsim.rows.pairs import Candidate
-from condsim.rows.weak.build import RowSampler, WeakSettings, build_weak, read_pool
-from condsim.rows.weak.registry import REGISTRY, coverage, function_agreement
 from condsim.types import Task
+from condsim_annotation.pairs import Candidate
+from condsim_annotation.weak.build import RowSampler, WeakSettings, build_weak, read_pool
+from condsim_annotation.weak.registry import REGISTRY, coverage, function_agreement
 
 pytest.importorskip("faiss")
 pytest.importorskip("sklearn")
@@ -42,7 +42,14 @@ def captions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def weak(captions, build):
     """Runs `condsim build weak` on the captions."""
-    return partial(build, "weak", captions, "--rows", 20, "--text-encoder", "words", "--output")
+
+    def run(output: object, *options: object) -> str:
+        rows = () if "--rows" in options else ("--rows", 20)
+        return build(
+            "weak", captions, *rows, "--text-encoder", "words", "--output", output, *options
+        )
+
+    return run
 
 
 def test_weak_captions_rows_that_train_reads(weak) -> None:
@@ -139,7 +146,7 @@ def test_weak_several_files_are_one_pool_and_items_are_those_of_a_file(tmp_path:
 def test_weak_own_functions_are_drawn(weak) -> None:
     own = Path("own.py")
     own.write_text(
-        "from condsim.rows.weak.registry import labelling_function\n"
+        "from condsim_annotation.weak.registry import labelling_function\n"
         "@labelling_function('length of the caption test', weight=1000.0)\n"
         "def length(sentence):\n"
         "    return len(sentence.words) > 7\n",

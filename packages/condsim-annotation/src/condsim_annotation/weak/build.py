@@ -19,7 +19,17 @@ from condsim.data.files import iter_rows
 from condsim.data.held_out import HeldOutTexts, held_out_texts, text_digest
 from condsim.errors import InputError, one_line, require
 from condsim.io import check_not_input
-from condsim.rows.pairs import (
+from condsim.rows.records import (
+    DOES_NOT_APPLY,
+    AnsweredRow,
+    WeakRow,
+    counted,
+    revisions_of,
+    write_provenance,
+    write_rows,
+)
+from condsim.types import FloatArray
+from condsim_annotation.pairs import (
     Candidate,
     FilterSettings,
     ItemPairs,
@@ -31,19 +41,9 @@ from condsim.rows.pairs import (
     pair_id_of,
     unit_length,
 )
-from condsim.rows.records import (
-    DOES_NOT_APPLY,
-    AnsweredRow,
-    WeakRow,
-    counted,
-    revisions_of,
-    write_provenance,
-    write_rows,
-)
-from condsim.rows.weak.functions import ABSENT, LabellingFunction
-from condsim.rows.weak.language import Sentence
-from condsim.rows.weak.registry import Registry
-from condsim.types import FloatArray
+from condsim_annotation.weak.functions import ABSENT, LabellingFunction
+from condsim_annotation.weak.language import Sentence
+from condsim_annotation.weak.registry import Registry
 
 # Multiples of its share that a function may have of a label, pass by pass.
 _SHARE_FACTORS = (1.5, 5.0, 30.0)
@@ -70,7 +70,7 @@ class WeakSettings(Settings):
     # Number of sentences to draw pairs from; all if None.
     sample: Annotated[int, Field(ge=2)] | None = None
     # The model whose vectors find near sentences; ``"words"`` needs none, None is that of
-    # `condsim.rows.pairs.load_text_encoder`.
+    # `condsim_annotation.pairs.load_text_encoder`.
     text_encoder: str | None = None
     # Whether the rows have the columns ``answer1`` and ``answer2``.
     answers: bool = True

@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("text_to_num", exc_type=ImportError)
 pytest.importorskip("vaderSentiment")
 
-from condsim.rows.teach import answers
-from condsim.rows.weak.language import Sentence
-from condsim.rows.weak.quantities import quantities
-from condsim.rows.weak.registry import REGISTRY
-from condsim.rows.weak.texts import words_of_aspect
+from condsim_annotation.answers import answers
+from condsim_annotation.weak.language import Sentence
+from condsim_annotation.weak.quantities import quantities
+from condsim_annotation.weak.registry import REGISTRY
+from condsim_annotation.weak.texts import words_of_aspect
 
 
 @pytest.mark.parametrize(

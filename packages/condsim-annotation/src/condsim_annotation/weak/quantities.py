@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from condsim.errors import require
-from condsim.rows.weak.language import all_words, listed, names_by_word
+from condsim_annotation.weak.language import all_words, listed, names_by_word
 
 # "3-5" has no minus.
 _DIGITS = re.compile(r"(?:(?<![\w)])(?<!\d )-)?\d+(?:,\d{3})*(?:\.\d+)?")

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from condsim.errors import InputError
-from condsim.rows.weak.language import (
+from condsim_annotation.weak.language import (
     Node,
     Sentence,
     all_words,

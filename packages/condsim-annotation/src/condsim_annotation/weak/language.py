@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from condsim.errors import check_name
 
-_FOLDER = resources.files("condsim.rows.weak")
+_FOLDER = resources.files("condsim_annotation.weak")
 _WORD = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)|[a-z0-9]+|[,.;:!?&]")
 _MAX_PHRASE_WORDS = 4
 _MAX_WORDS_BEFORE_NOUN = 5
