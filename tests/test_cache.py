@@ -78,3 +78,9 @@ def test_sole_process_refuses_a_second_one(tmp_path):
         second = sole_process(tmp_path / "work")
         with pytest.raises(InputError, match=r"Another process is at work in .*work"):
             second.__enter__()
+
+
+def test_sole_process_leaves_no_lock_and_no_empty_folder(tmp_path):
+    with sole_process(tmp_path / "work"):
+        assert (tmp_path / "work").is_dir()
+    assert list(tmp_path.iterdir()) == []

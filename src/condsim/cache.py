@@ -75,12 +75,21 @@ def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterato
 
 @contextmanager
 def sole_process(folder: Path) -> Iterator[None]:
-    """Create a folder and keep other processes out of it, by a lock next to it."""
+    """Create a folder and keep other processes out of it, by a lock next to it.
+
+    In the end the lock is removed, and so is a folder that stayed empty.
+    """
     busy = f"Another process is at work in {folder}. Wait until it ends, or give another folder."
-    with locked(folder.with_name(f"{folder.name}.lock"), busy=busy):
+    lock = folder.with_name(f"{folder.name}.lock")
+    with locked(lock, busy=busy):
         with one_line(f"Cannot write to {folder}", OSError):
             folder.mkdir(parents=True, exist_ok=True)
-        yield
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                lock.unlink()
+                folder.rmdir()
 
 
 def changed_keys(expected: Mapping[str, Any], stored: Mapping[str, Any]) -> list[str]:

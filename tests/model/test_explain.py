@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -190,3 +191,13 @@ def test_explain_default_model_names_the_words_of_the_condition():
     assert {word.text for _, word in colour.top(2)} == {"white"}
     sport = model.explain(one, two, "the sport being played")
     assert sport.top(1)[0][1].text in ("tennis", "racket", "swings", "plays")
+
+
+def test_plot_svg_holds_no_markup_of_the_texts(tmp_path):
+    pytest.importorskip("matplotlib")
+    texts = ('A <script>dog</script> "onmouseover=x" --> runs.', "A <b>cat</b> runs.")
+    explanation = load_scorer(None).explain(*texts, 'the "onmouseover=" <i>animal</i>', samples=4)
+    explanation.plot(tmp_path / "why.svg")
+    content = (tmp_path / "why.svg").read_text("utf-8")
+    ElementTree.fromstring(content)
+    assert not any(mark in content for mark in ("onmouseover", "script", "<b>", "<i>"))

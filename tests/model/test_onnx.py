@@ -237,3 +237,16 @@ def test_score_overall_is_the_product_of_the_joined_embeddings(exported):
     assert score == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
     parts = [model.score(*texts, condition, scale="raw") for condition in ("the sport", None)]
     assert score == pytest.approx(0.7 * parts[0] + 0.3 * parts[1], abs=1e-5)
+
+
+def test_model_with_another_number_of_rows_is_an_error_in_one_line(exported, monkeypatch):
+    scorer = OnnxScorer(exported, threads=1)
+    session = scorer._session
+
+    class Damaged:
+        def run(self, names, feed):
+            return [session.run(names, feed)[0][:1]]
+
+    monkeypatch.setattr(scorer, "_session", Damaged())
+    with pytest.raises(ModelError, match=r"must give 2 texts embeddings of the shape"):
+        scorer.encode(["A dog.", "A cat."], "the animal")

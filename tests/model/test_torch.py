@@ -223,3 +223,18 @@ def test_cross_encoder_of_three_outputs_refused(cross_encoder):
     three = CrossEncoder(cross_encoder[0].model.config.name_or_path, num_labels=3)
     with pytest.raises(ModelError, match=r"1 output, the similarity, or 5.* got 3"):
         CrossEncoderScorer(three, name="nli")
+
+
+def test_encoder_and_cross_encoder_score_from_many_threads(encoder, tiny_backbone):
+    from concurrent.futures import ThreadPoolExecutor
+
+    cross = build_cross_encoder(str(tiny_backbone))
+    for scorer in (
+        EncoderScorer(encoder, name="tiny"),
+        CrossEncoderScorer(cross, name="cross", layout="separator"),
+    ):
+        rows = [(TEXTS[n % 6] * (1 + n % 3), TEXTS[(n + 1) % 6], "the animal") for n in range(64)]
+        expected = [scorer.score(*row) for row in rows]
+        with ThreadPoolExecutor(8) as pool:
+            scores = list(pool.map(lambda row, scorer=scorer: scorer.score(*row), rows))
+        np.testing.assert_allclose(scores, expected, atol=1e-6)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gzip
 import json
 import subprocess
 import sys
@@ -45,6 +46,7 @@ class Rule:
     message: dict[str, Any] | None = None  # the answered message
     finish: str = "stop"
     cut: bool = False  # half of the body, then the connection is closed
+    blanks: int = 0  # MB of blanks, packed by gzip
     hang: bool = False
     close: bool = False
     delay: float | None = None
@@ -181,7 +183,13 @@ class Connection(asyncio.Protocol):
 
     def reply(self, rule: Rule, answer: Any) -> None:
         self.state.now -= 1
-        self.send(rule.status, answer, rule.headers, cut=rule.cut)
+        if rule.blanks:
+            data = gzip.compress(b" " * (rule.blanks * 2**20))
+            head = (
+                f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(data)}\r\n\r\n"
+            )
+            return self.transport.write(head.encode() + data)
+        return self.send(rule.status, answer, rule.headers, cut=rule.cut)
 
     def send(
         self, status: int, body: Any, headers: dict[str, str] | None = None, *, cut: bool = False

@@ -246,3 +246,16 @@ def test_shots_pairs_without_just_two_labels_are_no_examples(rows):
 def test_shots_too_few_or_bad_rows_raise_one_line(task, count, message):
     with pytest.raises(InputError, match=message):
         Shots(task, count)
+
+
+@pytest.mark.parametrize(
+    ("answer", "score"),
+    [
+        ("<think>\nBoth show 2 dogs.\n</think>\n\n4", 4.0),
+        ("On a scale of 5, they hardly match.\n</think>\n1", 1.0),
+        ("<think>\nThey are 3", None),
+    ],
+)
+@pytest.mark.parametrize("parsing", ["strict", "first-number"])
+def test_parse_score_thoughts_are_no_answer(answer, score, parsing):
+    assert parse_score(answer, parsing=parsing) == score

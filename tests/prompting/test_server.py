@@ -15,7 +15,7 @@ pytest.importorskip("openai")
 
 from condsim.errors import BackendError, InputError
 from condsim.prompting.backend import Address, Answer, PromptSettings, base_address, environment_key
-from condsim.prompting.server import ServerBackend, parse_completion
+from condsim.prompting.server import ServerBackend, _warn_of_usage, parse_completion
 
 KEY = "sk-secret-0123456789"
 
@@ -364,3 +364,29 @@ def test_parse_completion_content_is_text(content, text):
 def test_parse_completion_probabilities_are_added_by_number(tokens, expected):
     answer = parse_completion(completion(logprobs={"content": tokens}))
     assert answer.probabilities == pytest.approx(expected)
+
+
+def test_answers_packed_body_of_any_size_is_read_up_to_a_limit(server):
+    server.rules({"blanks": 64})
+    _, message, _ = failed(backend(server, retries=0).answers(["prompt"]))
+    assert "the body has more than 16 MB" in message
+
+
+def test_answers_logprob_that_overflows_is_one_line(server):
+    token = {"token": "4", "logprob": -(10**400), "top_logprobs": []}
+    choice = {"message": {"content": "4"}, "logprobs": {"content": [token]}}
+    server.rules({"body": {"choices": [choice]}})
+    answers = backend(server, retries=0).answers(["prompt"], probabilities=True)
+    assert "the body is not a chat completion" in failed(answers)[1]
+
+
+@pytest.mark.parametrize(
+    "usage", [{"prompt_tokens": "many", "completion_tokens": 1.5}, "none", ["few"]]
+)
+def test_parse_completion_usage_that_is_no_number_is_ignored_and_said_once(usage, caplog):
+    _warn_of_usage.cache_clear()
+    body = {"choices": [{"message": {"content": "4"}}], "usage": usage}
+    for _ in range(2):
+        answer = parse_completion(body)
+        assert (answer.text, answer.prompt_tokens, answer.new_tokens) == ("4", None, None)
+    assert len(caplog.records) == 1

@@ -51,6 +51,7 @@ def test_export_float32_equals_the_model(request, tmp_path, backbone, pooling, t
 def test_export_int8_near_the_model_and_independent_of_the_batch(source, tmp_path):
     result = export_onnx(source, tmp_path / "out")
     assert result.cosine_worst > 0.99
+    assert 0 <= result.change_mean <= result.change_worst < 0.1
     scorer = OnnxScorer(tmp_path / "out", threads=1)
     model = SentenceTransformer(str(source), device="cpu")
     pairs = [list(pair) for pair in zip(CONDITIONS, SENTENCES, strict=True)]

@@ -9,6 +9,7 @@ import torch
 from sentence_transformers import CrossEncoder, SentenceTransformer
 
 import condsim
+from condsim.cache import sole_process
 from condsim.data.csts import load_csts
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.report import Report
@@ -254,3 +255,12 @@ def test_close_process_group_leaves_none_of_its_threads(tmp_path):
     del circle, layers
     close_process_group()
     assert not [name for name in threads() if "gloo" in name]
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_fit_in_a_folder_where_another_trains_is_refused(tmp_path, tiny_recipe, resume):
+    with (
+        sole_process(tmp_path / "run"),
+        pytest.raises(InputError, match="Another process is at work"),
+    ):
+        fit(tiny_recipe, tmp_path / "run", resume=resume)

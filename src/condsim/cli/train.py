@@ -9,11 +9,15 @@ import typer
 from typer import Argument, Option
 
 from condsim.cli.files import FOLDER
-from condsim.cli.process import long_work
+from condsim.cli.process import long_work, print_note
 from condsim.errors import require
 
 if TYPE_CHECKING:
     from condsim.training.sweep_spec import SweepSpec
+
+
+# Scores differ by this much between processors anyway.
+_NOTABLE_CHANGE = 0.02
 
 
 def train(
@@ -164,5 +168,8 @@ def export(
     )
     typer.echo(
         f"{result.output}: {result.size / 1e6:.1f} MB, cosine to the model "
-        f"{result.cosine_mean:.4f} on average, {result.cosine_worst:.4f} at worst"
+        f"{result.cosine_mean:.4f} on average, {result.cosine_worst:.4f} at worst; scores move by "
+        f"{result.change_mean:.3f} on average, {result.change_worst:.3f} at most"
     )
+    if not float32 and result.change_worst > _NOTABLE_CHANGE:
+        print_note("Export with --float32 if scores must not move, or with --samples of your rows.")

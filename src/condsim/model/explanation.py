@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
 PICTURES = (".png", ".svg", ".pdf")
+_COMMENT = re.compile("<!--.*?-->", re.DOTALL)
 """Suffixes of the files that `Explanation.plot` writes."""
 
 # Blue and orange, which color-blind readers can tell apart.
@@ -168,6 +169,10 @@ class Explanation:
         figure.suptitle(f"{title}, from {self.remainder:.2f} with an empty text", parse_math=False)
         with replacing(path) as partial:
             figure.savefig(partial, format=path.suffix[1:].lower(), dpi=120)
+            if path.suffix.lower() == ".svg":
+                # Words are drawn as outlines; matplotlib repeats them in comments as they are.
+                text = partial.read_text(encoding="utf-8")
+                partial.write_text(_COMMENT.sub("", text), encoding="utf-8")
 
     def _plot_bars(self, axis: Axes, text: ExplainedText) -> None:
         values = [word.contribution for word in text.words]

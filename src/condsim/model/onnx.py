@@ -149,6 +149,11 @@ class OnnxScorer(EmbeddingScorer):
         advice = f"Its tokenizer or 'max_seq_length' may belong to another model. {_ADVICE}"
         with one_line(message, Exception, advice=advice, kind=ModelError):
             vectors: FloatArray = self._session.run(None, feed)[0]
+        if vectors.shape != (len(encodings), self.dimension):
+            raise ModelError(
+                f"The model {self.name!r} must give {len(encodings)} texts embeddings of the shape "
+                f"{(len(encodings), self.dimension)}; got {vectors.shape}. {_ADVICE}"
+            )
         return vectors
 
 

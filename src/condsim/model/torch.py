@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -49,6 +50,10 @@ Precision = Literal["auto", "float32", "bfloat16", "float16"]
 BATCH_TOKENS_CPU = 1024
 BATCH_TOKENS_GPU = 16_384
 CROSS_ENCODER_ROWS = 32
+
+
+# A fast tokenizer is changed by each call, and torch uses all processors for one batch anyway.
+_ONE_THREAD = threading.RLock()
 
 
 def check_precision(precision: str) -> None:
@@ -98,8 +103,8 @@ class EncoderScorer(EmbeddingScorer):
         return scorer
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
-        # Around all batches, so that weights are rounded once.
-        with self._autocast():
+        # Autocast is around all batches, so that weights are rounded once.
+        with _ONE_THREAD, self._autocast():
             return self._embed_long(texts, self._vectors)
 
     @property
@@ -219,6 +224,10 @@ class CrossEncoderScorer(PairScorer):
             )
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
+        with _ONE_THREAD:
+            return rescaled(self._raw_scores(rows), self.calibration, scale)
+
+    def _raw_scores(self, rows: Rows) -> FloatArray:
         texts = cross_encoder_inputs(
             rows.sentences[0],
             rows.sentences[1],
@@ -231,7 +240,7 @@ class CrossEncoderScorer(PairScorer):
         limit, lengths = self.model.max_seq_length, _token_lengths(self.model, texts)
         if limit and lengths is not None:
             record_truncation(self.name, limit, int((lengths > limit).sum()))
-        return rescaled(self._outputs(texts), self.calibration, scale)
+        return self._outputs(texts)
 
     def _outputs(self, texts: list[Input]) -> FloatArray:
         """Compute the raw scores, (n,); the library's own ``predict`` takes only pairs."""

@@ -132,6 +132,7 @@ def _query(sentence1: str, sentence2: str, condition: str | None) -> str:
 # As in the released script, a sign or a leading point does not count: "-1" is 1, ".5" is 5.
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _DIGIT_ON_SAME_LINE = re.compile(r"[^\r\n]*\d")
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)|\A.*?</think>", re.DOTALL)
 # A longer row of digits is not a score, and would be infinite in float32.
 _MAX_SCORE = 1e9
 
@@ -142,7 +143,8 @@ def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
     Under ``strict`` a line with two numbers ("3 out of 5", "0..0") is invalid. Later lines are
     ignored, since they are mostly a next input that the model made up. As in the released script,
     signs and a leading point are dropped: "-1" is 1 and ".5" is 5. Decimal digits of all scripts
-    count. The number may lie outside the scale.
+    count. The number may lie outside the scale. Thoughts between ``<think>`` and ``</think>`` are
+    no part of the answer.
 
     Examples:
         >>> parse_score("The Answer is 2.0.")
@@ -154,6 +156,8 @@ def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
         >>> parse_score("3 out of 5", parsing="first-number")
         3.0
     """
+    # What a model writes while it thinks, which may not have ended, is no answer.
+    text = _THOUGHT.sub("", text)
     match = _NUMBER.search(text)
     if match is None:
         return None

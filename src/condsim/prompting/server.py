@@ -41,6 +41,10 @@ _TOP_LOGPROBS = 20
 _FEWER_TOP_LOGPROBS = 5
 # Key of ``Response.extensions`` under which the answer is.
 _ANSWER = "condsim.answer"
+_MAX_TOKENS = 10**9
+_MAX_BODY_BYTES = 16 * 2**20
+# What reading another body raises; a number of 400 digits overflows.
+_NO_COMPLETION = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
 _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 _URL_HINT = "Is the base URL right, and does the server run?"
@@ -67,18 +71,39 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
         try:
             # Servers may send blanks while a request waits, so a limit for each read is not enough.
             async with asyncio.timeout(request.extensions["timeout"]["read"]):
-                response = await super().send(request, **options)
+                response = await _read(await super().send(request, **{**options, "stream": True}))
         except TimeoutError as error:
             raise httpx2.ReadTimeout("the answer is incomplete", request=request) from error
         if response.is_success:
             try:
                 response.extensions[_ANSWER] = parse_completion(json.loads(response.content))
-            except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            except _NO_COMPLETION as error:
                 # Clean the whole text first: the key could be cut in two.
                 start = self._address.clean(response.text)[:200]
                 message = f"the body is not a chat completion: {start!r}"
                 raise httpx2.DecodingError(message, request=request) from error
         return response
+
+
+async def _read(response: httpx2.Response) -> httpx2.Response:
+    """Read an answer of a limited size, which a packed body may exceed by far."""
+    content = bytearray()
+    try:
+        async for block in response.aiter_bytes():
+            content += block
+            if len(content) > _MAX_BODY_BYTES:
+                message = f"the body has more than {_MAX_BODY_BYTES // 2**20} MB"
+                raise httpx2.DecodingError(message, request=response.request)
+    finally:
+        await response.aclose()
+    headers = [
+        (name, value)
+        for name, value in response.headers.multi_items()
+        if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
+    ]
+    return httpx2.Response(
+        response.status_code, headers=headers, content=bytes(content), request=response.request
+    )
 
 
 class ServerBackend:
@@ -288,13 +313,30 @@ def parse_completion(completion: Mapping[str, Any]) -> Answer:
     if choice.get("finish_reason") == "content_filter":
         text = ""
     usage = completion.get("usage") or {}
+    prompt_tokens, new_tokens = (
+        _count(usage, key) for key in ("prompt_tokens", "completion_tokens")
+    )
     return Answer(
         # Half of an emoji cannot be stored.
         text=text.encode("utf-8", "replace").decode("utf-8"),
         probabilities=_probabilities(choice.get("logprobs") or {}),
-        prompt_tokens=usage.get("prompt_tokens"),
-        new_tokens=usage.get("completion_tokens"),
+        prompt_tokens=prompt_tokens,
+        new_tokens=new_tokens,
     )
+
+
+def _count(usage: object, key: str) -> int | None:
+    """Read a number of tokens; None, said once, if the server reports something else."""
+    count = usage.get(key) if isinstance(usage, dict) else usage
+    if count is None or (isinstance(count, int) and 0 <= count < _MAX_TOKENS):
+        return count
+    _warn_of_usage()
+    return None
+
+
+@cache
+def _warn_of_usage() -> None:
+    _LOGGER.warning("The server's usage is not in numbers; tokens are estimated instead.")
 
 
 def _probabilities(logprobs: Mapping[str, Any]) -> dict[float, float]:

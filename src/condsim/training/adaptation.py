@@ -186,7 +186,6 @@ def adapt(
             return result
         run.publish(target, result)
     shutil.rmtree(work)
-    work.with_name(f"{work.name}.lock").unlink(missing_ok=True)
     return replace(result, output=target)
 
 

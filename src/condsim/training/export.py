@@ -6,10 +6,11 @@ import logging
 import re
 import tempfile
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -32,6 +33,7 @@ with requires_extra("train"):
     from condsim.data.csts import iter_csts
     from condsim.io import check_folder, replacing, write_text
     from condsim.model.builders import build_bi_encoder, without_progress_bars
+    from condsim.model.calibration import UNCALIBRATED, Calibration
     from condsim.model.embedding import EmbeddingScorer
     from condsim.model.inputs import card_texts, conditional_sentences
     from condsim.model.onnx import TOKENIZER_FILE, OnnxScorer
@@ -109,12 +111,16 @@ class ExportResult:
         size: Bytes of ``model.onnx``.
         cosine_mean: Mean cosine between exported and original embeddings of the samples.
         cosine_worst: The lowest of these cosines.
+        change_mean: Mean change of the scores of pairs of samples under one condition, 0 to 1.
+        change_worst: The largest of these changes.
     """
 
     output: Path
     size: int
     cosine_mean: float
     cosine_worst: float
+    change_mean: float
+    change_worst: float
 
 
 @without_progress_bars()
@@ -167,7 +173,8 @@ def export_onnx(
     for start in range(0, len(pairs), SAMPLES_PER_BATCH):
         features = model.preprocess(pairs[start : start + SAMPLES_PER_BATCH])
         batches.append({key: features[key].numpy() for key in input_names})
-    cosines = _embedding_cosines(graph, batches, expected)
+    embeddings = _embeddings(graph, batches)
+    cosines = _cosines(embeddings, expected)
     # The negation also catches NaN.
     if not cosines.min() >= MIN_TRACED_COSINE:
         raise ModelError(
@@ -178,7 +185,8 @@ def export_onnx(
     if quantize is not None:
         quantized = quantize_compact if weights >= LARGE_MODEL_PARAMETERS else quantize_static
         graph = quantized(graph, batches)
-        cosines = _embedding_cosines(graph, batches, expected)
+        embeddings = _embeddings(graph, batches)
+        cosines = _cosines(embeddings, expected)
     own_facts: dict[str, Fact] = {"parameters": weights, "precision": quantize or "float32"}
     settings = replace(
         settings,
@@ -193,7 +201,16 @@ def export_onnx(
     size, mean, worst = (output / MODEL_FILE).stat().st_size, cosines.mean(), cosines.min()
     text = "%s: %.1f MB, cosine to float32 %.4f on average, %.4f at worst"
     logger.info(text, output, size / 1e6, mean, worst)
-    return ExportResult(output, size, cosine_mean=float(mean), cosine_worst=float(worst))
+    calibration = settings.calibration or UNCALIBRATED
+    changes = _score_changes(expected, embeddings, [name for _, name in samples], calibration)
+    return ExportResult(
+        output,
+        size,
+        cosine_mean=float(mean),
+        cosine_worst=float(worst),
+        change_mean=float(changes.mean()),
+        change_worst=float(changes.max()),
+    )
 
 
 def _check_output(output: Path, name: str) -> None:
@@ -231,18 +248,40 @@ def _load_bi_encoder(source: Path) -> tuple[SentenceTransformer, ModelSettings]:
     return model.float().eval(), settings
 
 
-def _embedding_cosines(
-    graph: onnx.ModelProto, batches: Iterable[dict[str, NDArray[np.int64]]], expected: FloatArray
+def _embeddings(
+    graph: onnx.ModelProto, batches: Iterable[dict[str, NDArray[np.int64]]]
 ) -> FloatArray:
-    """Compute the cosines between the graph's embeddings and the model's, ``(samples,)``."""
+    """Compute the graph's embeddings, ``(samples, dimension)``."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(
         graph.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    embeddings = np.concatenate([session.run(["embedding"], batch)[0] for batch in batches])
-    cosines: FloatArray = np.einsum("nd,nd->n", embeddings, expected)
+    embeddings: FloatArray = np.concatenate(
+        [session.run(["embedding"], batch)[0] for batch in batches]
+    )
+    return embeddings
+
+
+def _cosines(first: FloatArray, second: FloatArray) -> FloatArray:
+    cosines: FloatArray = np.einsum("nd,nd->n", first, second)
     return cosines
+
+
+def _score_changes(
+    before: FloatArray, after: FloatArray, conditions: Sequence[str], calibration: Calibration
+) -> FloatArray:
+    """How far the scores of samples with the same condition move, ``(pairs,)``; 0 without pairs."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, condition in enumerate(conditions):
+        rows[condition].append(row)
+    pairs = [pair for of_condition in rows.values() for pair in pairwise(of_condition)]
+    if not pairs:
+        return np.zeros(1, np.float32)
+    first, second = np.array(pairs).T
+    scores = [calibration.apply(_cosines(each[first], each[second])) for each in (before, after)]
+    changes: FloatArray = np.abs(scores[1] - scores[0])
+    return changes
 
 
 class _Pipeline(nn.Module):

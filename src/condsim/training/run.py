@@ -17,7 +17,7 @@ with requires_extra("train"):
     from accelerate import PartialState
     from transformers import TrainerCallback
 
-    from condsim.cache import locked
+    from condsim.cache import locked, sole_process
     from condsim.io import saved_work, write_text
     from condsim.model.builders import without_progress_bars
     from condsim.training.callbacks import LOSS_STATE, load_loss_state, loss_state
@@ -80,10 +80,30 @@ def fit(
 
     Raises:
         KeyboardInterrupt: If Ctrl-C ended the run; it can be resumed.
-        InputError: If the data, the recipe or the folder break a rule.
+        InputError: If the data, the recipe or the folder break a rule, or another process trains in
+            the folder.
     """
+    # One process of several holds the lock, before anything is made.
+    if not _process().is_main_process:
+        return _fit(recipe, output, resume=resume, callbacks=callbacks)
+    with sole_process(output):
+        return _fit(recipe, output, resume=resume, callbacks=callbacks)
+
+
+def _process() -> PartialState:
+    return PartialState(cpu=not torch.accelerator.is_available())
+
+
+def _fit(
+    recipe: Recipe,
+    output: Path,
+    *,
+    resume: bool = False,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> FinishedRun | None:
+    """Train in a folder whose lock is held; see `fit`."""
     started = time.monotonic()
-    process = PartialState(cpu=not torch.accelerator.is_available())
+    process = _process()
     train, dev = load_data(recipe)
     revisions = file_revisions(local_files(recipe))
     if process.is_main_process and resume:
@@ -178,10 +198,10 @@ def run_or_resume(
         if (run := _read_finished(recipe, folder)) is not None:
             return run
         if not (folder / RECIPE).is_file():
-            return fit(recipe, folder, callbacks=callbacks)
+            return _fit(recipe, folder, callbacks=callbacks)
         stored = load_recipe(folder / RECIPE)
         check_same(recipe, stored, folder)
-        return fit(stored, folder, resume=True, callbacks=callbacks)
+        return _fit(stored, folder, resume=True, callbacks=callbacks)
 
 
 def _read_finished(recipe: Recipe, folder: Path) -> FinishedRun | None:
