@@ -280,9 +280,10 @@ def test_bootstrap_of_copied_rows_is_as_wide_as_of_single_ones():
 
 def test_percentile_interval_hand_worked_values():
     # 0 .. 1000: the 2.5 and 97.5 percentiles are 25 and 975; NaN is left out.
-    assert percentile_interval(np.arange(1001.0)) == pytest.approx((25.0, 975.0))
-    assert percentile_interval(np.array([math.nan, 2.0, 2.0])) == (2.0, 2.0)
-    assert all(math.isnan(end) for end in percentile_interval(np.array([math.nan])))
+    assert percentile_interval(500.0, np.arange(1001.0)) == pytest.approx((25.0, 975.0))
+    assert percentile_interval(2.0, np.array([math.nan, 2.0, 2.0])) == (2.0, 2.0)
+    assert all(math.isnan(end) for end in percentile_interval(math.nan, np.array([math.nan])))
+    assert percentile_interval(990.0, np.arange(1001.0))[1] == 990.0
 
 
 def test_p_value_hand_worked_values():

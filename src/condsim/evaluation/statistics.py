@@ -101,13 +101,17 @@ def bootstrap(
     return np.concatenate([statistic(weights) for weights in blocks], axis=-1)
 
 
-def percentile_interval(values: Float64Array) -> tuple[float, float]:
-    """Return the ends of the 95 % percentile interval of draws ``(resamples,)``, ignoring NaN."""
-    finite = values[~np.isnan(values)]
+def percentile_interval(value: float, draws: Float64Array) -> tuple[float, float]:
+    """Return the ends of the 95 % percentile interval of draws ``(resamples,)``, ignoring NaN.
+
+    It contains the value itself: labels with many ties bias rank correlations on resamples, so that
+    the percentiles alone may leave it out.
+    """
+    finite = draws[~np.isnan(draws)]
     if finite.size == 0:
         return float("nan"), float("nan")
     low, high = np.quantile(finite, [0.025, 0.975])
-    return float(low), float(high)
+    return min(float(low), value), max(float(high), value)
 
 
 def p_value(differences: Float64Array) -> float:
@@ -140,7 +144,7 @@ class Metric:
     @classmethod
     def of(cls, value: float, draws: Float64Array) -> Self:
         """Join a value and its draws on the resamples, ``(resamples,)``, if any."""
-        return cls(float(value), *percentile_interval(draws))
+        return cls(float(value), *percentile_interval(float(value), draws))
 
     @classmethod
     def bootstrapped(
@@ -166,7 +170,7 @@ class Difference:
     @classmethod
     def of(cls, value: float, draws: Float64Array) -> Self:
         """Join a difference and its draws on the resamples, ``(resamples,)``."""
-        return cls(float(value), *percentile_interval(draws), p_value(draws))
+        return cls(float(value), *percentile_interval(float(value), draws), p_value(draws))
 
 
 class ResampledRanks:
