@@ -199,7 +199,7 @@ def _figure(values: Float64Array, clusters: IntArray, *, seed: int, sign: str = 
         resamples=_RESAMPLES,
         seed=seed,
     )
-    low, high = percentile_interval(samples)
+    low, high = percentile_interval(float(values.mean()), samples)
     return f"{values.mean():{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"
 
 

@@ -11,15 +11,19 @@ from typer import Argument, Option
 
 from condsim.cli.options import (
     Device,
+    Encoding,
     Exclude,
     JsonFile,
     RowFile,
+    Strict,
     TextColumn,
     given,
     show_table,
     write_report,
 )
-from condsim.cli.process import long_work, print_result
+from condsim.cli.process import long_work, print_note, print_result
+from condsim.data.batch import BlankRows
+from condsim.data.text import FileFormat
 
 if TYPE_CHECKING:
     from condsim.rows.criteria.build import CriteriaReport
@@ -39,6 +43,7 @@ def criteria(
         Option(help="Column of a criterion. Repeatable.", show_default="all other columns"),
     ] = None,
     separator: Annotated[str | None, Option(help="Separator of values in a cell.")] = None,
+    encoding: Encoding = None,
     settings: Annotated[
         Path | None, Option(help="YAML file: wordings, values and the options below.")
     ] = None,
@@ -73,6 +78,7 @@ def criteria(
     ] = None,
     exclude: Exclude = None,
     seed: Annotated[int | None, Option(min=0, help="Seed of the draws.", show_default="0")] = None,
+    strict: Strict = False,
     json: JsonFile = None,
 ) -> None:
     """Draw conditional training rows from any labeled table.
@@ -108,6 +114,7 @@ def criteria(
     )
     if settings is not None:
         check_not_input(output, settings)
+    blank = BlankRows(strict=strict)
     with long_work(log=None) as progress:
         report = build_criteria(
             tables,
@@ -116,11 +123,14 @@ def criteria(
             text=text,
             criteria=criteria or None,
             separator=separator,
+            file_format=FileFormat.checked(None, encoding),
+            blank=blank,
             exclude=exclude or (),
             progress=progress,
         )
     write_report(json, report)
     _print_criteria(report)
+    print_note(blank.note("no row"))
     print_result(f"{output}: {report.rows:,} rows")
 
 

@@ -6,12 +6,14 @@ The criteria of a row are conditions: a text has values in each, a pair of texts
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from condsim.data.batch import BlankRows
 from condsim.data.files import column_names, iter_rows
 from condsim.data.row import Row, short_repr
+from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, check_name
 
 _TEXT_FORM = ("text", "attributes")
@@ -56,6 +58,8 @@ def iter_criteria(
     text: str = "text",
     criteria: Sequence[str] | None = None,
     separator: str | None = None,
+    file_format: FileFormat = DETECTED,
+    blank: BlankRows | None = None,
 ) -> Iterator[CriteriaText | CriteriaPair]:
     """Stream texts or text pairs with labeled attributes in bounded memory.
 
@@ -74,6 +78,8 @@ def iter_criteria(
         criteria: The criteria to read; by default all, in a table every other column.
         separator: Separator of several values in a cell of a table, such as ``"|"``; by default
             each cell is one value.
+        file_format: Character set and separator of cells, if they are not to be detected.
+        blank: Counts rows without text, which are left out; by default they are rejected.
 
     Yields:
         The rows in file order, also those that mention no criterion. Repeated values of a text
@@ -87,14 +93,20 @@ def iter_criteria(
     path = Path(path)
     if separator == "":
         raise InputError("The 'separator' must have at least one character; got ''.")
-    names = set(column_names(path))
+    names = set(column_names(path, file_format))
+    counted = blank or BlankRows(strict=True)
+
+    def read(*columns: str) -> Iterator[Row]:
+        rows = iter_rows(path, columns=columns, whole_record=True, file_format=file_format)
+        return (row for _, row in counted.present(rows, columns))
+
     rows: Iterator[CriteriaText | CriteriaPair]
     if set(_PAIR_FORM) <= names:
-        rows = map(_read_criteria_pair, iter_rows(path, columns=_PAIR_FORM[:2], whole_record=True))
+        rows = map(_read_criteria_pair, read(*_PAIR_FORM[:2]))
     elif set(_TEXT_FORM) <= names:
-        rows = map(_read_criteria_text, iter_rows(path, columns=_TEXT_FORM[:1], whole_record=True))
+        rows = map(_read_criteria_text, read(*_TEXT_FORM[:1]))
     else:
-        rows = _read_table(path, text=text, separator=separator)
+        rows = _read_table(read(text), text=text, separator=separator)
     seen: dict[str, None] = {}
     for row in rows:
         seen |= dict.fromkeys(row.attributes if isinstance(row, CriteriaText) else row.labels)
@@ -137,8 +149,8 @@ def _read_criteria_pair(row: Row) -> CriteriaPair:
     return CriteriaPair(row.text("text1"), row.text("text2"), labels, row.location())
 
 
-def _read_table(path: Path, *, text: str, separator: str | None) -> Iterator[CriteriaText]:
-    for row in iter_rows(path, columns=(text,), whole_record=True):
+def _read_table(rows: Iterable[Row], *, text: str, separator: str | None) -> Iterator[CriteriaText]:
+    for row in rows:
         attributes: dict[str, tuple[str, ...]] = {}
         for name, value in row.record.items():
             # The index column of a pandas file has no name.

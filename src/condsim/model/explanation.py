@@ -171,8 +171,8 @@ class Explanation:
             figure.savefig(partial, format=path.suffix[1:].lower(), dpi=120)
             if path.suffix.lower() == ".svg":
                 # Words are drawn as outlines; matplotlib repeats them in comments as they are.
-                text = partial.read_text(encoding="utf-8")
-                partial.write_text(_COMMENT.sub("", text), encoding="utf-8")
+                drawing = partial.read_text(encoding="utf-8")
+                partial.write_text(_COMMENT.sub("", drawing), encoding="utf-8")
 
     def _plot_bars(self, axis: Axes, text: ExplainedText) -> None:
         values = [word.contribution for word in text.words]

@@ -143,8 +143,8 @@ def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
     Under ``strict`` a line with two numbers ("3 out of 5", "0..0") is invalid. Later lines are
     ignored, since they are mostly a next input that the model made up. As in the released script,
     signs and a leading point are dropped: "-1" is 1 and ".5" is 5. Decimal digits of all scripts
-    count. The number may lie outside the scale. Thoughts between ``<think>`` and ``</think>`` are
-    no part of the answer.
+    count. The number may lie outside the scale. Numbers between ``<think>`` and ``</think>`` are
+    ignored.
 
     Examples:
         >>> parse_score("The Answer is 2.0.")
@@ -156,7 +156,7 @@ def parse_score(text: str, *, parsing: Parsing = "strict") -> float | None:
         >>> parse_score("3 out of 5", parsing="first-number")
         3.0
     """
-    # What a model writes while it thinks, which may not have ended, is no answer.
+    # Thoughts come before the answer; a limit of tokens may have cut them.
     text = _THOUGHT.sub("", text)
     match = _NUMBER.search(text)
     if match is None:

@@ -271,7 +271,7 @@ def _cosines(first: FloatArray, second: FloatArray) -> FloatArray:
 def _score_changes(
     before: FloatArray, after: FloatArray, conditions: Sequence[str], calibration: Calibration
 ) -> FloatArray:
-    """How far the scores of samples with the same condition move, ``(pairs,)``; 0 without pairs."""
+    """Compute how far scores of samples under one condition move, ``(pairs,)``; 0 without pairs."""
     rows: dict[str, list[int]] = defaultdict(list)
     for row, condition in enumerate(conditions):
         rows[condition].append(row)

@@ -117,3 +117,14 @@ def test_command_bad_input_is_one_line(table, monkeypatch, build, options, messa
         build("criteria", "tickets.csv", *output, *options)
     assert table.read_bytes() == before
     assert not Path("rows.csv").exists()
+
+
+def test_command_takes_an_encoding_and_leaves_blank_texts_out(tmp_path, build) -> None:
+    file, output = tmp_path / "lyrics.csv", tmp_path / "rows.csv"
+    rows = [f"Café {n}.,place\nIt rained on day {n}.,weather\n" for n in range(4)]
+    file.write_text("text,topic\n" + "".join(rows) + ",place\n", "mac_roman")
+    printed = build("criteria", file, "--output", output, "--encoding", "mac_roman")
+    assert "1 row has no text and thus no row" in printed
+    assert any("Café" in row["sentence1"] + row["sentence2"] for row in rows_in(output))
+    with pytest.raises(InputError, match="must not be empty|has no text"):
+        build("criteria", file, "--output", output, "--encoding", "mac_roman", "--strict")

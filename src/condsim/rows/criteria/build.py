@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.console import Progress, silent
+from condsim.data.batch import BlankRows
 from condsim.data.files import column_names
 from condsim.data.held_out import HeldOutTexts, held_out_texts
 from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
+from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, check_name
 from condsim.evaluation.statistics import spearman
 from condsim.io import check_not_input
@@ -287,6 +289,8 @@ def build_criteria(
     text: str = "text",
     criteria: Sequence[str] | None = None,
     separator: str | None = None,
+    file_format: FileFormat = DETECTED,
+    blank: BlankRows | None = None,
     exclude: Sequence[Path] = (),
     progress: Progress = silent,
 ) -> CriteriaReport:
@@ -305,13 +309,21 @@ def build_criteria(
     def rows() -> Iterator[CriteriaRow]:
         names: set[str] = set()
         for path, name in zip(paths, _set_names(paths), strict=True):
-            items = iter_criteria(path, text=text, criteria=criteria, separator=separator)
+            items = iter_criteria(
+                path,
+                text=text,
+                criteria=criteria,
+                separator=separator,
+                file_format=file_format,
+                blank=blank,
+            )
+            is_table = _is_table(column_names(path, file_format))
             source, groups = _open_source(
                 counted(items, progress, stage="read"),
                 settings,
                 name=name,
                 held_out=held_out,
-                refuse_numbers=criteria is None and settings.bins is None and _is_table(path),
+                refuse_numbers=criteria is None and settings.bins is None and is_table,
             )
             names.update(source.steps, source.unused)
             drawn, report = _draw_set(source, groups, settings, progress)
@@ -420,7 +432,7 @@ def _set_names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def _is_table(path: Path) -> bool:
-    """Return whether a file has a column for each criterion."""
-    names = set(column_names(path))
+def _is_table(columns: Sequence[str]) -> bool:
+    """Tell whether a file with these columns has one for each criterion."""
+    names = set(columns)
     return not (names >= {"text", "attributes"} or names >= {"text1", "labels"})
