@@ -20,6 +20,7 @@ from sklearn.metrics import adjusted_rand_score, v_measure_score
 from condsim.cli.process import long_work, run_app
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
+from condsim.evaluation.statistics import Metric
 from condsim.io import write_text
 from condsim.loading import load_encoder, named_scorer
 from condsim.model.embedding import EmbeddingScorer
@@ -81,18 +82,18 @@ def read_set(file: Path, criteria: tuple[str, str], *, texts: int) -> Labelled:
 
 @dataclass(frozen=True)
 class Agreement:
-    """V-measure and adjusted Rand index, times 100, by way; the ways of `WAYS`."""
+    """V-measure and adjusted Rand index, times 100, over seeds, by way; the ways of `WAYS`."""
 
     name: str
     criterion: str
     texts: int
     clusters: int
-    figures: dict[str, tuple[float, float]]
+    figures: dict[str, tuple[Metric, Metric]]
 
     @property
     def best(self) -> str:
         """The way with the highest V-measure."""
-        return max(self.figures, key=lambda way: self.figures[way][0])
+        return max(self.figures, key=lambda way: self.figures[way][0].value)
 
 
 def measure_set(
@@ -119,17 +120,23 @@ def measure_set(
 
 def _agreement(
     texts: list[str], values: list[str], vectors: FloatArray, *, seeds: int
-) -> tuple[float, float]:
-    """V-measure and adjusted Rand index of k-means with the true number, the mean over seeds."""
-    runs = []
-    for seed in range(seeds):
-        labels = cluster(texts, None, k=len(set(values)), vectors=vectors, seed=seed).labels
-        runs.append([v_measure_score(values, labels), adjusted_rand_score(values, labels)])
-    v_measure, rand = 100 * np.mean(runs, axis=0)
-    return float(v_measure), float(rand)
+) -> tuple[Metric, Metric]:
+    """V-measure and adjusted Rand index of k-means with the true number of clusters."""
+    k = len(set(values))
+    runs = [cluster(texts, None, k=k, vectors=vectors, seed=seed).labels for seed in range(seeds)]
+    v_measures = [v_measure_score(values, labels) for labels in runs]
+    return over_seeds(v_measures), over_seeds([adjusted_rand_score(values, run) for run in runs])
 
 
-def page(rows: Sequence[Agreement], *, model: str, trained: Sequence[str], command: str) -> str:
+def over_seeds(figures: Sequence[float]) -> Metric:
+    """Mean, lowest and highest of the figures of several seeds, times 100."""
+    percents = 100 * np.array(figures)
+    return Metric(float(percents.mean()), float(percents.min()), float(percents.max()))
+
+
+def page(
+    rows: Sequence[Agreement], *, model: str, trained: Sequence[str], command: str, seeds: int
+) -> str:
     """Lay the figures out as a page."""
     ways = list(rows[0].figures)
     lines = [
@@ -137,12 +144,12 @@ def page(rows: Sequence[Agreement], *, model: str, trained: Sequence[str], comma
         f"|---|---|---:|---:|{'---:|' * len(ways)}",
     ]
     for row in rows:
-        cells = {way: " / ".join(f"{x:.1f}" for x in row.figures[way]) for way in ways}
+        cells = {way: " / ".join(map(_cell, row.figures[way])) for way in ways}
         cells[row.best] = f"**{cells[row.best]}**"
         mark = " (trained on)" if row.name in trained else ""
         head = f"| {row.name}{mark} | {row.criterion} | {row.texts:,} | {row.clusters} |"
         lines.append(f"{head} {' | '.join(cells.values())} |")
-    means = np.mean([[row.figures[way] for way in ways] for row in rows], axis=0)
+    means = np.mean([[[f.value for f in row.figures[way]] for way in ways] for row in rows], axis=0)
     mean_cells = [" / ".join(f"{x:.1f}" for x in pair) for pair in means]
     lines.append(f"| **mean** | | | | {' | '.join(mean_cells)} |")
     lost = [f"{row.name}, {row.criterion}" for row in rows if row.best != WAYS[0]]
@@ -153,7 +160,12 @@ def page(rows: Sequence[Agreement], *, model: str, trained: Sequence[str], comma
         all=len(rows),
         lost="; ".join(lost) or "none",
         command=command,
+        seeds=seeds,
     )
+
+
+def _cell(figure: Metric) -> str:
+    return f"{figure.value:.1f} [{figure.low:.1f}, {figure.high:.1f}]"
 
 
 app = typer.Typer(add_completion=False)
@@ -185,15 +197,17 @@ def main(
             rows += measure_set(name, drawn, encoder, plain, seeds=seeds)
     command = "python -m benchmarks.clustering" + (" --minilm FOLDER" if minilm else "")
     trained = named_scorer(model).trained_on()
-    write_text(output, page(rows, model=encoder.name, trained=trained, command=command))
+    text = page(rows, model=encoder.name, trained=trained, command=command, seeds=seeds)
+    write_text(output, text)
     typer.echo(f"{output}: {len(rows)} rows")
 
 
 PAGE_TEXT = """# Clustering
 
-Test texts of open sets, labelled by people in two criteria each, grouped by k-means into as many
+Test texts of open sets, labeled by people in two criteria each, grouped by k-means into as many
 clusters as the criterion has values, by `{model}`. Each cell: V-measure / adjusted Rand index,
-times 100, mean over the seeds of k-means; the best V-measure of a row is bold.
+times 100, as the mean over {seeds} seeds of k-means [lowest, highest]; the best mean V-measure of a
+row is bold.
 
 - **Right condition**: embeddings under the criterion of the row; **other condition**: under the
   other criterion of the set; **no condition**: the same model on the text alone.

@@ -11,6 +11,7 @@ import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from enum import StrEnum
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -23,6 +24,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, f1_score
 from threadpoolctl import threadpool_limits
 
+from benchmarks.clustering import over_seeds
 from benchmarks.comparison_samples import (
     PRODUCT,
     ROOT,
@@ -41,9 +43,18 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.model.minilm import MINILM
 from condsim.search.cluster import cluster
 from condsim.search.dedupe import find_duplicates
-from condsim.types import BoolArray, FloatArray, Scorer, Task
+from condsim.types import BoolArray, FloatArray, IntArray, Scorer, Task
 
 PAGE = ROOT / "docs" / "comparison.md"
+
+
+class Table(StrEnum):
+    """Names of the tables, as in the marks of the page."""
+
+    PAIRS = "pairs"
+    SEARCH = "search"
+    GROUPS = "groups"
+    DUPLICATES = "duplicates"
 
 
 class Approach(NamedTuple):
@@ -63,6 +74,8 @@ APPROACHES: Mapping[str, Approach] = {
 }
 
 _DEPTH = 10
+# Number of seeds of the groups.
+_SEEDS = 5
 # Scores and cosines that may be thresholds of duplicates.
 _THRESHOLDS = np.linspace(0.05, 0.99, 48)
 
@@ -125,23 +138,31 @@ def precision_by_chance(facet: Facet) -> Metric:
 
 
 def agreement(facet: Facet, *, encoder: EmbeddingScorer, conditional: bool, topics: bool) -> Metric:
-    """Adjusted Rand index of as many groups as the facet has values, by k-means or by BERTopic."""
+    """Adjusted Rand index over seeds of as many groups as the facet has values.
+
+    The groups are those of k-means on the embeddings, or of BERTopic.
+    """
     # UMAP raises the number of threads, which slows encoders down on busy processors.
     with threadpool_limits(1):
         vectors = encoder.encode(facet.texts, facet.condition if conditional else None)
     k = len(set(facet.values))
-    if topics:
-        # UMAP is set as in BERTopic, plus a seed. K-means assigns all texts.
-        umap, bertopic = import_module("umap"), import_module("bertopic")
-        reducer = umap.UMAP(n_components=5, min_dist=0.0, metric="cosine", random_state=0)
-        groups = KMeans(k, n_init=10, random_state=0)
-        model = bertopic.BERTopic(umap_model=reducer, hdbscan_model=groups)
-        labels = np.array(model.fit_transform(list(facet.texts), embeddings=vectors)[0])
-    else:
-        labels = cluster(facet.texts, None, k=k, vectors=vectors).labels
-    return percent(
-        lambda rows: float(adjusted_rand_score(facet.values[rows], labels[rows])), len(labels)
-    )
+    figures = []
+    for seed in range(_SEEDS):
+        if topics:
+            labels = _topics(facet.texts, vectors, k=k, seed=seed)
+        else:
+            labels = cluster(facet.texts, None, k=k, vectors=vectors, seed=seed).labels
+        figures.append(float(adjusted_rand_score(facet.values, labels)))
+    return over_seeds(figures)
+
+
+def _topics(texts: Sequence[str], vectors: FloatArray, *, k: int, seed: int) -> IntArray:
+    """Topics of BERTopic with its own UMAP, plus a seed; k-means assigns all texts."""
+    umap, bertopic = import_module("umap"), import_module("bertopic")
+    reducer = umap.UMAP(n_components=5, min_dist=0.0, metric="cosine", random_state=seed)
+    groups = KMeans(k, n_init=10, random_state=seed)
+    model = bertopic.BERTopic(umap_model=reducer, hdbscan_model=groups)
+    return np.array(model.fit_transform(list(texts), embeddings=vectors)[0])
 
 
 Detector = Callable[[float], BoolArray]
@@ -188,6 +209,46 @@ def duplicate_row(name: str, samples: Sequence[Task], detector: Callable[[Task],
     return table_row(name, [figure], f"{best:.2f}", f"{seconds:.1f}")
 
 
+def search_rows(facets: Sequence[Facet], opened: Mapping[str, Scorer]) -> Iterator[str]:
+    """Search by each approach, and by chance."""
+    for name, (source, conditional) in APPROACHES.items():
+        searching = partial(precision, scorer=opened[source], conditional=conditional)
+        yield facet_row(name, facets, searching)
+    yield facet_row("random order", facets, precision_by_chance)
+
+
+def duplicate_rows(samples: Sequence[Task], opened: Mapping[str, Scorer]) -> Iterator[str]:
+    """Detect duplicates by each approach: pair by pair, then in the whole collection."""
+    for name, (source, conditional) in APPROACHES.items():
+        detecting = partial(score_detector, scorer=opened[source], conditional=conditional)
+        yield duplicate_row(name, samples, detecting)
+    for label, source in (("condsim dedupe", "default"), ("semhash", MINILM[0])):
+        encoder = opened[source]
+        if isinstance(encoder, EmbeddingScorer) and (
+            source == "default" or find_spec("semhash") is not None
+        ):
+            in_collection = partial(
+                collection_detector, encoder=encoder, semhash=label == "semhash"
+            )
+            yield duplicate_row(f"{label}, all texts at once", samples, in_collection)
+
+
+def group_rows(facets: Sequence[Facet], opened: Mapping[str, Scorer]) -> Iterator[str]:
+    """Group by each approach that has embeddings, and by BERTopic."""
+    ways = [(name, name, False) for name in APPROACHES]
+    if find_spec("bertopic") is not None:
+        ways += [("BERTopic", PLAIN_MINILM, True), ("BERTopic on condsim", CONDSIM, True)]
+    for label, name, topics in ways:
+        source, conditional = APPROACHES[name]
+        encoder = opened[source]
+        if isinstance(encoder, EmbeddingScorer):
+            grouping = partial(agreement, encoder=encoder, conditional=conditional, topics=topics)
+            if label == "BERTopic":
+                # The first call compiles UMAP.
+                grouping(facets[0])
+            yield facet_row(label, facets, grouping)
+
+
 app = typer.Typer(add_completion=False)
 
 
@@ -201,47 +262,30 @@ def main(
     pairs: Annotated[int, typer.Option(min=4, help="Pairs of texts, two rows each.")] = 50,
     texts: Annotated[int, typer.Option(min=50, help="Drug reviews drawn at most.")] = 300,
     products: Annotated[int, typer.Option(min=4, help="Product pairs of each label.")] = 200,
+    table: Annotated[
+        list[Table] | None, typer.Option(help="Make this table only. Repeatable.")
+    ] = None,
     page: Annotated[Path, typer.Option(help="The page with the tables to replace.")] = PAGE,
 ) -> None:
     """Measure condsim and its alternatives on four tasks and write the tables of the page."""
-    named = [named_scorer(name) for name in scorer or ()]
-    added = {other.name: Approach(other.source, conditional=True) for other in named}
-    task = draw_pairs(ROOT / "data" / "written" / "dev.txt", pairs=pairs)
-    # First, so that each process starts from a small one.
-    rows = {"pairs": list(pair_rows(task, {**APPROACHES, **added}))}
-
+    chosen, rows = set(table or Table), dict[str, list[str]]()
+    if Table.PAIRS in chosen:
+        # First, so that each process starts from a small one.
+        named = [named_scorer(name) for name in scorer or ()]
+        added = {other.name: Approach(other.source, conditional=True) for other in named}
+        task = draw_pairs(ROOT / "data" / "written" / "dev.txt", pairs=pairs)
+        rows[Table.PAIRS] = list(pair_rows(task, {**APPROACHES, **added}))
     opened = {
         name: open_scorer(name) for name in dict.fromkeys(a.scorer for a in APPROACHES.values())
     }
     facets = draw_facets(data / "criteria", texts=texts)
-    samples = draw_products(data / "criteria" / "wdc" / "dev.jsonl.gz", pairs=products)
-    rows |= {"search": [], "groups": [], "duplicates": []}
-    for name, (source, conditional) in APPROACHES.items():
-        searching = partial(precision, scorer=opened[source], conditional=conditional)
-        rows["search"].append(facet_row(name, facets, searching))
-        detecting = partial(score_detector, scorer=opened[source], conditional=conditional)
-        rows["duplicates"].append(duplicate_row(name, samples, detecting))
-    rows["search"].append(facet_row("random order", facets, precision_by_chance))
-    encoders = {name: value for name, value in opened.items() if isinstance(value, EmbeddingScorer)}
-    for label, source in (("condsim dedupe", "default"), ("semhash", MINILM[0])):
-        if source == "default" or find_spec("semhash") is not None:
-            in_semhash = label == "semhash"
-            detecting = partial(collection_detector, encoder=encoders[source], semhash=in_semhash)
-            rows["duplicates"].append(
-                duplicate_row(f"{label}, all texts at once", samples, detecting)
-            )
-    ways = [(name, name, False) for name in APPROACHES if APPROACHES[name].scorer in encoders]
-    if find_spec("bertopic") is not None:
-        ways += [("BERTopic", PLAIN_MINILM, True), ("BERTopic on condsim", CONDSIM, True)]
-    for label, name, topics in ways:
-        source, conditional = APPROACHES[name]
-        grouping = partial(
-            agreement, encoder=encoders[source], conditional=conditional, topics=topics
-        )
-        if label == "BERTopic":
-            # The first call compiles UMAP.
-            grouping(facets[0])
-        rows["groups"].append(facet_row(label, facets, grouping))
+    if Table.SEARCH in chosen:
+        rows[Table.SEARCH] = list(search_rows(facets, opened))
+    if Table.DUPLICATES in chosen:
+        samples = draw_products(data / "criteria" / "wdc" / "dev.jsonl.gz", pairs=products)
+        rows[Table.DUPLICATES] = list(duplicate_rows(samples, opened))
+    if Table.GROUPS in chosen:
+        rows[Table.GROUPS] = list(group_rows(facets, opened))
     write_text(page, fill(page.read_text(encoding="utf-8"), rows))
     typer.echo(f"{page}: {sum(map(len, rows.values()))} rows")
 

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("sklearn")
 from benchmarks.clustering import WAYS, Agreement, measure_set, page, read_set
 
+from condsim.evaluation.statistics import Metric
 from condsim.model.embedding import EmbeddingScorer
 
 CRITERIA = ("the colour", "the animal")
@@ -53,16 +54,23 @@ def test_measure_right_condition_finds_all_and_the_other_none(tmp_path):
     found = list(measure_set("set", data, WordEncoder(), None, seeds=2))
     assert [(one.criterion, one.clusters) for one in found] == [(name, 2) for name in CRITERIA]
     for one in found:
-        assert one.figures["right condition"] == pytest.approx((100, 100))
-        assert max(one.figures["other condition"]) < 5
-    assert found[1].figures["no condition"] == pytest.approx((100, 100))
+        for figure in one.figures["right condition"]:
+            assert (figure.value, figure.low, figure.high) == pytest.approx((100, 100, 100))
+        assert max(figure.high for figure in one.figures["other condition"]) < 5
+    assert found[1].figures["no condition"][1].low == pytest.approx(100)
 
 
 def test_page_says_where_the_right_condition_loses():
-    figures = {way: (10.0 + place, 1.0) for place, way in enumerate(WAYS[:3])}
-    won = Agreement("films", "the plot", 100, 3, {**figures, WAYS[0]: (50.0, 30.0)})
+    one = Metric(1.0, 0.5, 2.0)
+    figures = {way: (Metric(10.0 + place, 9.0, 13.0), one) for place, way in enumerate(WAYS[:3])}
+    best = {WAYS[0]: (Metric(50.0, 40.0, 60.0), Metric(30.0, 30.0, 30.0))}
+    won = Agreement("films", "the plot", 100, 3, figures | best)
     lost = Agreement("films", "the year", 100, 5, figures)
-    text = page([won, lost], model="m", trained=["films"], command="command")
-    assert "| films (trained on) | the plot | 100 | 3 | **50.0 / 30.0** | 11.0 / 1.0 |" in text
+    text = page([won, lost], model="m", trained=["films"], command="command", seeds=4)
+    assert (
+        "| films (trained on) | the plot | 100 | 3 | **50.0 [40.0, 60.0] / 30.0 [30.0, 30.0]** | "
+        "11.0 [9.0, 13.0] / 1.0 [0.5, 2.0] |"
+    ) in text
+    assert "the mean over 4 seeds of k-means [lowest, highest]" in text
     assert "| **mean** | | | | 30.0 / 15.5 | 11.0 / 1.0 | 12.0 / 1.0 |" in text
     assert "best in 1 of 2 rows. Where it is not: films, the year." in text

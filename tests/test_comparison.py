@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("sklearn")
 from benchmarks.comparison import (
     PAGE,
+    agreement,
     duplicate_row,
     precision,
     precision_by_chance,
@@ -61,6 +62,13 @@ def test_precision_right_condition_all_hits_and_without_it_fewer():
     assert precision_by_chance(FACET).value == pytest.approx(100 * 11 / 23)
     # The words of a text are shared by 11 texts of its colour and one of the other.
     assert precision(FACET, scorer=WordOverlapScorer(), conditional=False).value >= 90
+
+
+def test_agreement_is_the_mean_lowest_and_highest_of_seeds():
+    right = agreement(FACET, encoder=ColourEncoder(), conditional=True, topics=False)
+    assert (right.value, right.low, right.high) == pytest.approx((100, 100, 100))
+    blind = agreement(FACET, encoder=ColourEncoder(), conditional=False, topics=False)
+    assert blind.low <= blind.value <= blind.high < 100
 
 
 def test_duplicate_row_threshold_of_the_first_sample(products):
