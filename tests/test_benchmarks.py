@@ -1,3 +1,4 @@
+import csv
 import importlib
 import io
 import json
@@ -26,6 +27,19 @@ def _root_on_path():
 
 def benchmark_module(name):
     return importlib.import_module(f"benchmarks.{name}")
+
+
+def test_results_every_figure_is_in_the_file_that_it_names():
+    with (ROOT / "benchmarks" / "results.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) > 20
+    for row in rows:
+        assert row["file"].startswith(row["date"]), row
+        stored = json.loads((ROOT / "benchmarks" / "results" / row["file"]).read_text("utf-8"))
+        ratios = [result["ratio"] for result in stored["results"]]
+        # The ratio of ccl_step is a time; the table has how many times as fast it is.
+        known = [*ratios, *(1 / ratio for ratio in ratios)]
+        assert pytest.approx(float(row["ratio"]), rel=0.006) in known, row
 
 
 def test_generated_rows_are_pairs_under_two_conditions_about_as_long_as_csts(tmp_path):
