@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -111,6 +113,53 @@ def test_page_link_restores_what_was_shown(open_page):
     assert numbers(again) == wanted
 
 
+def linked(first, second, *conditions):
+    pairs = [("v", "pair"), ("a", first), ("b", second), *(("c", name) for name in conditions)]
+    return f"/#{urlencode(pairs)}"
+
+
+def test_page_marks_scores_that_mean_little(open_page):
+    conditions = ("the request", "the type of food")
+    texts = ("I want a refund for my lamp.", "Please give me my money back.")
+    page = open_page(linked(*texts, *conditions))
+    numbers(page)
+    bars = page.locator("#bars > li")
+    assert [bar.get_attribute("class") for bar in bars.all()] == ["", "silent", ""]
+    assert page.locator("#bars .remark").all_inner_texts() == [
+        "",
+        "neither text seems to mention it",
+        "not calibrated: it only ranks pairs",
+    ]
+    assert page.locator("#bars .verdict").all_inner_texts() == ["rather agree", "", ""]
+    page.locator("#second").fill("Верните мне деньги, пожалуйста.")
+    page.get_by_text("the model cannot read a text").first.wait_for()
+    assert [bar.get_attribute("class") for bar in bars.all()] == ["silent"] * 3
+    page.locator("#second").fill(" ")
+    page.wait_for_function("() => !/[0-9]/.test(document.querySelector('#bars').textContent)")
+    page.get_by_label("Why this score: the request").click()
+    assert page.locator("#problem").inner_text() == "Write both texts first."
+
+
+def test_page_table_marks_silent_cells_and_downloads(open_page, tmp_path):
+    page = open_page("/#v=table")
+    page.locator("#rows").fill('"A refund, please.",Give me my money back.\n"Say ""no""",Never')
+    page.locator("#table-conditions").fill("the type of food\n?!")
+    page.get_by_text("2 rows scored. Gray scores mean little").wait_for()
+    cell = page.locator("#heat td.silent").first
+    assert cell.get_attribute("title") == "neither text seems to mention it"
+    with page.expect_download() as caught:
+        page.get_by_role("button", name="Download as CSV").click()
+    rows = list(csv.reader(caught.value.path().read_text("utf-8-sig").splitlines()))
+    assert rows[0] == ["sentence1", "sentence2", "score: the type of food"]
+    assert [row[0] for row in rows[1:]] == ["A refund, please.", 'Say "no"']
+    assert [f"{float(row[2]):.2f}" for row in rows[1:]] == page.locator(
+        "#heat td button"
+    ).all_inner_texts()
+    page.locator("#rows").fill("alone")
+    page.get_by_text("No row has two texts yet.").wait_for()
+    assert not page.locator("#download").is_visible()
+
+
 def test_page_why_shows_words_with_numbers_and_closes_by_escape(open_page):
     page = open_page()
     numbers(page)
@@ -135,7 +184,7 @@ def test_page_table_is_a_heat_map_by_keyboard(open_page):
     page.locator("#table-conditions").fill("the animals")
     page.wait_for_function("() => document.querySelectorAll('#heat td.heat').length === 1")
     assert page.locator("#heat tbody td").first.inner_text() == "A dog, two cats"
-    assert page.locator("#table-note").inner_text().startswith("1 row scored. 1 left out")
+    page.get_by_text("1 row scored. 1 row without two texts left out.").wait_for()
     page.locator("#heat td button").press("Enter")
     page.locator("#why .word").first.wait_for()
 
@@ -174,6 +223,7 @@ def test_page_search_is_there_with_an_index(open_page, start, tmp_path, model):
         page.locator("#tab-search").click()
         page.locator("#query").fill("My lamp makes a noise.")
         page.locator("#search-conditions").fill("the product: 0.7\nthe complaint: 0.3")
+        page.locator("summary").press("Enter")
         page.locator("#where").fill("year > 2023")
         page.get_by_role("button", name="Search").last.click()
         page.locator("#hits li").first.wait_for()
@@ -181,12 +231,25 @@ def test_page_search_is_there_with_an_index(open_page, start, tmp_path, model):
         assert "The lamp hums." in page.locator("#hits li").inner_text()
         page.locator("#where").fill("nothing = 3")
         page.get_by_role("button", name="Search").last.click()
-        page.get_by_text("It must be a condition in SQL").wait_for()
+        page.get_by_text("The filter 'nothing = 3' cannot be used").wait_for()
+        # No old text stays under an error, and no old error under texts.
+        assert page.locator("#hits li").count() == 0
+        page.locator("#where").fill("")
+        page.route("**/v1/search", lambda route: page.wait_for_timeout(300) or route.continue_())
+        page.locator("#query").press("Control+Enter")
+        page.get_by_role("button", name="Searching").wait_for()
+        assert page.locator("#start-search").is_disabled()
+        assert page.locator("#problem").inner_text() == ""
+        page.locator("#hits li").first.wait_for()
+        assert page.locator("#start-search").is_enabled()
+        page.locator("#query").fill(" ")
+        page.locator("#start-search").click()
+        assert page.locator("#problem").inner_text() == "Write a text to search for."
         page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1100])
+@pytest.mark.parametrize("width", [360, 390, 1100])
 def test_page_is_accessible_and_fits(open_page, tmp_path, scheme, width):
     found = find_spec("axe_playwright_python")
     if found is None:

@@ -83,9 +83,11 @@ export function latest(work, wait) {
   };
 }
 
-/** Shows an error, or none. */
-export function problem(text) {
-  document.getElementById("problem").textContent = text;
+/** Shows an error, or none; scrolls to it after a click. */
+export function problem(text, { reveal = false } = {}) {
+  const place = document.getElementById("problem");
+  place.textContent = text;
+  if (text && reveal) place.scrollIntoView({ block: "center" });
 }
 
 let saying;
@@ -108,3 +110,16 @@ export function make(tag, properties = {}, ...children) {
 }
 
 export const shown = (score) => score.toFixed(2);
+
+/** Says in words what a score under a condition means. */
+export function verdict(score) {
+  if (score >= 0.75) return "agree";
+  if (score >= 0.5) return "rather agree";
+  return score >= 0.25 ? "rather differ" : "differ";
+}
+
+/** Tells whether a condition has more than punctuation, which no model takes. */
+export const isCondition = (text) => /[\p{L}\p{N}\p{S}]/u.test(text);
+
+/** What the page says of texts that the model cannot read. */
+export const UNREAD = "the model cannot read a text: its words or characters are not in the vocabulary";

@@ -1,8 +1,8 @@
 // Two texts under conditions, the tabs and the permanent link.
 
-import { ask, latest, make, problem, say, shown } from "./api.js";
+import { UNREAD, ask, isCondition, latest, make, problem, say, shown, verdict } from "./api.js";
 import { startSearch } from "./search.js";
-import { drawTable } from "./table.js";
+import { download, drawTable } from "./table.js";
 import { hideWhy, why } from "./why.js";
 
 const field = (name) => document.getElementById(name);
@@ -57,9 +57,10 @@ function barOf(condition, place) {
     type: "button",
     className: "quiet",
     "aria-label": `Why this score: ${name}`,
-    click: () => why(field("first").value, field("second").value, whole ? null : conditions[place]),
+    click: () => why(field("first").value, field("second").value, whole ? null : conditions[place].trim()),
   }, "Why?");
-  const row = make("div", { className: "row" }, title, make("span", { className: "number" }, "–"), reason);
+  const figures = [make("span", { className: "verdict" }), make("span", { className: "number" }, "–")];
+  const row = make("div", { className: "row" }, title, ...figures, reason);
   if (!whole) {
     const remove = () => {
       conditions.splice(place, 1);
@@ -71,16 +72,20 @@ function barOf(condition, place) {
       type: "button", className: "quiet", "aria-label": `Remove the condition ${name}`, click: remove,
     }, "×"));
   }
-  return make("li", {}, row, make("div", { className: "bar", "aria-hidden": "true" }, make("span")));
+  const bar = make("div", { className: "bar", "aria-hidden": "true" }, make("span"));
+  return make("li", {}, row, bar, make("p", { className: "note remark" }));
 }
 
 function drawBars() {
   field("bars").replaceChildren(...conditions.map(barOf), barOf("", -1));
 }
 
-function setBar(line, score) {
+function setBar(line, score, { word = "", remark = "", silent = false } = {}) {
   line.classList.remove("waiting");
+  line.classList.toggle("silent", silent);
   line.querySelector(".number").textContent = score === null ? "–" : shown(score);
+  line.querySelector(".verdict").textContent = word;
+  line.querySelector(".remark").textContent = remark;
   line.querySelector(".bar > span").style.width = `${100 * (score ?? 0)}%`;
 }
 
@@ -91,22 +96,36 @@ async function scorePair() {
     for (const line of lines) setBar(line, null);
     return;
   }
-  const places = conditions.map((_, place) => place).filter((place) => conditions[place].trim());
+  lines.forEach((line) => line.classList.add("waiting"));
+  const places = conditions.map((_, place) => place).filter((place) => isCondition(conditions[place]));
   const given = places.map((place) => conditions[place]);
   const under = given.length ? ask("v1/score", { pairs: [pair], conditions: given }) : { scores: [[]] };
   // Some models know no score without a condition.
-  const whole = ask("v1/score", { pairs: [pair] }).then((found) => found.scores[0][0], () => null);
-  const scores = (await under).scores[0];
+  const whole = ask("v1/score", { pairs: [pair] }).catch(() => ({ scores: [[null]] }));
+  let found;
+  try {
+    found = await under;
+  } catch (error) {
+    lines.forEach((line) => setBar(line, null)); // no old scores under an error
+    throw error;
+  }
   if (lines[0] !== field("bars").firstElementChild) return; // drawn anew; another call is on its way
+  const scores = found.scores[0];
+  const { scores: [[wholeScore]], unread } = await whole;
   lines.forEach((line) => setBar(line, null));
-  scores.forEach((score, which) => setBar(lines[places[which]], score));
-  setBar(lines.at(-1), await whole);
-  say(scores.map((score, which) => `${given[which]}: ${shown(score)}`).join("; "));
+  const said = scores.map((score, which) => {
+    const remark = unread ? UNREAD : found.remarks?.[0][which] ?? "";
+    const word = remark ? "" : verdict(score);
+    setBar(lines[places[which]], score, { word, remark, silent: Boolean(remark) });
+    return `${given[which]}: ${shown(score)}, ${remark || word}`;
+  });
+  setBar(lines.at(-1), wholeScore, { remark: unread ? UNREAD : "not calibrated: it only ranks pairs", silent: Boolean(unread) });
+  say(said.join("; "));
 }
 
 const pairSoon = latest(scorePair, 25);
 const tableSoon = latest(
-  () => drawTable(field("rows").value, field("header").checked, linesOf("table-conditions")),
+  () => drawTable(field("rows").value, field("header").checked, linesOf("table-conditions").filter(isCondition)),
   150,
 );
 
@@ -147,6 +166,7 @@ function restore() {
   field("rows").value = TABLE;
   field("table-conditions").value = TABLE_CONDITIONS;
   for (const [short, name] of Object.entries(LINKED)) if (state.has(short)) field(name).value = state.get(short);
+  document.querySelector("#search details").open = Boolean(field("where").value || field("least").value);
   field("header").checked = state.get("h") === "1";
   drawBars();
   show(["pair", "table", "search"].includes(state.get("v")) ? state.get("v") : "pair");
@@ -207,6 +227,7 @@ function start() {
     field("link").textContent = said;
     setTimeout(() => { field("link").textContent = "Copy link"; }, 2000);
   });
+  field("download").addEventListener("click", download);
   window.addEventListener("hashchange", restore);
   restore();
 }

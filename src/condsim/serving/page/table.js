@@ -1,10 +1,11 @@
 // A pasted table as a heat map.
 
-import { ask, make, shown } from "./api.js";
+import { UNREAD, ask, make, shown } from "./api.js";
 import { why } from "./why.js";
 
 const MOST = 300; // rows shown
-const CELLS = 500; // scores asked for at once
+const CELLS = 64; // scores asked for at once: the server marks so many by itself
+let drawn = []; // the rows that can be downloaded
 
 /** Reads rows of cells; tabs go first, and quotes may hold both marks and line ends. */
 export function cellsOf(text) {
@@ -35,48 +36,85 @@ export function cellsOf(text) {
   return rows.filter((one) => one.some(Boolean));
 }
 
-/** Gives the pairs of a table, and how many rows have no two texts. */
+/** Gives the pairs of a table, and says which rows are left out. */
 export function pairsOf(text, header) {
   const rows = cellsOf(text).slice(header ? 1 : 0);
   const pairs = rows.filter((row) => row[0] && row[1]).map((row) => row.slice(0, 2));
-  return { pairs: pairs.slice(0, MOST), left: rows.length - Math.min(pairs.length, MOST) };
+  const notes = [];
+  const lacking = rows.length - pairs.length;
+  if (lacking) notes.push(`${counted(lacking)} without two texts left out.`);
+  if (pairs.length > MOST) notes.push(`Only the first ${MOST} of ${pairs.length} rows are shown.`);
+  return { pairs: pairs.slice(0, MOST), notes };
 }
 
-async function scored(pairs, conditions) {
-  const scores = [];
+const counted = (number) => (number === 1 ? "1 row" : `${number} rows`);
+
+/** Gives for each pair a score and a remark for each condition. */
+async function scored(pairs, conditions, progress) {
+  const rows = [];
   const step = Math.max(1, Math.floor(CELLS / Math.max(1, conditions.length)));
   for (let at = 0; at < pairs.length; at += step) {
+    if (at) progress(at);
     const body = { pairs: pairs.slice(at, at + step) };
     if (conditions.length) body.conditions = conditions;
-    scores.push(...(await ask("v1/score", body)).scores);
+    const { scores, remarks, unread = [] } = await ask("v1/score", body);
+    scores.forEach((row, number) => rows.push(row.map((score, which) => (
+      { score, remark: unread.includes(number) ? UNREAD : remarks?.[number][which] ?? "" }
+    ))));
   }
-  return scores;
+  return rows;
+}
+
+const quoted = (cell) => `"${String(cell).replaceAll('"', '""')}"`;
+
+/** Saves the heat map as a file. */
+export function download() {
+  const lines = drawn.map((row) => row.map(quoted).join(","));
+  const href = URL.createObjectURL(new Blob([`\ufeff${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
+  make("a", { href, download: "scores.csv" }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
 
 /** Scores a table and draws it. */
 export async function drawTable(text, header, conditions) {
   const place = document.getElementById("heat");
-  const { pairs, left } = pairsOf(text, header);
-  const rows = pairs.length === 1 ? "1 row" : `${pairs.length} rows`;
-  document.getElementById("table-note").textContent =
-    (text.trim() ? `${rows} scored. ` : "") + (left ? `${left} left out: without two texts, or past ${MOST}.` : "");
-  if (!pairs.length) {
+  const note = document.getElementById("table-note");
+  const button = document.getElementById("download");
+  const { pairs, notes } = pairsOf(text, header);
+  const clear = () => {
     place.replaceChildren();
+    button.hidden = true;
+  };
+  if (!pairs.length) {
+    clear();
+    note.textContent = text.trim() ? "No row has two texts yet." : "";
     return;
   }
-  const scores = await scored(pairs, conditions);
+  const say = (...sentences) => { note.textContent = [...sentences, ...notes].join(" "); };
+  let rows;
+  say(`Scoring ${counted(pairs.length)} …`);
+  try {
+    rows = await scored(pairs, conditions, (done) => say(`Scoring: ${done} of ${counted(pairs.length)} …`));
+  } catch (error) {
+    clear();
+    note.textContent = "";
+    throw error;
+  }
+  const silent = rows.flat().some(({ remark }) => remark);
+  say(`${counted(pairs.length)} scored.`, ...(silent ? ["Gray scores mean little: point at one to see why."] : []));
+  button.hidden = false;
   const names = conditions.length ? conditions : ["as a whole"];
   const head = make("tr", {}, ...["First text", "Second text", ...names].map((name) => make("th", { scope: "col" }, name)));
   const body = pairs.map(([first, second], number) => {
-    const cells = scores[number].map((score, which) => {
+    const cells = rows[number].map(({ score, remark }, which) => {
       const cell = make(
         "td",
-        { className: "heat" },
+        { className: remark ? "heat silent" : "heat", title: remark },
         make(
           "button",
           {
             type: "button",
-            "aria-label": `${shown(score)}, row ${number + 1}, ${names[which]}: why?`,
+            "aria-label": [shown(score), `row ${number + 1}`, names[which], remark].filter(Boolean).join(", ") + ": why?",
             click: () => why(first, second, conditions[which]),
           },
           shown(score),
@@ -87,5 +125,7 @@ export async function drawTable(text, header, conditions) {
     });
     return make("tr", {}, make("td", { dir: "auto" }, first), make("td", { dir: "auto" }, second), ...cells);
   });
+  drawn = [["sentence1", "sentence2", ...names.map((name) => `score: ${name}`)]];
+  pairs.forEach((pair, number) => drawn.push([...pair, ...rows[number].map(({ score }) => score.toFixed(3))]));
   place.replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
 }

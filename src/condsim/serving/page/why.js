@@ -43,17 +43,22 @@ panel.addEventListener("keydown", (event) => {
 
 /** Explains a score below what was clicked on. */
 export async function why(sentence1, sentence2, condition) {
+  if (!sentence1.trim() || !sentence2.trim()) {
+    problem("Write both texts first.", { reveal: true });
+    return;
+  }
   opener = document.activeElement;
   const body = { sentence1, sentence2 };
   if (condition) body.condition = condition;
   panel.hidden = false;
   panel.replaceChildren(make("p", {}, "Looking at the words …"));
+  problem("");
   let found;
   try {
     found = await ask("v1/explain", body);
   } catch (error) {
     hideWhy();
-    problem(error.message);
+    problem(error.message, { reveal: true });
     return;
   }
   const every = found.texts.flatMap((text) => text.words.map((word) => Math.abs(word.contribution)));
@@ -64,8 +69,8 @@ export async function why(sentence1, sentence2, condition) {
     make(
       "p",
       { className: "note" },
-      `Blue words raise the score; orange, underlined ones lower it. All numbers and ${shown(found.remainder)}, `
-        + `the score when one text says nothing, add up to ${shown(found.score)}.`,
+      `Blue words raise the score; orange, underlined ones lower it. It starts at ${shown(found.remainder)}, the score `
+        + `when one text is empty, and all words lead from there to ${shown(found.score)}.`,
     ),
     make("button", { type: "button", className: "quiet", click: close }, "Close"),
   );
