@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
@@ -86,14 +87,31 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
         from condsim.prompting.scorer import open_prompt_scorer
 
         return open_prompt_scorer(load_settings(folder))
-    if folder.exists() or isinstance(model, Path) or not _HUB_NAME.fullmatch(model):
+    # A slip of the pen is found before torch is imported and the Hub asked.
+    near = _near_name(str(model))
+    if folder.exists() or near or isinstance(model, Path) or not _HUB_NAME.fullmatch(model):
+        advice = near and f"Did you mean {near!r}?"
         raise ModelError(
-            f"There is no model folder {str(model)!r}. Give a folder, a Hub name (owner/name), or "
-            "nothing for the default model."
+            f"There is no model folder {str(model)!r}. "
+            + (
+                advice
+                or "Give a folder, a Hub name (owner/name), or nothing for the default model."
+            )
         )
     with requires_extra("train"):
         from condsim.model.torch import load_hub_model
     return load_hub_model(model, device=device)
+
+
+def _near_name(model: str) -> str:
+    """Find the name of a model, or of a model folder, that differs by a letter or two; or ""."""
+    import difflib
+
+    parent = Path(model).parent
+    names = [] if "/" in model else ["default", "large"]
+    with suppress(OSError):
+        names += [str(path.parent) for path in parent.glob(f"*/{FILE_NAME}")]
+    return next(iter(difflib.get_close_matches(model, names, n=1, cutoff=0.8)), "")
 
 
 def _load_folder(folder: Path, device: str | None) -> AnyScorer:

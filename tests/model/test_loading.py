@@ -351,3 +351,15 @@ def test_settings_broken_rule_refused(tmp_path, changes, message):
     write(tmp_path, **changes)
     with pytest.raises(ModelError, match=message):
         ModelSettings.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("larg", "large"), ("Default", "default"), ("runs/by", "runs/bi")]
+)
+def test_load_name_with_a_slip_names_the_near_one_without_torch(tmp_path, monkeypatch, name, near):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "bi").mkdir(parents=True)
+    ModelSettings(kind="bi-encoder", name="x", order="condition-first").save(tmp_path / "runs/bi")
+    monkeypatch.setitem(sys.modules, "condsim.model.torch", None)
+    with pytest.raises(ModelError, match=f"Did you mean '{near}'"):
+        load_scorer(name)

@@ -56,7 +56,9 @@ def adapt(
     epochs: Annotated[
         int | None, Option(min=1, help="Maximum number of passes over the rows.", show_default="10")
     ] = None,
-    minutes: Annotated[float | None, Option(help="Maximum minutes of training.")] = None,
+    minutes: Annotated[
+        float | None, Option(help="Minutes of training, planned at the speed of the first steps.")
+    ] = None,
     rehearsal: Annotated[
         float | None, Option(help="Share of rehearsed texts.", show_default="1/3")
     ] = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import reprlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
 
 # Texts with a higher cosine are the same tokens to the model.
 MIN_COSINE_OF_SAME_TOKENS = 0.9999
+# With more chunks of a text, which take a quarter of a minute, a line says so.
+_MANY_CHUNKS = 250
+_LOGGER = logging.getLogger(__name__)
 
 
 class Tokenised(NamedTuple):
@@ -378,6 +382,13 @@ class EmbeddingScorer(PairScorer):
             record_truncation(self.name, limit, len(longer))
             return embed(tokenised.inputs)
         chunks = self._chunker.split([inputs[row] for row in longer], limit=limit)
+        most = int(np.bincount(chunks.owner).max())
+        if most > _MANY_CHUNKS:
+            _LOGGER.warning(
+                "A text is read in %d chunks of %d tokens, which may take minutes.",
+                most,
+                limit,
+            )
         prepared = self._tokenised(chunks.inputs)
         # A tri-encoder's condition may be too long by itself.
         truncated = {int(chunks.owner[chunk]) for chunk in prepared.longer}

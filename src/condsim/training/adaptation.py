@@ -81,6 +81,8 @@ HEAD_CHANGE_PENALTY = 0.1
 # Epochs without a gain that end the training, and the share of all epochs that it usually runs.
 PATIENCE = 3
 USUAL_SHARE = 0.8
+# With a smaller share of the steps that are usual, `adapt` warns.
+FEW_STEPS = 1 / 3
 
 # Time of the export and the measurements, relative to that of the preparation.
 EXPORT_SHARE = 1.0
@@ -94,7 +96,8 @@ class AdaptSettings(Settings):
     Attributes:
         epochs: Maximum number of passes over the labeled rows; it ends earlier once the rows to
             measure on get no better.
-        minutes: Plan as many training steps as fit into this time; None: as ``epochs`` asks for.
+        minutes: Plan as many training steps as fit into this time at the speed of the first ones,
+            which is measured; measuring and exporting come on top. None: as ``epochs`` asks for.
         rehearsal: Share of training that keeps the rest of the model unchanged, in (0, 1).
         dev_share: Share of the rows to measure on, in (0, 1), raised up to a third where it would
             be fewer than 25 rows; not used with a file of them.
@@ -313,8 +316,17 @@ class _AdaptationRun:
         steps = settings.epochs * max(MIN_STEPS_PER_EPOCH, per_epoch)
         seconds, bfloat16 = _seconds_per_step(start, sorted(texts), settings.batch_size)
         if settings.minutes is not None:
-            affordable = int(60 * settings.minutes / seconds)
-            steps = min(steps, max(MIN_STEPS_PER_EPOCH, affordable))
+            usual, affordable = steps, int(60 * settings.minutes / seconds)
+            steps = min(usual, max(MIN_STEPS_PER_EPOCH, affordable))
+            if steps < FEW_STEPS * usual:
+                logger.warning(
+                    "only %d steps fit in %g minutes; %d are usual, about %.0f minutes at the "
+                    "speed of this machine now. With so few, expect a weaker model.",
+                    steps,
+                    settings.minutes,
+                    usual,
+                    usual * seconds / 60,
+                )
         logger.info(
             "%d rows to train on, %d to measure on; at most %d steps, about %.0f min (measured "
             "again after the first epoch)",
