@@ -21,7 +21,7 @@ ROWS = [
     )
 ]
 ANIMAL = ("--condition", "the animal")
-COLOUR = ("--condition", "the colour")
+COLOR = ("--condition", "the colour")
 
 
 @pytest.fixture
@@ -65,11 +65,12 @@ def test_cluster_too_few_alike_says_what_to_change(file, tmp_path):
         (["in.csv", *ANIMAL, "--k", 2, "--plot", "p.txt"], "the suffix must be .png"),
         (["in.csv", *ANIMAL, *ANIMAL], "give each condition once"),
         (["list.jsonl", *ANIMAL], "column 'tags': a list or an object"),
-        (["in.csv"], "either --condition, or --into"),
+        (["in.csv"], "Give either --condition, the respect in which to compare, or --plain"),
+        (["in.csv", *ANIMAL, "--plain"], "Give either --condition, the respect"),
         (["in.csv", *ANIMAL, "--into", "a.clusters"], "either --condition, or --into"),
         (["in.csv", "--into", "a.clusters", "--k", 3], "leave out options"),
         (["in.csv", "--into", "a.clusters", "--overall", 0], "leave out options"),
-        (["in.csv", "--into", "in.csv"], "in.csv: is not a file of clusters"),
+        (["in.csv", "--into", "in.csv"], "in.csv is not valid JSON"),
     ],
 )
 def test_cluster_bad_options_refused(file, monkeypatch, words, message):
@@ -90,7 +91,7 @@ def test_cluster_without_scikit_learn_names_the_extra(file, tmp_path, monkeypatc
 def test_cluster_row_without_text_has_none(tmp_path):
     file, output = tmp_path / "in.csv", tmp_path / "out.csv"
     file.write_text("text,id\nA red car.,1\n,2\nA red bus.,3\nA black cat.,4\n")
-    result = invoke(file, *COLOUR, "--k", 2, "--output", output)
+    result = invoke(file, *COLOR, "--k", 2, "--output", output)
     assert output.read_text().splitlines()[2] == ",2,,"
     assert "1 row has no text and thus no cluster (row 2)" in result.stderr
 
@@ -99,7 +100,7 @@ def test_cluster_of_equal_texts_is_one_group_and_says_so(tmp_path):
     file = tmp_path / "in.csv"
     file.write_text("text\n" + "A red car.\n" * 3)
     for k, message in ((2, "1 instead of 2"), (3, "1 instead of 3"), ("auto", "Too few texts")):
-        result = invoke(file, *COLOUR, "--k", k, "--output", tmp_path / "out.csv")
+        result = invoke(file, *COLOR, "--k", k, "--output", tmp_path / "out.csv")
         assert message in result.stdout
 
 
@@ -119,6 +120,57 @@ def test_cluster_into_puts_new_texts_into_the_clusters_of_a_file(file, tmp_path,
     invoke(new, "--into", stored, "--output", tmp_path / "new-out.csv")
     names = [row["cluster_name"] for row in rows_in(tmp_path / "new-out.csv")]
     assert ["dog" in names[0], names[1], "bird" in names[2]] == [True, "", True]
+
+
+def test_cluster_plain_groups_texts_as_a_whole(file, tmp_path):
+    result = invoke(file, "--plain", "--k", 3, "--output", tmp_path / "out.csv")
+    assert "Clusters of the texts as a whole" in result.stdout
+    assert "hardly changes" not in result.stderr
+
+
+def test_cluster_condition_that_changes_nothing_says_so(tmp_path):
+    file = tmp_path / "in.csv"
+    texts = ["A red car drives.", "I want a refund.", "The dog sleeps."]
+    file.write_text("text\n" + "".join(f"{text}\n{text[:-1]} now.\n" for text in texts))
+    result = invoke(file, *ANIMAL, "--overall", 1, "--k", 3, "--output", tmp_path / "out.csv")
+    assert "'the animal' hardly changes the clusters: --plain" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: "", "is not valid JSON"),
+        (lambda text: text[:-40], "is not valid JSON"),
+        (lambda text: "[" * 100_000, "is not valid JSON"),
+        (lambda text: "[1]", "must be a JSON object"),
+        (lambda text: text.replace('"centers":[[', '"centers":[[912.5,', 1), "same length"),
+        (lambda text: text.replace('"centers":[[', '"centers":[[1e999,', 1), "finite number"),
+        (lambda text: text.replace('"overall":0.3', '"overall":3'), "at most 1"),
+        (lambda text: _edited(text, names=["a"]), "a name, a center and a radius"),
+        (lambda text: _edited(text, centers=[]), "at least 1 item"),
+        (lambda text: _edited(text, centers=[[9.0] * 768] * 3), "A center has the length"),
+        (lambda text: _edited(text, centers=[[0.1] * 5] * 3), "have 5 numbers; vectors of"),
+        (lambda text: json.dumps(json.loads(text) | {"conditions": []}), "at least 1 item"),
+    ],
+)
+def test_cluster_into_a_file_that_was_changed_refused(file, tmp_path, stored, change, message):
+    stored.write_text(change(stored.read_text()))
+    text = fault(file, "--into", stored, "--output", tmp_path / "again.csv")
+    assert message in text
+    assert "\n" not in text
+
+
+def _edited(text, **values):
+    content = json.loads(text)
+    content["conditions"][0] |= values
+    return json.dumps(content)
+
+
+def test_cluster_of_equal_texts_by_density_is_one(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_text("text\n" + "A red car.\n" * 30)
+    invoke(file, *COLOR, "--min-size", 2, "--output", tmp_path / "out.csv")
+    assert {row["cluster"] for row in rows_in(tmp_path / "out.csv")} == {"0"}
 
 
 def test_cluster_into_of_another_model_refused(file, tmp_path, stored):
@@ -143,7 +195,7 @@ def test_cluster_overall_is_stored_with_the_clusters(file, tmp_path):
     for options, share, width in ((), 0.3, 768), (("--overall", 0), 0.0, 384):
         invoke(file, *ANIMAL, "--k", 3, *options, *files)
         assert json.loads(summary.read_text())["conditions"][0]["overall"] == share
-        (centres,) = json.loads(stored.read_text())["conditions"]
-        assert (centres["overall"], len(centres["centres"][0])) == (share, width)
+        (centers,) = json.loads(stored.read_text())["conditions"]
+        assert (centers["overall"], len(centers["centers"][0])) == (share, width)
         invoke(file, "--into", stored, "--output", again)
         assert again.read_text() == output.read_text()

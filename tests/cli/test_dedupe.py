@@ -39,7 +39,7 @@ def fault(file, output, *options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--keep", "last"], "--keep must be first, longest or newest:COLUMN"),
+        (["--keep", "last"], "--keep must be first, longest, newest:COLUMN or oldest:COLUMN"),
         (["--keep", "newest:"], "--keep must be first"),
         (["--keep", "newest:year"], "column 'year' is missing"),
         (["--keep", "newest:text"], "column 'text': must be a number or a date"),
@@ -100,6 +100,62 @@ def test_dedupe_without_duplicates_writes_headers(file, output, tmp_path):
     run(file, *NEAR, "--output", output, *options)
     assert groups.read_text() == "group,row,kept,score,text,group.1\n"
     assert review.read_text().split() == "row1 row2 score text1 text2 duplicate".split()
+
+
+@pytest.mark.parametrize(("keep", "date"), [("newest", "2026-03-01"), ("oldest", "2026-01-01")])
+def test_dedupe_keep_by_a_column_chooses_the_row(file, output, keep, date):
+    run(file, *NEAR, "--keep", f"{keep}:date", "--output", output)
+    assert [row["date"] for row in rows_in(output) if row["text"] == "A dog runs."] == [date]
+
+
+def test_dedupe_row_without_a_date_is_kept_last(file, output):
+    file.write_text("text,date\nA dog runs.,\nA dog runs.,2026-03-01\n")
+    for keep in ("newest", "oldest"):
+        run(file, *NEAR, "--keep", f"{keep}:date", "--output", output)
+        assert [row["date"] for row in rows_in(output)] == ["2026-03-01"]
+
+
+def test_dedupe_plain_compares_texts_as_a_whole(file, output):
+    run(file, "--plain", "--at-least", "0.95", "--output", output)
+    assert len(rows_in(output)) == 2
+    message = commands.fault("dedupe", file, "--plain", *NEAR, "--output", output)
+    assert "Give either --condition, the respect in which to compare, or --plain" in message
+    message = commands.fault("dedupe", file, *ANIMAL, "--output", output)
+    assert message.startswith("Give --at-least, the score that duplicates reach")
+
+
+def test_dedupe_files_have_a_score_for_each_condition(file, output, tmp_path):
+    texts = ["Cancel my gym membership.", "Please cancel my gym membership.", "Cancel my phone."]
+    file.write_text("text\n" + "\n".join(texts) + "\n", "utf-8")
+    groups, review = tmp_path / "groups.csv", tmp_path / "review.csv"
+    conditions = ("the request", "the product")
+    words = [word for name in conditions for word in ("--condition", name)]
+    files = ("--output", output, "--groups", groups, "--review", review)
+    run(file, *words, "--at-least", "0.85", *files, "--review-from", "0.1")
+    model = condsim.load()
+    kept, member = rows_in(groups)
+    (pair,) = rows_in(review)
+    for name in conditions:
+        assert kept[f"score: {name}"] == "1.0"
+        score = model.score(texts[0], texts[1], name, overall=0.3)
+        assert float(member[f"score: {name}"]) == pytest.approx(score, abs=1e-3)
+        score = model.score(texts[0], texts[2], name, overall=0.3)
+        assert float(pair[f"score: {name}"]) == pytest.approx(score, abs=1e-3)
+
+
+def test_dedupe_one_condition_that_merges_different_texts_warns(file, output):
+    texts = ["Can I get my money back?", "Can I send a parcel back?", "A train is late."]
+    file.write_text("text\n" + "\n".join(texts) + "\n", "utf-8")
+    words = ("--condition", "the request", "--at-least", "0.7", "--output", output)
+    result = run(file, *words)
+    assert "1 of 1 removed rows reach 0.7 under the condition but not as a whole" in result.stderr
+    assert "give a second --condition, and read --groups" in result.stderr
+    assert "not as a whole" not in run(file, *words, "--condition", "the place").stderr
+
+
+def test_dedupe_condition_that_changes_nothing_says_so(file, output):
+    result = run(file, *NEAR, "--output", output)
+    assert "'the animal' hardly changes the result: --plain removes" in result.stderr
 
 
 def test_dedupe_overall_is_a_share_and_and_overall_a_test_of_its_own(file, output):

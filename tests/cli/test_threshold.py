@@ -31,6 +31,23 @@ def test_threshold_is_printed_alone_with_its_figures_on_stderr(write):
     assert f"recall 1.000: {reached} of 500 rows reach it, and 300" in result.stderr
 
 
+def test_threshold_shows_a_table_also_where_it_refuses(write):
+    result = invoke(write([3] * 200 + [4] * 60), "--precision", "0.95")
+    assert result.exit_code != 0
+    assert "threshold  rows  precision  95 % interval  recall  F1" in result.stderr
+    assert "best F1" in result.stderr
+
+
+def test_threshold_says_the_share_and_that_no_condition_was_given(write, tmp_path):
+    assert "scores with --overall 0" in invoke(write([1] * 100 + [5] * 200)).stderr
+    path = tmp_path / "plain.csv"
+    rows = [("A dog runs.", "A dog runs.", 1), ("A dog runs.", "It rains.", 0)] * 110
+    lines = [f"{first},{second},{label}\n" for first, second, label in rows]
+    path.write_text("sentence1,sentence2,label\n" + "".join(lines))
+    result = invoke(path)
+    assert "No condition: the threshold is for texts as a whole" in result.stderr
+
+
 def test_threshold_positive_scale_and_rows_without_text(write):
     result = invoke(write([0] * 100 + [1] * 200), "--positive", "1")
     assert 0.09 < float(result.stdout) <= 0.1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.threshold import find_threshold
+from condsim.evaluation.threshold import find_threshold, threshold_table
 
 
 def test_find_threshold_perfect_scores_take_in_every_positive_row():
@@ -54,6 +54,25 @@ def test_find_threshold_few_rows_says_how_many_more():
     positive[[60, 80, 100]] = False
     with pytest.raises(InputError, match=r"Too few labeled rows: \d+ times as many like these"):
         find_threshold(scores, positive, precision=0.95)
+
+
+def test_find_threshold_few_right_rows_at_the_top_are_too_few_and_not_too_poor():
+    scores = np.linspace(1, 0, 400)
+    positive = np.arange(400) % 2 == 0
+    positive[:20] = True
+    with pytest.raises(InputError, match=r"nearest, 0\.9\d+, has 1\.000 .* 4 times as many like"):
+        find_threshold(scores, positive, precision=0.9)
+
+
+def test_threshold_table_has_steps_and_the_best_f1():
+    scores = np.linspace(0, 1, 401)
+    table = threshold_table(scores, scores > 0.42)
+    assert [row.value for row in table] == sorted((row.value for row in table), reverse=True)
+    best = max(table, key=lambda row: row.f1)
+    assert (best.value, best.f1) == (pytest.approx(0.4225), 1)
+    row = next(row for row in table if row.value == 0.4)
+    assert (row.precision, row.recall) == (pytest.approx(232 / 241), 1)
+    assert row.low < row.precision < row.high
 
 
 def test_find_threshold_useless_scores_say_so():

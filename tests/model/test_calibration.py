@@ -81,7 +81,7 @@ def test_fit_calibration_error_near_isotonic_regression(rows):
 
 
 def test_fit_calibration_two_bins_by_hand():
-    # Bins {0, 0.2} and {0.6, 0.8}: centres 0.1, 0.7 and means 0.25, 0.75, then 2 % of the straight
+    # Bins {0, 0.2} and {0.6, 0.8}: centers 0.1, 0.7 and means 0.25, 0.75, then 2 % of the straight
     # line from (-1, 0) to (1, 1): 0.98 * 0.25 + 0.02 * 0.55 and 0.98 * 0.75 + 0.02 * 0.85.
     calibration = fit_calibration([0, 0.2, 0.6, 0.8], [0, 0.5, 0.5, 1], knots=2)
     np.testing.assert_allclose(calibration.raw, [-1, 0.1, 0.7, 1])

@@ -157,8 +157,8 @@ def test_group_positions_with_and_without_cells_are_those_of_all_pairs(
     monkeypatch.setattr(vectors_module, "EXACT_UP_TO", exact)
     monkeypatch.setattr(vectors_module, "TEXTS_PER_STEP", 64)
     rng = np.random.default_rng(3)
-    centres = rng.normal(size=(300, 24))
-    vectors = np.repeat(centres, 4, axis=0) + 0.15 * rng.normal(size=(1200, 24))
+    centers = rng.normal(size=(300, 24))
+    vectors = np.repeat(centers, 4, axis=0) + 0.15 * rng.normal(size=(1200, 24))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype("f4")
     vectors.tofile(tmp_path / "vectors")
     rows = np.arange(1200, dtype=np.int32)
@@ -191,7 +191,7 @@ def test_group_positions_with_and_without_cells_are_those_of_all_pairs(
         (["0 0"], {"at_least": 70}, "from 0 to 1"),
         (["0 0"], {"at_least": None}, "rows to keep, 'to'"),
         (["0 0"], {"at_least": [0.5, 0.6]}, "conditions: 1, scores: 2"),
-        (["0 0"], {"condition": ["first", "first"]}, "each condition of duplicates once"),
+        (["0 0"], {"condition": ["first", "first"]}, "each condition once"),
         (["0 0"], {"to": 2, "at_least": None}, "at most 1, the number of distinct texts"),
         (["0 0"], {"to": 1}, "without 'at_least'"),
         (["0 0"], {"to": 1.5, "at_least": None}, "a whole number; got 1.5"),
@@ -247,8 +247,8 @@ def test_find_duplicates_to_a_number_trains_the_index_once(monkeypatch):
     pytest.importorskip("faiss")
     monkeypatch.setattr(vectors_module, "EXACT_UP_TO", 8)
     made = []
-    create = module.find_neighbours
-    monkeypatch.setattr(module, "find_neighbours", lambda space: made.append(1) or create(space))
+    create = module.find_neighbors
+    monkeypatch.setattr(module, "find_neighbors", lambda space: made.append(1) or create(space))
     texts = [f"{5 * number} 0" for number in range(12)]
     groups = duplicates(texts, at_least=None, to=4)
     assert groups.kept.sum() == 4

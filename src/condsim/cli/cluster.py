@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -13,7 +14,7 @@ from typer import Argument, Option
 from condsim import __version__
 from condsim.cli import options
 from condsim.cli.files import Output
-from condsim.cli.options import TextFile, check_conditions
+from condsim.cli.options import TextFile
 from condsim.cli.process import long_work, print_note
 from condsim.data.batch import Batch
 from condsim.data.formats import READ, WRITTEN
@@ -25,11 +26,16 @@ from condsim.paths import check_suffix
 from condsim.types import IntArray, shortened
 
 if TYPE_CHECKING:
-    from condsim.search.cluster import Clusters
+    from condsim.search.clusters import Clusters
 
 _CLUSTERS_IN_TABLE = 30
 _COLUMNS_OF_CROSS_TABLE = 8
 _MAX_TEXT_LENGTH = 160
+# Adjusted Rand index from which clusters with and without a condition count as the same.
+_SAME_CLUSTERS = 0.9
+# Share of texts in no cluster that is worth a hint.
+_MANY_UNASSIGNED = 0.25
+_FEWER = "Give a smaller --min-size, or a number of clusters with --k."
 
 
 def cluster(
@@ -38,6 +44,7 @@ def cluster(
     condition: Annotated[
         list[str] | None, Option(help="In which respect texts of a cluster are alike. Repeatable.")
     ] = None,
+    plain: options.Plain = False,
     column: options.TextColumn = "text",
     k: Annotated[
         str | None,
@@ -91,17 +98,13 @@ def cluster(
     `condsim cluster tickets.csv --condition "the complaint" --k auto --output clustered.csv --save
     tickets.clusters`
 
+    `condsim cluster tickets.csv --plain --k 12 --output plain.csv`
+
     `condsim cluster june.csv --into tickets.clusters --output june-clustered.csv`
     """
     table = is_table(output)
-    conditions = condition or []
-    check_conditions(conditions)
-    if (into is None) == (not conditions):
-        raise InputError("Give either --condition, or --into and the clusters of an earlier run.")
-    if into is not None and any([k, min_size, overall is not None, umap, plot, json, save]):
-        raise InputError(
-            "--into takes the clusters as they are: leave out options that make or draw others."
-        )
+    made_or_drawn = [k, min_size, overall is not None, umap, plot, json, save]
+    conditions = _conditions(condition, plain=plain, into=into, makes=any(made_or_drawn))
     file_format = FileFormat.checked(separator, encoding)
     rows = TextFile(file, column, file_format, tables=table, strict=strict)
     texts = list(rows)
@@ -110,7 +113,8 @@ def cluster(
         require("matplotlib", extra="search")
 
     from condsim.loading import load_encoder
-    from condsim.search.cluster import ClusterFile, cluster as cluster_texts
+    from condsim.search.cluster import cluster as cluster_texts
+    from condsim.search.clusters import ClusterFile
     from condsim.search.picture import plot_clusters
 
     stored = None
@@ -120,29 +124,27 @@ def cluster(
         stored.check_model(model, into)
     encoder = load_encoder(model)
     with long_work(resume="Nothing was written.") as progress:
-        results = [
-            cluster_texts(
-                texts,
-                name,
-                model=encoder,
-                k=_number(k),
-                min_size=min_size,
-                overall=overall,
-                umap=umap,
-                seed=seed,
-                progress=progress,
-            )
-            for name in conditions
-        ]
+        group = partial(
+            cluster_texts,
+            texts,
+            model=encoder,
+            k=_number(k),
+            min_size=min_size,
+            umap=umap,
+            seed=seed,
+            progress=progress,
+        )
+        results = [group(condition=name, overall=overall) for name in conditions]
+        _check_not_empty(results, save)
+        is_compared = not plain and into is None and len(texts) <= options.COMPARED_TEXTS
+        plain_labels = group(condition=None).labels if is_compared else None
         groupings = [
             _Grouping(result.condition, result.labels, [group.name for group in result.clusters])
             for result in results
         ]
-        if stored is not None:
-            groupings = [
-                _Grouping(centres.condition, centres.assign(texts, model=encoder), centres.names)
-                for centres in stored.conditions
-            ]
+        for centers in stored.conditions if stored else ():
+            labels = centers.assign(texts, model=encoder)
+            groupings.append(_Grouping(centers.condition, labels, centers.names))
         with open_writer(output) as writer:
             for batch in _grouped_batches(rows, groupings):
                 writer.write(batch)
@@ -154,8 +156,44 @@ def cluster(
     if stored is not None:
         _show_sizes(groupings)
     _show_clusters(results, k)
+    _note_same_clusters(results, plain_labels)
     print_note(rows.blank.note("no cluster"))
     print_note(f"{output}: {writer.rows} rows")
+
+
+def _conditions(
+    condition: Sequence[str] | None, *, plain: bool, into: Path | None, makes: bool
+) -> list[str | None]:
+    """Return the conditions to group by, none with --into; reject options that do not fit."""
+    if into is None:
+        return [*(options.chosen_conditions(condition, plain=plain) or [None])]
+    if condition or plain:
+        raise InputError("Give either --condition, or --into and the clusters of an earlier run.")
+    if makes:
+        raise InputError(
+            "--into takes the clusters as they are: leave out options that make or draw others."
+        )
+    return []
+
+
+def _check_not_empty(results: Sequence[Clusters], save: Path | None) -> None:
+    if save is not None and not all(result.clusters for result in results):
+        raise InputError(f"{save}: there are no clusters to save. {_FEWER}")
+
+
+def _note_same_clusters(results: Sequence[Clusters], plain_labels: IntArray | None) -> None:
+    """Say which conditions hardly change the clusters."""
+    from sklearn.metrics import adjusted_rand_score
+
+    if plain_labels is None:
+        return
+    for clusters in results:
+        agreement = adjusted_rand_score(plain_labels, clusters.labels)
+        if agreement >= _SAME_CLUSTERS:
+            print_note(
+                f"{clusters.condition!r} hardly changes the clusters: --plain, without a "
+                f"condition, gives nearly the same (adjusted Rand index {agreement:.2f})."
+            )
 
 
 def _number(k: str | None) -> int | Literal["auto"] | None:
@@ -228,7 +266,8 @@ def _show_table(clusters: Clusters, k: str | None) -> None:
 
     from condsim.terminal import Terminal
 
-    title = Text(f"Clusters by {clusters.condition}")
+    by = "of the texts as a whole" if clusters.condition is None else f"by {clusters.condition}"
+    title = Text(f"Clusters {by}")
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", justify="right")
     table.add_column("size", justify="right")
@@ -241,7 +280,7 @@ def _show_table(clusters: Clusters, k: str | None) -> None:
     if number:
         Terminal(highlight=False).print(table)
     else:
-        typer.echo("Give a smaller --min-size, or a number of clusters with --k.")
+        typer.echo(_FEWER)
     if number > _CLUSTERS_IN_TABLE:
         typer.echo(f"These are the {_CLUSTERS_IN_TABLE} largest of {number} clusters.")
     if k is not None and k != "auto" and number < int(k):
@@ -251,7 +290,9 @@ def _show_table(clusters: Clusters, k: str | None) -> None:
     elif k == "auto":
         typer.echo("Too few texts differ to compare numbers of clusters.")
     if clusters.unassigned:
-        typer.echo(f"{clusters.unassigned:,} of {len(clusters.labels):,} texts are in no cluster.")
+        text = f"{clusters.unassigned:,} of {len(clusters.labels):,} texts are in no cluster"
+        many = number and clusters.unassigned > _MANY_UNASSIGNED * len(clusters.labels)
+        typer.echo(f"{text}{'; --k NUMBER puts each into one' if many else ''}.")
     if clusters.silhouette is not None:
         typer.echo(f"Silhouette {clusters.silhouette:.2f} (1: far apart, 0: touching).")
     typer.echo()

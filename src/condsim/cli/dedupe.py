@@ -7,15 +7,26 @@ import json
 import math
 import tempfile
 from array import array
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import numpy as np
 from typer import Argument, Option
 
 from condsim.cli.files import Output
-from condsim.cli.options import Encoding, Model, Separator, Strict, TextColumn, TextFile
+from condsim.cli.options import (
+    COMPARED_TEXTS,
+    Encoding,
+    Model,
+    Plain,
+    Separator,
+    Strict,
+    TextColumn,
+    TextFile,
+    chosen_conditions,
+)
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import column_names
 from condsim.data.formats import READ, WRITTEN
@@ -25,20 +36,36 @@ from condsim.data.writing import is_table, open_writer, write_records
 from condsim.errors import InputError, require
 from condsim.loading import load_scorer
 from condsim.model.base import COLLECTION_SHARE
+from condsim.types import BoolArray, Scorer
 
 if TYPE_CHECKING:
-    from condsim.search.dedupe import Duplicates
+    from condsim.search.dedupe import Duplicates, Keep
 
 Record = dict[str, object]
 
-_NEWEST = "newest:"
-# Columns that --groups adds.
-_ADDED = ("group", "row", "kept", "score")
-_REVIEW_COLUMNS = ("row1", "row2", "score", "text1", "text2", "duplicate")
+# Rules of --keep by a column, and the sign of its numbers.
+_BY_COLUMN = {"newest": 1, "oldest": -1}
+# Share of the removed rows from which a condition and none count as the same.
+_SAME_ROWS = 0.9
 
 
-def _ages(texts: TextFile, column: str) -> array[float]:
-    """Return the age of each text, the newest the highest; an empty cell is the oldest."""
+def _preference(keep: str, texts: TextFile) -> Keep:
+    """Return which row of a group is kept, by the option --keep."""
+    from condsim.search.dedupe import KeepRule
+
+    rule, colon, column = keep.partition(":")
+    if colon and column and rule in _BY_COLUMN:
+        return _ranks(texts, column, sign=_BY_COLUMN[rule])
+    if keep not in get_args(KeepRule):
+        raise InputError(
+            "--keep must be first, longest, newest:COLUMN or oldest:COLUMN, with the name of a "
+            f"column of dates or numbers; got {keep!r}."
+        )
+    return cast("Keep", keep)
+
+
+def _ranks(texts: TextFile, column: str, *, sign: int) -> array[float]:
+    """Return a rank for each text, the preferred the highest; an empty cell is the lowest."""
     ages = array("d")
     first_kind = ""
     for batch, rows in texts.batches(column):
@@ -54,11 +81,11 @@ def _ages(texts: TextFile, column: str) -> array[float]:
             elif kind != first_kind:
                 fault = f"is {kind}, while rows before have {first_kind}"
             else:
-                ages.append(age)
+                ages.append(sign * age)
                 continue
             raise InputError(
                 f"{row.location(column)}: {fault}, got {value!r}. Correct it, or empty the cell: "
-                "an empty one is the oldest."
+                "a row without it is kept last."
             )
     return ages
 
@@ -76,8 +103,21 @@ def _age(value: str | float) -> tuple[str, float]:
     return "a date", date.replace(tzinfo=date.tzinfo or datetime.UTC).timestamp()
 
 
+def _score_columns(duplicates: Duplicates) -> list[str]:
+    """Return the names of the columns of scores, one for each condition."""
+    if len(duplicates.scores) == 1:
+        return ["score"]
+    return [f"score: {name or 'as a whole'}" for name in duplicates.scores]
+
+
+def _group_columns(duplicates: Duplicates) -> list[str]:
+    """Return the columns that --groups adds."""
+    return ["group", "row", "kept", *_score_columns(duplicates)]
+
+
 def _group_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
     """Yield rows that have duplicates, group by group, the kept row first, by a spool file."""
+    added_columns = _group_columns(duplicates)
     row_of = np.flatnonzero(texts.present)
     members = np.flatnonzero(duplicates.sizes[duplicates.kept_row] > 1)
     leaders = duplicates.kept_row[members]
@@ -92,24 +132,28 @@ def _group_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
                     spool.write(json.dumps(record).encode() + b"\n")
                     names |= dict.fromkeys(record)
         # Columns of the file that have the name of an added one are renamed.
-        new_names = dict(zip(names, unique_names([*_ADDED, *names])[len(_ADDED) :], strict=True))
+        new = unique_names([*added_columns, *names])[len(added_columns) :]
+        new_names = dict(zip(names, new, strict=True))
         group = 0
         for index in np.lexsort((members, members != leaders, leaders)).tolist():
             member = int(members[index])
             is_kept = bool(duplicates.kept_row[member] == member)
             group += is_kept
-            score = float(str(duplicates.score[member]))
-            added = (group, int(row_of[member]) + 1, is_kept, score)
+            scores = [float(str(column[member])) for column in duplicates.scores.values()]
+            added = (group, int(row_of[member]) + 1, is_kept, *scores)
             spool.seek(starts[index])
             record = json.loads(spool.readline())
             columns = {new: record.get(name) for name, new in new_names.items()}
-            yield dict(zip(_ADDED, added, strict=True)) | columns
+            yield dict(zip(added_columns, added, strict=True)) | columns
 
 
 def dedupe(
     file: Annotated[Path, Argument(help=f"File of texts: {READ}.")],
-    condition: Annotated[list[str], Option(help="What duplicates have in common. Repeatable.")],
     output: Annotated[Path, Option(help=f"File to write: {WRITTEN}."), Output(".tsv")],
+    condition: Annotated[
+        list[str] | None, Option(help="What duplicates have in common. Repeatable.")
+    ] = None,
+    plain: Plain = False,
     at_least: Annotated[
         list[float] | None, Option(help="Score of duplicates. Repeatable, one for each condition.")
     ] = None,
@@ -136,7 +180,8 @@ def dedupe(
     review_from: Annotated[float | None, Option(help="Lowest score for --review.")] = None,
     column: TextColumn = "text",
     keep: Annotated[
-        str, Option(help="Row of a group to keep: first, longest, or newest:COLUMN.")
+        str,
+        Option(help="Row of a group to keep: first, longest, newest:COLUMN or oldest:COLUMN."),
     ] = "first",
     model: Model = None,
     strict: Strict = False,
@@ -146,24 +191,28 @@ def dedupe(
     """Write a file without its duplicates under one or more conditions.
 
     A row is a duplicate of a kept row if their scores are high enough under every condition. One
-    row of each group is kept with all its columns; --groups shows what was left out, and for which
-    row. Files can have any size: texts and vectors stay on disk.
+    is rarely enough: "the request" alone merges kinds of requests. One row of each group is kept
+    with all its columns; --groups shows what was left out, and for which row. Files can have any
+    size: texts and vectors stay on disk.
 
     **Examples**
 
-    `condsim dedupe tickets.csv --condition "the request" --at-least 0.9 --output kept.csv`
+    `condsim dedupe tickets.csv --condition "the request" --condition "the product" --at-least 0.7
+    --output kept.csv --groups groups.csv`
 
-    `condsim dedupe tickets.csv --condition "the request" --condition "the product"
-    --at-least 0.9 --keep newest:date --output kept.csv --groups groups.csv`
+    `condsim dedupe tickets.csv --condition "the request" --condition "the product" --at-least 0.7
+    --keep oldest:date --output kept.csv --review band.csv --review-from 0.5`
 
-    `condsim dedupe tickets.csv --condition "the request" --at-least 0.9 --output kept.csv
-    --review band.csv --review-from 0.7`
+    `condsim dedupe tickets.csv --plain --at-least 0.8 --output kept.csv --groups groups.csv`
     """
     for library in ("faiss", "scipy"):
         require(library, extra="search")
-    newest = keep.removeprefix(_NEWEST) if keep.startswith(_NEWEST) else None
-    if not newest and keep not in ("first", "longest"):
-        raise InputError(f"--keep must be first, longest or newest:COLUMN; got {keep!r}.")
+    conditions = chosen_conditions(condition, plain=plain)
+    if at_least is None and to is None:
+        raise InputError(
+            "Give --at-least, the score that duplicates reach, such as 0.7, or --to, the number of "
+            "rows to keep."
+        )
     if (review is None) != (review_from is None):
         raise InputError("Give --review and --review-from together.")
     if review_from is not None and at_least and review_from >= at_least[0]:
@@ -172,25 +221,29 @@ def dedupe(
         )
     file_format = FileFormat.checked(separator, encoding)
     from condsim.search.dedupe import find_duplicates
+    from condsim.search.vectors import cosine_scores
 
     tables = any([is_table(path) for path in (output, groups, review) if path is not None])
     with long_work(log=None, resume="Nothing was written.") as progress:
         texts = TextFile(file, column, file_format, tables=tables, strict=strict)
-        ages = _ages(texts, newest) if newest else None
-        duplicates = find_duplicates(
+        scorer = load_scorer(model)
+        find = partial(
+            find_duplicates,
             texts,
-            load_scorer(model),
-            condition,
-            at_least=at_least,
-            and_overall=and_overall,
+            scorer,
             overall=overall,
-            keep=ages or ("longest" if keep == "longest" else "first"),
+            keep=_preference(keep, texts),
             chain=chain,
             to=to,
-            review_from=review_from,
             folder=output.parent,
             progress=progress,
         )
+        duplicates = find(
+            conditions, at_least=at_least, and_overall=and_overall, review_from=review_from
+        )
+        plain_duplicates = None
+        if conditions and len(duplicates.kept) <= COMPARED_TEXTS:
+            plain_duplicates = find(None, at_least=at_least and at_least[0])
     # Rows without text stay.
     kept_rows = ~texts.present
     kept_rows[texts.present] = duplicates.kept
@@ -198,26 +251,76 @@ def dedupe(
         for batch, rows in texts.batches():
             writer.write(batch.take(np.flatnonzero(kept_rows[rows])))
     if groups is not None:
-        names = unique_names([*_ADDED, *column_names(file, file_format)])
+        names = unique_names([*_group_columns(duplicates), *column_names(file, file_format)])
         write_records(groups, _group_records(texts, duplicates), columns=names)
     if review is not None:
-        write_records(review, _review_records(texts, duplicates), columns=_REVIEW_COLUMNS)
+        records = _review_records(texts, duplicates)
+        write_records(review, records, columns=_review_columns(duplicates))
+    lowest = at_least[0] if at_least else float(cosine_scores(scorer, duplicates.cosine))
+    print_note(f"{output}: {_summary(kept_rows, duplicates)} (from a score of {lowest:.4g})")
+    _note_same_rows(conditions, duplicates, plain_duplicates)
+    if conditions and len(conditions) == 1 and and_overall is None:
+        _note_different_wholes(texts, duplicates, scorer, lowest)
+    print_note(texts.blank.note("no group"))
+
+
+def _summary(kept_rows: BoolArray, duplicates: Duplicates) -> str:
     sizes = duplicates.sizes
     largest = f", the largest of {sizes.max():,} rows" if not kept_rows.all() else ""
-    score = f"a score of {at_least[0]:g}" if at_least else "the threshold"
-    print_note(
-        f"{output}: {kept_rows.sum():,} of {len(kept_rows):,} rows kept; groups of duplicates: "
-        f"{(sizes > 1).sum():,}{largest} ({score} is a cosine of {duplicates.cosine:.4f})"
-    )
-    print_note(texts.blank.note("no group"))
+    counts = f"{kept_rows.sum():,} of {len(kept_rows):,} rows kept"
+    return f"{counts}; groups of duplicates: {(sizes > 1).sum():,}{largest}"
+
+
+def _note_same_rows(
+    conditions: Sequence[str] | None, duplicates: Duplicates, plain: Duplicates | None
+) -> None:
+    """Say that the conditions hardly change which rows stay."""
+    if plain is None or (duplicates.kept.all() and plain.kept.all()):
+        return
+    both, either = ~duplicates.kept & ~plain.kept, ~duplicates.kept | ~plain.kept
+    if both.sum() >= _SAME_ROWS * either.sum():
+        names = " and ".join(map(repr, conditions or ()))
+        print_note(f"{names} hardly changes the result: --plain removes nearly the same rows.")
+
+
+def _note_different_wholes(
+    texts: TextFile, duplicates: Duplicates, scorer: Scorer, lowest: float
+) -> None:
+    """Warn of rows that one condition has merged although they differ as a whole."""
+    removed = np.flatnonzero(~duplicates.kept)[:COMPARED_TEXTS]
+    kept = duplicates.kept_row[removed]
+    text_of = _texts_of({*removed.tolist(), *kept.tolist()}, texts)
+    pairs = [[text_of[row] for row in rows.tolist()] for rows in (removed, kept)]
+    scores = scorer.score(*pairs, None) if len(removed) else np.empty(0)
+    different = np.flatnonzero(scores < lowest)
+    if len(different):
+        worst = different[scores[different].argmin()]
+        rows = np.flatnonzero(texts.present)
+        print_note(
+            f"{len(different):,} of {len(removed):,} removed rows reach {lowest:.4g} under the "
+            f"condition but not as a whole, such as row {rows[removed[worst]] + 1} for row "
+            f"{rows[kept[worst]] + 1} ({scores[worst]:.2f}). One condition may merge kinds of "
+            "texts: give a second --condition, and read --groups."
+        )
+
+
+def _texts_of(numbers: Collection[int], texts: TextFile) -> dict[int, str]:
+    """Return some of the texts by their numbers."""
+    return {number: text for number, text in enumerate(texts) if number in numbers}
+
+
+def _review_columns(duplicates: Duplicates) -> list[str]:
+    return ["row1", "row2", *_score_columns(duplicates), "text1", "text2", "duplicate"]
 
 
 def _review_records(texts: TextFile, duplicates: Duplicates) -> Iterator[Record]:
     """Yield the pairs for a person to decide, with both texts and an empty column to fill in."""
     row_of = np.flatnonzero(texts.present)
-    reviewed = {row for pair in duplicates.review for row in pair[:2]}
-    text_of = {row: text for row, text in enumerate(texts) if row in reviewed}
-    for row, other_row, score in duplicates.review:
+    columns = _review_columns(duplicates)
+    text_of = _texts_of({row for pair in duplicates.review for row in pair[:2]}, texts)
+    for pair in duplicates.review:
+        row, other_row = pair.row, pair.other_row
         numbers = (int(row_of[other_row]) + 1, int(row_of[row]) + 1)
-        values = (*numbers, round(score, 4), text_of[other_row], text_of[row], "")
-        yield dict(zip(_REVIEW_COLUMNS, values, strict=True))
+        scores = [round(score, 4) for score in pair.scores.values()]
+        values = (*numbers, *scores, text_of[other_row], text_of[row], "")
+        yield dict(zip(columns, values, strict=True))

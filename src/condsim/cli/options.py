@@ -17,6 +17,9 @@ from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError
 from condsim.types import BoolArray
 
+COMPARED_TEXTS = 2_000
+"""Most texts that are grouped again without a condition, to tell whether it changes anything."""
+
 Model: TypeAlias = Annotated[
     str | None, Option(help="Model folder or Hub name.", show_default="the default model")
 ]
@@ -65,6 +68,9 @@ Scale: TypeAlias = Annotated[
     Literal["unit", "likert", "raw"],
     Option(help="unit: from 0 to 1, 0.5 is the middle. likert: from 1 to 5. raw: the cosine."),
 ]
+Plain: TypeAlias = Annotated[
+    bool, Option("--plain", help="Compare texts as a whole, without a condition.")
+]
 Overall: TypeAlias = Annotated[
     float, Option(min=0, max=1, help="Share of the similarity without the condition, 0 to 1.")
 ]
@@ -106,6 +112,17 @@ def check_engine(
     """Reject options of a Ray cluster without one."""
     if engine == "local" and (address is not None or workers is not None or gpus):
         raise InputError("--address, --workers and the like are for --engine ray.")
+
+
+def chosen_conditions(conditions: Sequence[str] | None, *, plain: bool) -> list[str] | None:
+    """Return the conditions of a command, None with --plain; reject both and neither."""
+    if plain == bool(conditions):
+        raise InputError(
+            "Give either --condition, the respect in which to compare, or --plain, which compares "
+            "texts as a whole."
+        )
+    check_conditions(conditions or ())
+    return None if plain else [*(conditions or ())]
 
 
 def check_conditions(conditions: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +16,15 @@ from condsim.cli.pairs import LabeledPairs, open_pairs
 from condsim.cli.process import print_note
 from condsim.data.batch import BlankRows
 from condsim.errors import InputError
-from condsim.evaluation.threshold import check_promise, find_threshold
+from condsim.evaluation.threshold import (
+    Threshold,
+    check_promise,
+    find_threshold,
+    threshold_table,
+)
 from condsim.loading import load_scorer
+from condsim.model.base import COLLECTION_SHARE
+from condsim.model.embedding import EmbeddingScorer
 
 
 def threshold(
@@ -24,14 +32,22 @@ def threshold(
     pairs: LabeledPairs,
     precision: Annotated[float, Option(help="Promised share of alike pairs.")] = 0.95,
     model: options.Model = None,
-    overall: options.Overall = 0.0,
+    overall: Annotated[
+        float | None,
+        Option(
+            min=0,
+            max=1,
+            help="Share of the similarity without the condition, 0 to 1.",
+            show_default=f"{COLLECTION_SHARE}, as in search, dedupe and match",
+        ),
+    ] = None,
 ) -> None:
     """Find the lowest score from which pairs are alike, with a promised precision.
 
     The lower end of a 95 % interval of the precision must reach the promise; the interval allows
-    for the threshold being chosen on the same rows. Prints the threshold to stdout, and its
-    precision and recall to stderr. Rows with the label -1 are left out. Give --overall the share
-    of the command that will use the threshold: dedupe and search have 0.3 by default.
+    for the threshold being chosen on the same rows. Prints the threshold to stdout, and a table of
+    thresholds with precision, recall and F1 to stderr. Rows with the label -1 are left out. The
+    share --overall is that of search, dedupe and match; use --overall 0 for score.
 
     **Examples**
 
@@ -50,6 +66,16 @@ def threshold(
         )
     columns, batches = open_pairs(labelled, pairs)
     scorer = load_scorer(model)
+    share = overall or 0.0
+    if overall is None and isinstance(scorer, EmbeddingScorer):
+        share = COLLECTION_SHARE
+    if columns.is_plain:
+        print_note(
+            "No condition: the threshold is for texts as a whole (--plain). Give --condition, or "
+            "a column of conditions, for another."
+        )
+    else:
+        print_note(f"scores with --overall {share:g}: use the threshold with the same share")
     blank = BlankRows(strict=pairs.strict)
     scores, alike = array("f"), list[bool]()
     start = 0
@@ -60,11 +86,11 @@ def threshold(
         texts = columns.read(batch.take(labelled_rows), blank)
         if len(texts.rows):
             sentences = texts.sentences1, texts.sentences2
-            scores.extend(scorer.score(*sentences, texts.conditions, overall=overall))
+            scores.extend(scorer.score(*sentences, texts.conditions, overall=share))
             alike.extend(labels.alike[rows][labelled_rows[texts.rows]].tolist())
-    best = find_threshold(
-        np.array(scores, np.float32), np.array(alike, np.bool_), precision=precision
-    )
+    values, marks = np.array(scores, np.float32), np.array(alike, np.bool_)
+    _show_thresholds(threshold_table(values, marks))
+    best = find_threshold(values, marks, precision=precision)
     # The text of a float32 is the shortest one that reads back as the same number.
     typer.echo(str(np.float32(best.value)))
     print_note(
@@ -73,3 +99,22 @@ def threshold(
         f"{best.positives:,} are labeled alike"
     )
     print_note(blank.note("no score"))
+
+
+def _show_thresholds(thresholds: Sequence[Threshold]) -> None:
+    """Print the figures of thresholds to stderr, the highest F1 marked."""
+    best = max(thresholds, key=lambda row: row.f1)
+    head = ("threshold", "rows", "precision", "95 % interval", "recall", "F1")
+    lines = [f"{'  '.join(head)}"]
+    for row in thresholds:
+        cells = (
+            f"{row.value:.4f}",
+            f"{row.reached:,}",
+            f"{row.precision:.3f}",
+            f"{row.low:.3f}-{row.high:.3f}",
+            f"{row.recall:.3f}",
+            f"{row.f1:.3f}",
+        )
+        padded = [cell.rjust(len(name)) for cell, name in zip(cells, head, strict=True)]
+        lines.append("  ".join(padded) + ("  best F1" if row is best else ""))
+    print_note("\n".join(lines))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,10 @@ _STAKES = np.arange(32) / 32
 # Multiples of the rows that are suggested if more rows might be enough.
 _ROW_MULTIPLES = (2, 4, 8, 16, 32, 64)
 _MAX_NEEDED_ROWS = 10**9
+# Fewer rows at the top may be right by chance.
+_MIN_TOP_ROWS = 10
+_MORE_ROWS = "Too few labeled rows: {} times as many like these may be enough. Or promise less."
+_SEPARATE = "The scores do not separate the rows well enough: adapt the model, or promise less."
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,12 @@ class Threshold:
     reached: int
     rows: int
     positives: int
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall, in [0, 1]."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
 
 
 def check_promise(precision: float) -> None:
@@ -73,35 +84,10 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
         >>> 0.38 < threshold.value < 0.4, threshold.recall
         (True, 1.0)
     """
-    values, labels = np.asarray(scores, np.float64), np.asarray(positive)
     check_promise(precision)
-    has_rows = values.ndim == 1 and values.shape == labels.shape and labels.dtype == np.bool_
-    if not (has_rows and np.isfinite(values).all() and labels.any()):
-        raise InputError(
-            "A threshold needs a finite score and a bool for each row, and at least one positive "
-            f"row; got the shapes {values.shape} and {labels.shape} of {labels.dtype}."
-        )
-    order = np.argsort(-values, kind="stable")
-    values = values[order]
-    hits = np.cumsum(labels[order], dtype=np.float64)  # (n,)
-    # Rows with equal scores reach a threshold together.
-    is_last = np.append(values[1:] < values[:-1], True)
-    values, hits = values[is_last], hits[is_last]
-    misses = np.flatnonzero(is_last) + 1 - hits
+    curve = _Curve.of(scores, positive)
+    hits, misses, measure = curve.hits, curve.misses, curve.measure
     evidence = _evidence(hits, misses, precision)
-
-    def measure(index: int) -> Threshold:
-        return Threshold(
-            value=float(values[index]),
-            precision=float(hits[index] / (hits[index] + misses[index])),
-            low=_lower_end(hits[index], misses[index]),
-            high=1 - _lower_end(misses[index], hits[index]),
-            recall=float(hits[index] / hits[-1]),
-            reached=int(hits[index] + misses[index]),
-            rows=labels.size,
-            positives=int(hits[-1]),
-        )
-
     proven = np.flatnonzero(evidence >= _MIN_EVIDENCE)
     if proven.size:
         return measure(int(proven[-1]))
@@ -113,26 +99,81 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
     if hits[-1] < needed:
         raise InputError(
             f"Too few labeled rows: a precision of {precision:g} takes at least {needed:,} "
-            f"positive ones, and {hits[-1]:,.0f} of {labels.size:,} rows are positive."
+            f"positive ones, and {hits[-1]:,.0f} of {hits[-1] + misses[-1]:,.0f} rows are positive."
         )
-    index = int(np.where(hits + misses < needed, -np.inf, evidence).argmax())
+    index, advice = int(np.where(hits + misses < needed, -np.inf, evidence).argmax()), _SEPARATE
+    for factor in _ROW_MULTIPLES:
+        # The rows at the top may be right, and be too few.
+        grown = _evidence(factor * hits, factor * misses, precision)
+        grown = np.where(hits + misses < _MIN_TOP_ROWS, -np.inf, grown)
+        if grown.max() >= _MIN_EVIDENCE:
+            index, advice = int(grown.argmax()), _MORE_ROWS.format(factor)
+            break
     best = measure(index)
     raise InputError(
         f"No threshold keeps a precision of {precision:g}: the nearest, {best.value:.4f}, has "
-        f"{best.precision:.3f} [{best.low:.3f}, {best.high:.3f}] on {best.reached:,} rows. "
-        f"{_advice(hits[index], misses[index], precision)}"
+        f"{best.precision:.3f} [{best.low:.3f}, {best.high:.3f}] on {best.reached:,} rows. {advice}"
     )
 
 
-def _advice(hits: float, misses: float, precision: float) -> str:
-    """Say whether more rows or better scores are needed."""
-    for factor in _ROW_MULTIPLES:
-        if _evidence(factor * hits, factor * misses, precision) >= _MIN_EVIDENCE:
-            return (
-                f"Too few labeled rows: {factor} times as many like these may be enough. Or "
-                "promise less."
+def threshold_table(scores: ArrayLike, positive: ArrayLike) -> list[Threshold]:
+    """Measure thresholds in steps of 0.05, and the one with the highest F1, by falling value.
+
+    Args:
+        scores: Scores, ``(n,)``, in [0, 1].
+        positive: Marks of the alike rows, ``(n,)`` of bool.
+
+    Raises:
+        InputError: As `find_threshold`.
+    """
+    curve = _Curve.of(scores, positive)
+    f1 = 2 * curve.hits / (curve.hits + curve.misses + curve.hits[-1])
+    indices = {int(f1.argmax())}
+    for step in range(20, 0, -1):
+        reached = np.flatnonzero(curve.values >= step / 20)
+        if len(reached):
+            indices.add(int(reached[-1]))
+    return [curve.measure(index) for index in sorted(indices)]
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Distinct scores, falling, and the right and wrong rows that reach each, ``(m,)``."""
+
+    values: Float64Array
+    hits: Float64Array
+    misses: Float64Array
+
+    @classmethod
+    def of(cls, scores: ArrayLike, positive: ArrayLike) -> Self:
+        values, labels = np.asarray(scores, np.float64), np.asarray(positive)
+        has_rows = values.ndim == 1 and values.shape == labels.shape and labels.dtype == np.bool_
+        if not (has_rows and np.isfinite(values).all() and labels.any()):
+            raise InputError(
+                "A threshold needs a finite score and a bool for each row, and at least one "
+                f"positive row; got the shapes {values.shape} and {labels.shape} of "
+                f"{labels.dtype}."
             )
-    return "The scores do not separate the rows well enough: adapt the model, or promise less."
+        order = np.argsort(-values, kind="stable")
+        values = values[order]
+        hits = np.cumsum(labels[order], dtype=np.float64)  # (n,)
+        # Rows with equal scores reach a threshold together.
+        is_last = np.append(values[1:] < values[:-1], True)
+        return cls(values[is_last], hits[is_last], np.flatnonzero(is_last) + 1 - hits[is_last])
+
+    def measure(self, index: int) -> Threshold:
+        """Measure the threshold at a score."""
+        hits, misses = self.hits[index], self.misses[index]
+        return Threshold(
+            value=float(self.values[index]),
+            precision=float(hits / (hits + misses)),
+            low=_lower_end(hits, misses),
+            high=1 - _lower_end(misses, hits),
+            recall=float(hits / self.hits[-1]),
+            reached=int(hits + misses),
+            rows=int(self.hits[-1] + self.misses[-1]),
+            positives=int(self.hits[-1]),
+        )
 
 
 def _evidence(hits: ArrayLike, misses: ArrayLike, precision: ArrayLike) -> Float64Array:

@@ -106,15 +106,15 @@ def fit_calibration(raw: ArrayLike, gold: ArrayLike, *, knots: int = 16) -> Cali
     check_at_least(1, knots=knots)
     low = -1.0 if x.min() >= -1 else float(x.min()) - 1.0
     high = 1.0 if x.max() <= 1 else float(x.max()) + 1.0
-    centres, means, counts = _bins(x, y, knots)
-    floor = _MIN_SLOPE_SHARE * max(0.0, _slope(centres, means, counts)) * centres
+    centers, means, counts = _bins(x, y, knots)
+    floor = _MIN_SLOPE_SHARE * max(0.0, _slope(centers, means, counts)) * centers
     means = np.clip(_isotonic(means - floor, counts) + floor, 0, 1)
     # A bin at an end has the score of the end.
-    inner = (low < centres) & (centres < high)
-    centres = np.concatenate([[low], centres[inner], [high]])
+    inner = (low < centers) & (centers < high)
+    centers = np.concatenate([[low], centers[inner], [high]])
     scores = np.concatenate([[0.0], means[inner], [1.0]])
-    scores = (1 - _LINEAR_SHARE) * scores + _LINEAR_SHARE * (centres - low) / (high - low)
-    return Calibration(tuple(centres.tolist()), tuple(scores.tolist()))
+    scores = (1 - _LINEAR_SHARE) * scores + _LINEAR_SHARE * (centers - low) / (high - low)
+    return Calibration(tuple(centers.tolist()), tuple(scores.tolist()))
 
 
 def _bins(
@@ -133,9 +133,9 @@ def _bins(
 
 def _slope(x: Float64Array, y: Float64Array, counts: Float64Array) -> float:
     """Slope of the weighted least-squares line; 0 where all x are equal."""
-    centred = x - np.average(x, weights=counts)
-    spread = float(counts @ centred**2)
-    return float(counts @ (centred * y)) / spread if spread else 0.0
+    centerd = x - np.average(x, weights=counts)
+    spread = float(counts @ centerd**2)
+    return float(counts @ (centerd * y)) / spread if spread else 0.0
 
 
 def _isotonic(values: Float64Array, counts: Float64Array) -> Float64Array:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Literal
 
 import numpy as np
 
-from condsim import __version__
-from condsim.config import Settings, validated
 from condsim.console import Progress, silent
-from condsim.errors import InputError, one_line, require, requires_extra
-from condsim.io import write_text
+from condsim.errors import InputError, require, requires_extra
 from condsim.loading import load_encoder
 from condsim.model.base import COLLECTION_SHARE, check_fraction, check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
-from condsim.search.store import check_model, model_name
-from condsim.search.vectors import condition_vectors, width
-from condsim.types import FloatArray, IntArray, html_table
+from condsim.search.clusters import Cluster, Clusters
+from condsim.search.vectors import encode_texts
+from condsim.types import FloatArray, IntArray
 
 with requires_extra("search"):
     from sklearn.cluster import HDBSCAN, KMeans
@@ -67,205 +62,16 @@ def cluster_words(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     ]
 
 
-Method = Literal["k-means", "HDBSCAN"]
-
-_TEXTS_PER_STEP = 1024
 # In more dimensions, HDBSCAN finds every text far from every other.
 _COMPONENTS = 10
 _UMAP_COMPONENTS = 5
 # More neighbors of a dense point leave more texts in no cluster.
-_MIN_NEIGHBOURS = 5
+_MIN_NEIGHBORS = 5
 # With more texts, k-means starts once only, and the silhouette is that of a sample.
 _LARGE_COLLECTION = 20_000
-# Rounding of distances between embeddings.
-_DISTANCE_ERROR = 1e-4
 # Numbers of clusters that k="auto" tries, and the texts it tries them on.
 _MAX_AUTO_CLUSTERS = 20
 _AUTO_TEXTS = 4_000
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A group of texts.
-
-    Attributes:
-        number: Its number, from 0 for the largest.
-        size: How many texts are in it, 1 or more.
-        words: Up to four words that are frequent in it and rare in the others, the best first.
-        nearest: Index of the text that is nearest to its center.
-        text: That text.
-    """
-
-    number: int
-    size: int
-    words: tuple[str, ...]
-    nearest: int
-    text: str
-
-    @property
-    def name(self) -> str:
-        """The words, such as ``refund, card, charged``."""
-        return ", ".join(self.words)
-
-
-@dataclass(frozen=True)
-class Clusters:
-    """Texts grouped under one condition.
-
-    Attributes:
-        condition: The condition; None if the texts were compared as a whole.
-        method: How they were grouped.
-        labels: Number of the cluster of each text, ``(n,)``; -1 for a text in none.
-        clusters: The clusters, the largest first.
-        silhouette: How much nearer texts are to their own cluster than to the next one, by cosine:
-            from -1 to 1, around 0 where clusters touch. Texts in no cluster are left out, and of
-            more than 20,000 a sample is measured. None with fewer than two clusters.
-        vectors: Embeddings of the texts under the condition, ``(n, dimension)``, each of length 1.
-        tried: Silhouette of each number of clusters that ``k="auto"`` chose from.
-        overall: Share of the embeddings without the condition in the vectors.
-    """
-
-    condition: str | None
-    method: Method
-    labels: IntArray
-    clusters: tuple[Cluster, ...]
-    silhouette: float | None
-    vectors: FloatArray
-    tried: Mapping[int, float] = field(default_factory=dict)
-    overall: float = 0.0
-
-    def __repr__(self) -> str:
-        condition = "" if self.condition is None else f" under {self.condition!r}"
-        return f"Clusters({len(self.clusters):,} of {len(self.labels):,} texts{condition})"
-
-    def _repr_html_(self) -> str:
-        head = ("number", "texts", "words", "nearest text")
-        rows = ((group.number, group.size, group.name, group.text) for group in self.clusters)
-        return html_table(repr(self), head, rows)
-
-    @property
-    def unassigned(self) -> int:
-        """Number of texts that are in no cluster."""
-        return int((self.labels < 0).sum())
-
-    def name_of(self, row: int) -> str:
-        """Return the name of the cluster of a text, given its index; empty for a text in none."""
-        label = self.labels[row]
-        return self.clusters[label].name if label >= 0 else ""
-
-    def to_dict(self) -> dict[str, object]:
-        """Return a summary for JSON: all but labels and embeddings."""
-        return {
-            "condition": self.condition,
-            "overall": self.overall,
-            "method": self.method,
-            "texts": len(self.labels),
-            "unassigned": self.unassigned,
-            "silhouette": self.silhouette,
-            "clusters": [{"name": cluster.name, **asdict(cluster)} for cluster in self.clusters],
-            **({"tried": dict(self.tried)} if self.tried else {}),
-        }
-
-    def centres(self) -> ClusterCentres:
-        """Return what new texts are compared with."""
-        centres, radii = [], []
-        for cluster in self.clusters:
-            members = self.vectors[self.labels == cluster.number]
-            centre = members.mean(axis=0)
-            centres.append(centre.tolist())
-            radii.append(float(np.linalg.norm(members - centre, axis=1).max()))
-        return ClusterCentres(
-            condition=self.condition,
-            names=[cluster.name for cluster in self.clusters],
-            centres=centres,
-            radii=radii if self.method == "HDBSCAN" else None,
-            overall=self.overall,
-        )
-
-
-class ClusterCentres(Settings):
-    """Centers of the clusters of texts under one condition.
-
-    Attributes:
-        names: Name of each cluster.
-        centres: Mean embedding of each, ``(k, dimension)``.
-        radii: Distance of its furthest text from it, ``(k,)``; None where every text is in a
-            cluster.
-        overall: Share of the embeddings without the condition.
-
-    Example:
-        >>> texts = ["A red car.", "A red bus.", "A black cat.", "A black dog."]
-        >>> clusters = cluster(texts, "the colour", k=2)
-        >>> bool(clusters.centres().assign(["A red van."])[0] == clusters.labels[0])
-        True
-    """
-
-    condition: str | None
-    names: list[str]
-    centres: list[list[float]]
-    radii: list[float] | None
-    overall: float = 0.0
-
-    @collect_unread()
-    def assign(
-        self, texts: Sequence[str], *, model: str | Path | EmbeddingScorer | None = None
-    ) -> IntArray:
-        """Put texts into the clusters with the nearest centers.
-
-        Args:
-            texts: The texts, length n.
-            model: The model that the clusters were made with.
-
-        Returns:
-            Number of the cluster of each, ``(n,)``; -1 for a text that is further from the center
-            than any other of the cluster, where clusters leave texts out.
-        """
-        if not self.centres:
-            return np.full(len(texts), -1, np.int64)
-        rows = check_rows(self.condition, texts=texts)
-        texts = list(rows.sentences[0])
-        vectors = _encode(load_encoder(model), texts, self.condition, self.overall, silent)
-        centres = np.array(self.centres, np.float32)
-        squares = (centres**2).sum(axis=1) - 2 * vectors @ centres.T + 1  # (n, k)
-        labels: IntArray = squares.argmin(axis=1)
-        if self.radii is not None:
-            limits = np.array(self.radii)[labels] + _DISTANCE_ERROR
-            labels[np.sqrt(np.maximum(squares.min(axis=1), 0)) > limits] = -1
-        return labels
-
-
-class ClusterFile(Settings):
-    """Clusters under one or more conditions, stored to put new texts into them."""
-
-    subject: ClassVar[str] = "file of clusters"
-
-    condsim: str = __version__
-    model: str
-    revision: str | None
-    conditions: list[ClusterCentres]
-
-    @classmethod
-    def of(cls, results: Sequence[Clusters], model: str | Path | EmbeddingScorer | None) -> Self:
-        """Describe clusters that were made with a model."""
-        name, revision = model_name(model)
-        return cls(
-            model=name, revision=revision, conditions=[result.centres() for result in results]
-        )
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read a file that `save` wrote."""
-        with one_line(f"{path}: is not a file of clusters", OSError, ValueError):
-            content = json.loads(path.read_text(encoding="utf-8"))
-        return validated(cls, content, subject=cls.subject, source=str(path))
-
-    def save(self, path: Path) -> None:
-        """Write the clusters as JSON."""
-        write_text(path, self.model_dump_json())
-
-    def check_model(self, model: str | Path | EmbeddingScorer | None, path: Path) -> None:
-        """Reject a model that is not the one of the clusters."""
-        check_model(f"file {path}", (self.model, self.revision), model_name(model))
 
 
 @collect_unread()
@@ -333,7 +139,7 @@ def cluster(
     reducer = umap_reducer(len(texts), dimensions=_UMAP_COMPONENTS, seed=seed) if umap else None
     if vectors is None:
         encoder = load_encoder(model)
-        vectors = _encode(encoder, texts, condition, overall, progress)
+        vectors = encode_texts(encoder, texts, condition, overall, progress)
     elif len(vectors) != len(texts):
         raise InputError(
             f"There must be a vector for each of the {len(texts)} texts; got {len(vectors)}."
@@ -440,23 +246,6 @@ def _check_numbers(
     return min_size
 
 
-def _encode(
-    encoder: EmbeddingScorer,
-    texts: list[str],
-    condition: str | None,
-    overall: float,
-    progress: Progress,
-) -> FloatArray:
-    vectors = np.empty((len(texts), width(encoder, condition, overall)), dtype=np.float32)
-    for start in range(0, len(texts), _TEXTS_PER_STEP):
-        block = texts[start : start + _TEXTS_PER_STEP]
-        vectors[start : start + len(block)] = condition_vectors(
-            encoder, block, condition, overall=overall
-        )
-        progress(f"encoding: {condition or 'no condition'}", start + len(block), len(texts))
-    return vectors
-
-
 def _k_means(space: FloatArray, k: int, *, seed: int) -> IntArray:
     starts = 10 if len(space) <= _LARGE_COLLECTION else 1
     with warnings.catch_warnings():
@@ -487,8 +276,11 @@ def _densest(space: FloatArray, min_size: int, *, reduced: bool) -> IntArray:
         space = PCA(min(_COMPONENTS, *space.shape), random_state=0).fit_transform(space)
         # Equal texts differ in the last bits, which HDBSCAN would take for structure.
         space = np.round(space, 5)
+    if not np.ptp(space, axis=0).any():
+        # Among equal texts alone, no group is denser than another.
+        return np.zeros(len(space), np.int64)
     method = HDBSCAN(
-        min_cluster_size=min_size, min_samples=min(_MIN_NEIGHBOURS, min_size), copy=True
+        min_cluster_size=min_size, min_samples=min(_MIN_NEIGHBORS, min_size), copy=True
     )
     labels: IntArray = method.fit_predict(space)
     return labels

@@ -1,15 +1,25 @@
 """Duplicates under one or more conditions: near texts are grouped, and one of each group is kept.
 
-Texts are read in order of preference. A text that is near enough to a text kept before joins its
-group; otherwise it is kept itself. So each member of a group is a duplicate of the kept text, not
-only of another member. Vectors are stored in files.
+The steps:
+
+1. Equal texts are one: `_DistinctTexts` keeps a hash, a length and the first row of each.
+2. Each distinct text is encoded under the first condition, into a file.
+3. Texts are read in order of preference (``keep``). A text whose vector reaches the threshold with
+   a text kept before joins its group, the nearest if there are several; otherwise it is kept and
+   leads a group of its own. So each member is a duplicate of its leader, not only of another
+   member, as in connected components (``chain``). Up to 8,192 texts every pair is compared; beyond
+   that, FAISS proposes pairs and the stored vectors decide.
+4. With more conditions, only texts with a neighbor under the first are encoded under the others,
+   and grouped again by pairs that are near under all of them.
+5. Where a number of rows is asked for instead of a threshold, step 3 is repeated with thresholds
+   halved between too few and too many; the texts least like their leaders make up the number.
 """
 
 from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import compress, islice
@@ -24,6 +34,7 @@ from condsim.errors import InputError, ModelError, check_at_least
 from condsim.model.base import COLLECTION_SHARE, check_fraction
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
+from condsim.search.conditions import ConditionInput, condition_list
 from condsim.search.vectors import (
     TEXTS_PER_STEP,
     Numbers,
@@ -31,7 +42,7 @@ from condsim.search.vectors import (
     VectorSpace,
     condition_vectors,
     cosine_scores,
-    find_neighbours,
+    find_neighbors,
     float32_limit,
     group_positions,
     lowest_cosine,
@@ -43,16 +54,21 @@ from condsim.types import ROWS_SHOWN, BoolArray, FloatArray, IntArray, Scorer, h
 _TEXTS_PER_BLOCK = 4_096
 _BISECTION_STEPS = 14
 
-Keep = Literal["first", "longest"] | Sequence[float]
+KeepRule = Literal["first", "longest"]
+Keep = KeepRule | Sequence[float]
 """Which text of a group is kept: the first, the longest, or that of the highest number."""
 
 
 class ReviewPair(NamedTuple):
-    """Two kept rows that may be duplicates, with their score under the first condition."""
+    """Two kept rows that may be duplicates, with their score under the first condition.
+
+    ``scores`` has one for each condition, None for the texts as a whole.
+    """
 
     row: int
     other_row: int
     score: float
+    scores: Mapping[str | None, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +80,15 @@ class Duplicates:
         score: Score of each text against the kept one under the first condition, ``(n,)``; 1 for
             the same text. Below the threshold only in a group made with ``chain``.
         cosine: The raw similarity that the first threshold stands for.
+        scores: The same scores under every condition, ``(n,)`` each; the key None stands for the
+            texts as a whole.
         review: Pairs of kept rows for a person to decide, the highest score first.
     """
 
     kept_row: NDArray[np.int32]
     score: FloatArray
     cosine: float
+    scores: Mapping[str | None, FloatArray]
     review: tuple[ReviewPair, ...] = ()
 
     def __repr__(self) -> str:
@@ -100,7 +119,7 @@ class Duplicates:
 def find_duplicates(
     texts: Iterable[str],
     scorer: Scorer,
-    condition: str | Sequence[str],
+    condition: ConditionInput,
     *,
     at_least: float | Sequence[float] | None = None,
     and_overall: float | None = None,
@@ -129,7 +148,8 @@ def find_duplicates(
     Args:
         texts: The texts, n; read twice or more, so that they need not be in memory.
         scorer: A bi- or tri-encoder.
-        condition: What duplicates have in common: one condition, or several that must all hold.
+        condition: What duplicates have in common: one condition, or several that must all hold;
+            None compares texts as a whole.
         at_least: Calibrated score that duplicates reach, in [0, 1]: one for all conditions, or one
             for each. Left out with ``to``.
         and_overall: Score without a condition that duplicates must reach as well, in [0, 1]: one
@@ -186,8 +206,12 @@ def find_duplicates(
             else:
                 leader, limits[0] = work.groups_of_number(first, to)
             kept_row = preferred_row[leader[distinct.text_of]]
-            score = work.scores(distinct.text_of, leader[distinct.text_of])
-            pairs = () if review is None else work.review_pairs(leader, review, preferred_row)
+            names = [name for name, _ in tests]
+            stands_for = leader[distinct.text_of]
+            scores = {name: work.scores(name, distinct.text_of, stands_for) for name in names}
+            pairs: tuple[ReviewPair, ...] = ()
+            if review is not None:
+                pairs = work.review_pairs(leader, review, preferred_row, names)
     except OSError as error:
         widths = [width(scorer, name, overall) for name, _ in tests]
         size = sum(widths) * len(distinct.first) * 4 >> 20
@@ -195,19 +219,19 @@ def find_duplicates(
             f"Cannot store the vectors in {folder or tempfile.gettempdir()}: "
             f"{error.strerror or error}. Up to {size + 1:,} MiB are needed there."
         ) from error
-    return Duplicates(kept_row, score, limits[0], pairs)
+    return Duplicates(kept_row, scores[first], limits[0], scores, pairs)
 
 
 def _threshold_tests(
-    condition: str | Sequence[str],
+    condition: ConditionInput,
     at_least: float | Sequence[float] | None,
     and_overall: float | None,
     to: int | None,
 ) -> list[tuple[str | None, float]]:
     """Return the conditions with their thresholds; None stands for no condition."""
-    conditions = [condition] if isinstance(condition, str) else list(condition)
-    if not conditions or len(set(conditions)) < len(conditions):
-        raise InputError("Give at least one condition, and each condition of duplicates once.")
+    conditions = condition_list(condition)
+    if and_overall is not None and conditions == [None]:
+        raise InputError("Without a condition, 'at_least' is the score that 'and_overall' means.")
     if to is not None:
         if at_least is not None or and_overall is not None or len(conditions) > 1:
             raise InputError(
@@ -306,6 +330,8 @@ class _Deduplication:
         self._order = order
         self._progress = progress
         self._first = VectorFile(folder / "0", width(scorer, condition, overall))
+        # Vectors under each condition, and the distinct texts that have them, ascending.
+        self._encoded: dict[str | None, tuple[VectorFile, Numbers]] = {}
         # Hash of the words of each distinct text that the model cannot read, 0 for none.
         self._unread = np.zeros(len(order), np.int64)
 
@@ -327,8 +353,7 @@ class _Deduplication:
             ascending = np.sort(order)
             rows = np.searchsorted(ascending, order).astype(np.int32)
             for number, condition in enumerate(conditions[1:], start=1):
-                size = width(self._scorer, condition, self._overall)
-                file = VectorFile(self._folder / str(number), size)
+                file = self._new_file(condition)
                 self._encode(file, condition, ascending)
                 spaces.append(VectorSpace(file, rows, float32_limit(limits[number])))
             inner, _ = group_positions(
@@ -355,13 +380,13 @@ class _Deduplication:
             # So few rows cannot be kept if texts with different unread words are.
             unread, first, part = np.zeros_like(unread), np.zeros(1, np.int64), 0 * part
         group = first[part].astype(np.int32)
-        neighbours = find_neighbours(space)
+        neighbors = find_neighbors(space)
         for _ in range(_BISECTION_STEPS):
             middle = (low + high) / 2
             candidate, _ = group_positions(
                 [space._replace(limit=float32_limit(middle))],
                 unread=unread,
-                neighbours=neighbours,
+                neighbors=neighbors,
                 progress=self._progress,
             )
             if len(np.unique(candidate)) > number:
@@ -378,44 +403,64 @@ class _Deduplication:
         group[promoted] = promoted
         return self._by_text(group), low
 
-    def scores(self, texts: Numbers, leaders: Numbers) -> FloatArray:
-        """Score each row against the one kept in its place, ``(n,)``, under the first condition."""
+    def scores(self, condition: str | None, texts: Numbers, leaders: Numbers) -> FloatArray:
+        """Score n texts against others under a condition, ``(n,)``; 1 for the same text."""
         scores = np.ones(len(texts), np.float32)
         differ = np.flatnonzero(texts != leaders)
+        file, encoded = self._vectors_of(condition, np.union1d(texts[differ], leaders[differ]))
         for start in range(0, len(differ), _TEXTS_PER_BLOCK):
             part = differ[start : start + _TEXTS_PER_BLOCK]
-            vectors, leader_vectors = self._first.take(texts[part]), self._first.take(leaders[part])
+            sides = (np.searchsorted(encoded, rows[part]) for rows in (texts, leaders))
+            vectors, leader_vectors = (file.take(rows.astype(np.int32)) for rows in sides)
             scores[part] = cosine_scores(
                 self._scorer, np.einsum("nd,nd->n", vectors, leader_vectors)
             )
         return scores
 
+    def _vectors_of(self, condition: str | None, texts: Numbers) -> tuple[VectorFile, Numbers]:
+        """Return vectors of some texts, ascending, encoded unless they are; and whose they are."""
+        if condition in self._encoded and np.isin(texts, self._encoded[condition][1]).all():
+            return self._encoded[condition]
+        file = self._new_file(condition)
+        self._encode(file, condition, texts.astype(np.int32))
+        return self._encoded[condition]
+
+    def _new_file(self, condition: str | None) -> VectorFile:
+        number = sum(1 for _ in self._folder.iterdir())
+        return VectorFile(self._folder / str(number), width(self._scorer, condition, self._overall))
+
     def review_pairs(
-        self, leader: Numbers, cosine: float, row_of: Numbers
+        self, leader: Numbers, cosine: float, row_of: Numbers, conditions: Sequence[str | None]
     ) -> tuple[ReviewPair, ...]:
         """Return each kept text with its nearest kept text before it, from a cosine on."""
         order = self._order[leader[self._order] == self._order]
         space = VectorSpace(self._first, order, float32_limit(cosine))
-        neighbours = find_neighbours(space)
-        pairs = []
+        neighbors = find_neighbors(space)
+        texts, others = list[IntArray](), list[IntArray]()
         for start in range(0, len(order), TEXTS_PER_STEP):
             positions = np.arange(start, min(start + TEXTS_PER_STEP, len(order)))
             vectors = space.take(positions)
-            neighbours.add(np.ascontiguousarray(vectors), positions)
-            queries, nearest = neighbours.search(vectors, space.limit)
+            neighbors.add(np.ascontiguousarray(vectors), positions)
+            queries, nearest = neighbors.search(vectors, space.limit)
             before = nearest < positions[queries]
             edges = queries[before], nearest[before]
             queries, nearest, cosines = verified_edges([space], [vectors], edges)
             best = np.lexsort((nearest, -cosines, queries))
             paired, index = np.unique(queries[best], return_index=True)
-            scores = cosine_scores(self._scorer, cosines[best[index]])
-            for query, neighbor, score in zip(paired, nearest[best[index]], scores, strict=True):
-                row, other_row = row_of[order[positions[query]]], row_of[order[neighbor]]
-                pairs.append(ReviewPair(int(row), int(other_row), float(score)))
+            texts.append(order[positions[paired]])
+            others.append(order[nearest[best[index]]])
+        first, second = np.concatenate(texts), np.concatenate(others)
+        scores = {name: self.scores(name, first, second).tolist() for name in conditions}
+        rows = zip(row_of[first].tolist(), row_of[second].tolist(), strict=True)
+        pairs = [
+            ReviewPair(*pair, scores[conditions[0]][number], {n: scores[n][number] for n in scores})
+            for number, pair in enumerate(rows)
+        ]
         return tuple(sorted(pairs, key=lambda pair: (-pair.score, pair.row)))
 
     def _encode(self, file: VectorFile, condition: str | None, texts: Numbers) -> None:
         """Write the vectors of some texts, ascending, under a condition."""
+        self._encoded[condition] = file, texts
         done = 0
         stage = "encoded without a condition" if condition is None else f"encoded: {condition!r}"
         with file.path.open("wb") as stream:

@@ -12,7 +12,8 @@ from sklearn.decomposition import PCA
 
 from condsim.errors import require
 from condsim.io import replacing
-from condsim.search.cluster import Clusters, umap_reducer
+from condsim.search.cluster import umap_reducer
+from condsim.search.clusters import Clusters
 from condsim.types import FloatArray, shortened
 
 if TYPE_CHECKING:

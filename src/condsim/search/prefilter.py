@@ -75,10 +75,10 @@ class Prefilter:
         return vector, learned.weights
 
     def _learn(self, condition: str, texts: Sequence[str], vectors: FloatArray) -> _ConditionMap:
-        centred = vectors - vectors.mean(axis=0)
+        centered = vectors - vectors.mean(axis=0)
         under = condition_vectors(self._scorer, texts, condition)
-        covariance = centred.T @ centred + _RIDGE * np.eye(vectors.shape[1], dtype=np.float32)
-        weights = np.linalg.solve(covariance, centred.T @ (under - under.mean(axis=0)))
+        covariance = centered.T @ centered + _RIDGE * np.eye(vectors.shape[1], dtype=np.float32)
+        weights = np.linalg.solve(covariance, centered.T @ (under - under.mean(axis=0)))
         return _ConditionMap(weights.astype(np.float32), vectors)
 
 
@@ -98,8 +98,8 @@ def predict_scores(
     regressed with the kernel ``exp((cosine - 1) / width)`` of the unit vectors ``mapped``, so that
     texts near to good ones are scored next.
     """
-    centred = near[scored] - near[scored].mean()
-    slope = centred @ (scores - scores.mean()) / max(float(centred @ centred), _EPSILON)
+    centered = near[scored] - near[scored].mean()
+    slope = centered @ (scores - scores.mean()) / max(float(centered @ centered), _EPSILON)
     line = scores.mean() + slope * (near - near[scored].mean())
     kernel = np.exp((mapped @ mapped[scored].T - 1) / _KERNEL_WIDTH)  # (n, m)
     noisy = kernel[scored] + _SCORE_NOISE * np.eye(len(scored), dtype=np.float32)

@@ -42,6 +42,24 @@ def condition_vectors(
     return scorer.encode(list(texts), condition, overall=overall)
 
 
+def encode_texts(
+    scorer: EmbeddingScorer,
+    texts: Sequence[str],
+    condition: str | None,
+    overall: float,
+    progress: Progress,
+) -> FloatArray:
+    """Encode texts as `condition_vectors` does, in steps whose progress is reported."""
+    vectors = np.empty((len(texts), width(scorer, condition, overall)), dtype=np.float32)
+    for start in range(0, len(texts), TEXTS_PER_STEP):
+        block = texts[start : start + TEXTS_PER_STEP]
+        vectors[start : start + len(block)] = condition_vectors(
+            scorer, block, condition, overall=overall
+        )
+        progress(f"encoding: {condition or 'no condition'}", start + len(block), len(texts))
+    return vectors
+
+
 def width(scorer: EmbeddingScorer, condition: str | None, overall: float) -> int:
     """Return the length of a vector of `condition_vectors`."""
     return scorer.dimension * (2 if overall and condition is not None else 1)
@@ -106,7 +124,7 @@ def float32_limit(cosine: float) -> np.float32:
     return limit if limit >= cosine else np.nextafter(limit, np.float32(2))
 
 
-class Neighbours(Protocol):
+class Neighbors(Protocol):
     """Texts added so far, to be compared with new ones."""
 
     def reset(self) -> None:
@@ -119,7 +137,7 @@ class Neighbours(Protocol):
         """Return indices of ``vectors`` and positions of added texts near them."""
 
 
-class _ExactNeighbours:
+class _ExactNeighbors:
     """Compare with every text."""
 
     def __init__(self, width: int) -> None:
@@ -139,7 +157,7 @@ class _ExactNeighbours:
         return queries, self._positions[columns]
 
 
-class _ApproximateNeighbours:
+class _ApproximateNeighbors:
     """Compare with the texts in the nearest cells of a FAISS index."""
 
     def __init__(self, space: VectorSpace) -> None:
@@ -170,11 +188,11 @@ class _ApproximateNeighbours:
         return queries, positions
 
 
-def find_neighbours(space: VectorSpace) -> Neighbours:
+def find_neighbors(space: VectorSpace) -> Neighbors:
     """Compare with every text up to `EXACT_UP_TO`, beyond that with the nearest cells."""
     if len(space.rows) <= EXACT_UP_TO:
-        return _ExactNeighbours(space.file.width)
-    return _ApproximateNeighbours(space)
+        return _ExactNeighbors(space.file.width)
+    return _ApproximateNeighbors(space)
 
 
 def verified_edges(
@@ -204,7 +222,7 @@ def group_positions(
     unread: IntArray,
     chain: bool = False,
     all_pairs: bool = False,
-    neighbours: Neighbours | None = None,
+    neighbors: Neighbors | None = None,
     progress: Progress,
 ) -> tuple[Numbers, BoolArray]:
     """Group m texts, given with the preferred first; texts are near if they are in every space.
@@ -215,7 +233,7 @@ def group_positions(
         chain: Whether the groups are connected components.
         all_pairs: Whether to compare with texts that were not kept too; groups without ``chain``
             do not need it.
-        neighbours: Search among the vectors of the first space, to be used again.
+        neighbors: Search among the vectors of the first space, to be used again.
 
     Returns:
         Position of the text that leads the group of each, ``(m,)``, and which texts are near to
@@ -224,12 +242,12 @@ def group_positions(
     count = len(spaces[0].rows)
     group = np.arange(count, dtype=np.int32)
     touched = np.zeros(count, np.bool_)
-    neighbours = neighbours or find_neighbours(spaces[0])
-    neighbours.reset()
+    neighbors = neighbors or find_neighbors(spaces[0])
+    neighbors.reset()
     for start in range(0, count, TEXTS_PER_STEP):
         positions = np.arange(start, min(start + TEXTS_PER_STEP, count))
         vectors = [space.take(positions) for space in spaces]
-        edges = neighbours.search(vectors[0], spaces[0].limit)
+        edges = neighbors.search(vectors[0], spaces[0].limit)
         queries, earlier, cosines = verified_edges(spaces, vectors, edges)
         agree = unread[positions[queries]] == unread[earlier]
         queries, earlier, cosines = queries[agree], earlier[agree], cosines[agree]
@@ -249,7 +267,7 @@ def group_positions(
             inner = products[0][rows, columns]
             _follow(group, positions, (queries, earlier), np.append(cosines, inner))
         added = chain | all_pairs | (group[positions] == positions)
-        neighbours.add(np.ascontiguousarray(vectors[0][added]), positions[added])
+        neighbors.add(np.ascontiguousarray(vectors[0][added]), positions[added])
         progress("compared", int(positions[-1]) + 1, count)
     return group, touched
 
@@ -263,7 +281,7 @@ def _follow(group: Numbers, positions: IntArray, edges: Edges, cosines: FloatArr
         own = by_query[ends[index] : ends[index + 1]]
         own = own[group[earlier[own]] == earlier[own]]
         if len(own):
-            # Of equally near leaders, the preferred one.
+            # Break ties in favor of the preferred leader.
             group[position] = earlier[own[np.lexsort((earlier[own], -cosines[own]))[0]]]
 
 

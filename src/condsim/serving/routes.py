@@ -25,7 +25,7 @@ from condsim.types import FloatArray
 
 if TYPE_CHECKING:
     from condsim.model.explanation import Explanation
-    from condsim.search.cluster import Clusters
+    from condsim.search.clusters import Clusters
     from condsim.search.dedupe import Duplicates
     from condsim.search.index import Index
     from condsim.search.query import Hit
