@@ -166,7 +166,8 @@ def _conditions(
 ) -> list[str | None]:
     """Return the conditions to group by, none with --into; reject options that do not fit."""
     if into is None:
-        return [*(options.chosen_conditions(condition, plain=plain) or [None])]
+        chosen = options.chosen_conditions(condition, plain=plain)
+        return [None] if chosen is None else [*chosen]
     if condition or plain:
         raise InputError("Give either --condition, or --into and the clusters of an earlier run.")
     if makes:

@@ -34,9 +34,10 @@ from condsim.data.row import unique_names
 from condsim.data.text import FileFormat
 from condsim.data.writing import is_table, open_writer, write_records
 from condsim.errors import InputError, require
-from condsim.loading import load_scorer
+from condsim.loading import load_encoder
 from condsim.model.base import COLLECTION_SHARE
-from condsim.types import BoolArray, Scorer
+from condsim.model.embedding import EmbeddingScorer
+from condsim.types import BoolArray
 
 if TYPE_CHECKING:
     from condsim.search.dedupe import Duplicates, Keep
@@ -226,7 +227,7 @@ def dedupe(
     tables = any([is_table(path) for path in (output, groups, review) if path is not None])
     with long_work(log=None, resume="Nothing was written.") as progress:
         texts = TextFile(file, column, file_format, tables=tables, strict=strict)
-        scorer = load_scorer(model)
+        scorer = load_encoder(model)
         find = partial(
             find_duplicates,
             texts,
@@ -256,7 +257,8 @@ def dedupe(
     if review is not None:
         records = _review_records(texts, duplicates)
         write_records(review, records, columns=_review_columns(duplicates))
-    lowest = at_least[0] if at_least else float(cosine_scores(scorer, duplicates.cosine))
+    cosine = np.array([duplicates.cosine], np.float32)
+    lowest = at_least[0] if at_least else float(cosine_scores(scorer, cosine)[0])
     print_note(f"{output}: {_summary(kept_rows, duplicates)} (from a score of {lowest:.4g})")
     _note_same_rows(conditions, duplicates, plain_duplicates)
     if conditions and len(conditions) == 1 and and_overall is None:
@@ -284,14 +286,15 @@ def _note_same_rows(
 
 
 def _note_different_wholes(
-    texts: TextFile, duplicates: Duplicates, scorer: Scorer, lowest: float
+    texts: TextFile, duplicates: Duplicates, scorer: EmbeddingScorer, lowest: float
 ) -> None:
     """Warn of rows that one condition has merged although they differ as a whole."""
     removed = np.flatnonzero(~duplicates.kept)[:COMPARED_TEXTS]
     kept = duplicates.kept_row[removed]
     text_of = _texts_of({*removed.tolist(), *kept.tolist()}, texts)
-    pairs = [[text_of[row] for row in rows.tolist()] for rows in (removed, kept)]
-    scores = scorer.score(*pairs, None) if len(removed) else np.empty(0)
+    first = [text_of[row] for row in removed.tolist()]
+    second = [text_of[row] for row in kept.tolist()]
+    scores = scorer.score(first, second) if len(removed) else np.empty(0, np.float32)
     different = np.flatnonzero(scores < lowest)
     if len(different):
         worst = different[scores[different].argmin()]

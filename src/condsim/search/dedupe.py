@@ -6,7 +6,7 @@ The steps:
 2. Each distinct text is encoded under the first condition, into a file.
 3. Texts are read in order of preference (``keep``). A text whose vector reaches the threshold with
    a text kept before joins its group, the nearest if there are several; otherwise it is kept and
-   leads a group of its own. So each member is a duplicate of its leader, not only of another
+   leads a new group. So each member is a duplicate of its leader, not only of another
    member, as in connected components (``chain``). Up to 8,192 texts every pair is compared; beyond
    that, FAISS proposes pairs and the stored vectors decide.
 4. With more conditions, only texts with a neighbor under the first are encoded under the others,
@@ -436,7 +436,7 @@ class _Deduplication:
         order = self._order[leader[self._order] == self._order]
         space = VectorSpace(self._first, order, float32_limit(cosine))
         neighbors = find_neighbors(space)
-        texts, others = list[IntArray](), list[IntArray]()
+        texts, others = list[Numbers](), list[Numbers]()
         for start in range(0, len(order), TEXTS_PER_STEP):
             positions = np.arange(start, min(start + TEXTS_PER_STEP, len(order)))
             vectors = space.take(positions)
