@@ -1,0 +1,406 @@
+"""A criterion: a condition that was learned from labels, in one small file."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from condsim.errors import InputError, ModelError, one_line
+from condsim.io import write_text
+from condsim.model.applicability import MIN_PROBE_COSINE, PROBE
+from condsim.model.calibration import Calibration
+from condsim.types import BoolArray, FloatArray, html_table
+
+SUFFIX = ".criterion"
+"""Suffix of the files of criteria."""
+
+SHARE = 0.3
+"""Share of the embedding without the condition in the vectors that a criterion is learned on."""
+
+FORMAT = 1
+_KIND = "condsim criterion"
+_MAX_BYTES = 300_000
+# A hostile file is refused before it is read.
+_MAX_FILE_BYTES = 4_000_000
+_INT8 = 127
+
+
+class Encoder(Protocol):
+    """What a criterion needs of a model: its name and embeddings of length 1."""
+
+    name: str
+
+    def encode(
+        self, sentences: Sequence[str], condition: str | None = None, *, overall: float = 0.0
+    ) -> FloatArray:
+        """Encode n texts under a condition, ``(n, d)``."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How well a criterion tells pairs apart, by cross-validation over texts.
+
+    Attributes:
+        labels: Number of labeled texts, or of labeled pairs.
+        auc: Area under the ROC curve over pairs: how often a pair with the same value scores
+            higher than a pair with different values, in [0, 1]. Texts are never scored by what was
+            learned from them.
+        low: Lower end of its 95 % interval, from a bootstrap over texts.
+        high: Upper end.
+        zero_shot: The same figure of the condition alone, before anything is learned.
+        accuracy: Share of texts whose value is assigned correctly; None without values.
+        majority: Accuracy of always naming the most frequent value; None without values.
+        turned_away: Share of texts of a known value that are assigned none; None without values.
+        let_in: Share of texts of an unknown value that are assigned a known one, measured by
+            leaving out each value in turn; None with fewer than three values.
+    """
+
+    labels: int
+    auc: float
+    low: float
+    high: float
+    zero_shot: float
+    accuracy: float | None = None
+    majority: float | None = None
+    turned_away: float | None = None
+    let_in: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Assignments:
+    """The value of each of n texts.
+
+    Attributes:
+        values: The value; None for a text that is unlike all labeled ones.
+        probability: Probability of the most likely value, ``(n,)``, also where the value is None.
+        probabilities: Probability of each value of the criterion, ``(n, k)``; rows sum to 1.
+    """
+
+    values: list[str | None]
+    probability: FloatArray
+    probabilities: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Criterion:
+    """A condition that was learned from labeled texts or pairs; it goes where a condition goes.
+
+    With x the vector of a text under the condition (and a share of 0.3 without it), two texts are
+    compared by the cosine of ``[√w x, p, A x]``: p are the probabilities of the values, a softmax
+    of ``weights · x + bias``, and A is the map that labeled pairs give. Where learning did not
+    help, the criterion falls back to x.
+
+    Attributes:
+        condition: The condition, such as ``"the problem"``.
+        values: The values it knows, k of them; none if it was learned from pairs.
+        model: Name of the model that it was learned with; no other model can use it.
+        probe: That model's embedding of a fixed text, ``(d,)``, by which it is recognized.
+        weights: Weights of the values, ``(k, 2 d)``.
+        bias: Bias of each value, ``(k,)``.
+        centers: Mean vector of the texts of each value, ``(k, 2 d)``, each of length 1.
+        limit: Lowest cosine to the nearest center of a text that has one of the values.
+        map: The map A, ``(r, 2 d)``; r is 0 if it was learned from values.
+        weight: The weight w of the vector under the condition, above 0.
+        helps: False if the criterion falls back.
+        calibration: From cosine to a score: 0.5 is as likely as not to be the same.
+        figures: How well it does.
+        labels: First 16 hex digits of the SHA-256 of the labels.
+    """
+
+    condition: str
+    values: tuple[str, ...]
+    model: str
+    probe: FloatArray
+    weights: FloatArray
+    bias: FloatArray
+    centers: FloatArray
+    limit: float
+    map: FloatArray
+    weight: float
+    helps: bool
+    calibration: Calibration
+    figures: Figures
+    labels: str
+    encoder: Encoder | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The condition, and the start of the hash of the labels: unique among criteria."""
+        return f"{self.condition} [{self.labels[:8]}]"
+
+    @property
+    def dimension(self) -> int:
+        """Length of an embedding under the criterion."""
+        width = self.map.shape[1]
+        return width + len(self.values) + len(self.map) if self.helps else width
+
+    def __str__(self) -> str:
+        """Give the condition."""
+        return self.condition
+
+    def __repr__(self) -> str:
+        """Give the condition, the values and the main figure."""
+        learned = f"{len(self.values)} values" if self.values else "pairs"
+        figures = self.figures
+        return (
+            f"Criterion({self.condition!r}, {learned}, {figures.labels:,} labels, "
+            f"AUC {100 * figures.auc:.1f} (zero-shot {100 * figures.zero_shot:.1f}))"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [(name, "" if value is None else value) for name, value in self.summary()]
+        return html_table(repr(self), ("", "value"), rows)
+
+    def summary(self) -> list[tuple[str, object]]:
+        """List what a reader wants to know of the criterion, as names and values."""
+        figures = self.figures
+        between = f"{100 * figures.low:.1f} to {100 * figures.high:.1f}"
+        rows: list[tuple[str, object]] = [
+            ("condition", self.condition),
+            ("values", ", ".join(self.values) or "learned from pairs"),
+            ("labels", figures.labels),
+            ("model", self.model),
+            ("AUC of pairs", f"{100 * figures.auc:.1f} [{between}]"),
+            ("without learning", f"{100 * figures.zero_shot:.1f}"),
+            ("used", "as learned" if self.helps else "the condition alone: learning did not help"),
+        ]
+        percent = {
+            "texts given the right value": figures.accuracy,
+            "always the most frequent value": figures.majority,
+            "known values turned away": figures.turned_away,
+            "unknown values let in": figures.let_in,
+        }
+        rows += [
+            (name, f"{100 * share:.0f} %") for name, share in percent.items() if share is not None
+        ]
+        return rows
+
+    def bound(self, encoder: Encoder) -> Self:
+        """Return the criterion with the model that `assign` uses; a ModelError for another one."""
+        self.check(encoder)
+        return replace(self, encoder=encoder)
+
+    def check(self, encoder: Encoder) -> None:
+        """Refuse a model that the criterion was not learned with, with a ModelError."""
+        text, condition = PROBE
+        probe = encoder.encode([text], condition)[0]
+        cosine = float(probe @ self.probe) if probe.shape == self.probe.shape else 0.0
+        if cosine < MIN_PROBE_COSINE:
+            raise ModelError(
+                f"The criterion {self.condition!r} was learned with the model {self.model!r}, not "
+                f"with {encoder.name!r}. Load that model, or learn the criterion again."
+            )
+
+    def embed(self, vectors: FloatArray) -> FloatArray:
+        """Turn vectors of texts, ``(n, 2 d)`` as `features` gives them, into embeddings."""
+        if not self.helps:
+            return vectors
+        parts = [math.sqrt(self.weight) * vectors]
+        if self.values:
+            parts.append(self.probabilities(vectors))
+        if len(self.map):
+            parts.append(vectors @ self.map.T)
+        return unit(np.concatenate(parts, axis=1))
+
+    def probabilities(self, vectors: FloatArray) -> FloatArray:
+        """Compute the probability of each value, ``(n, k)``."""
+        return softmax(vectors @ self.weights.T + self.bias)
+
+    def assign(
+        self,
+        texts: Sequence[str] = (),
+        *,
+        model: Encoder | None = None,
+        vectors: FloatArray | None = None,
+    ) -> Assignments:
+        """Assign each text the most likely of the values, or none of them.
+
+        A text is given none where its vector is further from all values than nine in ten of the
+        labeled texts are from theirs. `Figures.turned_away` and `Figures.let_in` say how often
+        that is wrong.
+
+        Args:
+            texts: The texts, length n.
+            model: The model that the criterion was learned with; by default the one that it was
+                learned or loaded with.
+            vectors: Vectors of the texts, ``(n, 2 d)``, if you have them: what
+                ``model.encode(texts, criterion.condition, overall=0.3)`` gives.
+
+        Raises:
+            InputError: If the criterion has no values, a text is empty, or there is no model.
+            ModelError: If it is another model.
+
+        Example:
+            >>> import condsim
+            >>> model = condsim.load()
+            >>> texts = ["a red car", "a red bus", "a blue car", "a blue bus"] * 2
+            >>> texts = [f"{text} number {i}" for i, text in enumerate(texts)]
+            >>> colors = ["red", "red", "blue", "blue"] * 2
+            >>> color = model.learn(texts, colors, condition="the color")
+            >>> color.assign(["a bright red van"]).values
+            ['red']
+        """
+        if not self.values:
+            raise InputError(
+                f"The criterion {self.condition!r} was learned from pairs, so it has no values to "
+                "assign. Learn one from labeled texts."
+            )
+        if vectors is None:
+            vectors = self._features(texts, model or self.encoder)
+        probabilities = self.probabilities(vectors)
+        best = probabilities.argmax(axis=1)
+        known = is_known(vectors, self.centers, self.limit)
+        values = [
+            self.values[value] if is_like else None
+            for value, is_like in zip(best.tolist(), known.tolist(), strict=True)
+        ]
+        return Assignments(values, probabilities.max(axis=1), probabilities)
+
+    def _features(self, texts: Sequence[str], encoder: Encoder | None) -> FloatArray:
+        if encoder is None:
+            raise InputError(
+                "Give the model of the criterion, as in criterion.assign(texts, model=model), or "
+                "load it with condsim.load_criterion."
+            )
+        if encoder is not self.encoder:
+            self.check(encoder)
+        return features(encoder, texts, self.condition)
+
+    def save(self, path: Path | str) -> None:
+        """Write the criterion as JSON, at most 300 kB, in one step.
+
+        Raises:
+            InputError: If it has too many values for a file of that size.
+        """
+        content: dict[str, Any] = {"kind": _KIND, "format": FORMAT}
+        for item in fields(self):
+            if item.name != "encoder":
+                content[item.name] = _encoded(getattr(self, item.name))
+        text = json.dumps(content, ensure_ascii=False) + "\n"
+        if len(text.encode()) > _MAX_BYTES:
+            raise InputError(
+                f"{path}: the criterion has {len(self.values)} values, too many for a file of "
+                f"{_MAX_BYTES // 1000} kB. Merge rare values."
+            )
+        write_text(Path(path), text)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Read a file that `save` wrote; a ModelError if it is damaged or of another format."""
+        path = Path(path)
+        causes = (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
+        with one_line(f"{path}: is not a criterion", *causes, kind=ModelError):
+            if path.stat().st_size > _MAX_FILE_BYTES:
+                raise ValueError("the file is too large")
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content["kind"] != _KIND or content["format"] != FORMAT:
+                raise ValueError(f"it must be of the kind {_KIND!r} and format {FORMAT}")
+            return cls._of(content)
+
+    @classmethod
+    def _of(cls, content: Mapping[str, Any]) -> Self:
+        values = tuple(content["values"])
+        figures = Figures(**content["figures"])
+        texts = (content["condition"], content["model"], content["labels"], *values)
+        numbers = [number for number in asdict(figures).values() if number is not None]
+        numbers += [content["limit"], content["weight"]]
+        if not all(isinstance(text, str) and text for text in texts):
+            raise ValueError("condition, model, labels and values must be texts")
+        if not all(isinstance(number, int | float) for number in numbers):
+            raise ValueError("its figures must be numbers")
+        criterion = cls(
+            condition=content["condition"],
+            values=values,
+            model=content["model"],
+            probe=_decoded(content["probe"]),
+            weights=_decoded(content["weights"]),
+            bias=_decoded(content["bias"]),
+            centers=_decoded(content["centers"]),
+            limit=float(content["limit"]),
+            map=_decoded(content["map"]),
+            weight=float(content["weight"]),
+            helps=bool(content["helps"]),
+            calibration=Calibration.from_dict(content["calibration"]),
+            figures=figures,
+            labels=content["labels"],
+        )
+        width = 2 * criterion.probe.size
+        shapes = [
+            (criterion.weights, (len(values), width)),
+            (criterion.bias, (len(values),)),
+            (criterion.centers, (len(values), width)),
+            (criterion.map, (len(criterion.map), width)),
+            (criterion.probe, (width // 2,)),
+        ]
+        finite = all(np.isfinite(array).all() for array, _ in shapes) and np.isfinite(numbers).all()
+        fits = all(array.shape == shape for array, shape in shapes)
+        if not finite or not fits or criterion.weight <= 0 or len(set(values)) < len(values):
+            raise ValueError("its numbers do not fit together")
+        return criterion
+
+
+def features(encoder: Encoder, texts: Sequence[str], condition: str) -> FloatArray:
+    """Encode texts as the vectors that criteria are learned on, ``(n, 2 d)``."""
+    return encoder.encode(list(texts), condition, overall=SHARE)
+
+
+def unit(vectors: FloatArray) -> FloatArray:
+    """Scale vectors, ``(n, d)``, to length 1."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
+
+
+def softmax(logits: FloatArray) -> FloatArray:
+    """Turn logits, ``(n, k)``, into probabilities."""
+    exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(exponents / exponents.sum(axis=1, keepdims=True), np.float32)
+
+
+def is_known(vectors: FloatArray, centers: FloatArray, limit: float) -> BoolArray:
+    """Check that the nearest center is near enough, ``(n,)``."""
+    return np.asarray((vectors @ centers.T).max(axis=1) >= limit)
+
+
+def rounded(rows: FloatArray) -> FloatArray:
+    """Round rows, ``(k, d)``, to what a file holds: 8 bits a number, and a scale for each row."""
+    return _decoded(_encoded(np.asarray(rows, np.float32)))
+
+
+def _encoded(value: object) -> object:
+    match value:
+        case np.ndarray() if value.ndim == 2:
+            scales = np.abs(value).max(axis=1, initial=1e-12) / _INT8
+            whole = np.round(value / scales[:, None]).astype(np.int8)
+            return {
+                "shape": list(value.shape),
+                "int8": base64.b64encode(whole.tobytes()).decode(),
+                "scales": base64.b64encode(scales.astype("<f4").tobytes()).decode(),
+            }
+        case np.ndarray():
+            return [round(float(number), 5) for number in value]
+        case Calibration():
+            return value.to_dict()
+        case Figures():
+            return asdict(value)
+        case np.generic():
+            return value.item()
+    return value
+
+
+def _decoded(value: Any) -> FloatArray:  # noqa: ANN401
+    if isinstance(value, list):
+        return np.array(value, np.float32)
+    whole = np.frombuffer(base64.b64decode(value["int8"], validate=True), np.int8)
+    scales = np.frombuffer(base64.b64decode(value["scales"], validate=True), "<f4")
+    rows, width = value["shape"]
+    return np.asarray(whole.reshape(rows, width) * scales[:, None], np.float32)
