@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.contexts_text import sentences
 from benchmarks.memory import peak_memory
 from benchmarks.result import Result
-from condsim.model.base import Texts
+from condsim.model.base import Conditions, Texts
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import DEFAULT_FOLDER
 from condsim.search.index import Index
@@ -50,7 +50,7 @@ class FastScorer(OnnxScorer):
     """The default model, with random vectors for the collection: only their number counts."""
 
     def encode(
-        self, sentences: Texts, condition: Texts | None = None, *, overall: float = 0.0
+        self, sentences: Texts, condition: Conditions | None = None, *, overall: float = 0.0
     ) -> FloatArray:
         """Encode single texts and those under a condition; all others become random vectors."""
         if condition is not None or isinstance(sentences, str):

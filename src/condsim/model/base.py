@@ -12,7 +12,7 @@ import reprlib
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, get_args, overload
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from condsim.errors import InputError, check_name
 from condsim.model.calibration import Calibration
+from condsim.model.criterion import Criterion
 from condsim.model.inputs import collect_truncations
 from condsim.model.legibility import collect_unread, record_unread
 from condsim.types import BoolArray, FloatArray, html_table, is_marks
@@ -60,6 +61,12 @@ class Column(Protocol):
 
 Texts = str | Sequence[str] | Column
 
+Condition = str | Criterion
+"""A condition in words, or one that was learned."""
+
+Conditions = Texts | Criterion
+"""A condition for all rows, one for each row, or one that was learned."""
+
 
 def accepts_conditions(method: Callable[P, R]) -> Callable[P, R]:
     """Accept ``conditions``, the former name of the argument ``condition``, with a warning."""
@@ -89,6 +96,13 @@ class PairScorer(ABC):
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         """Score checked rows, ``(n,)`` float32."""
 
+    def check_criterion(self, criterion: Criterion) -> None:
+        """Refuse a learned criterion of another model, or any, where there are no embeddings."""
+        raise InputError(
+            f"{self.name!r} gives only scores, and a learned criterion such as "
+            f"{criterion.condition!r} needs embeddings. Use a bi- or tri-encoder."
+        )
+
     def _score_blended(self, rows: Rows, scale: Scale, overall: float) -> FloatArray:
         """Score checked rows; ``overall`` is the share of the similarity without the condition."""
         raise InputError(f"{self.name!r} gives no embeddings, which 'overall' needs.")
@@ -98,7 +112,7 @@ class PairScorer(ABC):
         self,
         sentences1: str,
         sentences2: str,
-        condition: str | None = ...,
+        condition: Condition | None = ...,
         *,
         scale: Scale = ...,
         overall: float = ...,
@@ -109,7 +123,7 @@ class PairScorer(ABC):
         self,
         sentences1: Texts,
         sentences2: Texts,
-        condition: Texts | None = ...,
+        condition: Conditions | None = ...,
         *,
         scale: Scale = ...,
         overall: float = ...,
@@ -120,7 +134,7 @@ class PairScorer(ABC):
         self,
         sentences1: Texts,
         sentences2: Texts,
-        condition: Texts | None = None,
+        condition: Conditions | None = None,
         *,
         scale: Scale = "unit",
         overall: float = 0.0,
@@ -134,8 +148,8 @@ class PairScorer(ABC):
             sentences1: First sentences, length n, or one: any sequence of str, such as a list, a
                 Series of pandas or Polars, or an array of Arrow or NumPy.
             sentences2: Second sentences, length n, or one.
-            condition: Conditions, length n, or one; None compares the sentences as a whole, where
-                the model can do that.
+            condition: Conditions, length n, or one, which may be a learned `Criterion`; None
+                compares the sentences as a whole, where the model can do that.
             scale: ``unit``: in [0, 1], 0.5 is Likert 3; ``likert``: the same in [1, 5]; ``raw``:
                 the output of the model.
             overall: Share of the raw similarity without the condition in that under it, in [0, 1].
@@ -152,6 +166,8 @@ class PairScorer(ABC):
         check_scale(scale)
         check_fraction("share", overall=overall)
         rows = check_rows(condition, sentences1=sentences1, sentences2=sentences2)
+        if rows.criterion is not None:
+            self.check_criterion(rows.criterion)
         with collect_truncations(), collect_unread():
             if overall and rows.conditions is not None:
                 scores = self._score_blended(rows, scale, overall)
@@ -160,7 +176,12 @@ class PairScorer(ABC):
         return float(scores[0]) if rows.single else scores
 
     def score_matrix(
-        self, sentences1: Texts, sentences2: Texts, condition: Texts, *, scale: Scale = "unit"
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        condition: Conditions | Sequence[Condition],
+        *,
+        scale: Scale = "unit",
     ) -> FloatArray:
         """Score every pair of sentences under every one of several conditions.
 
@@ -193,17 +214,32 @@ class PairScorer(ABC):
 
     @overload
     def same(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
-        self, sentences1: str, sentences2: str, condition: Texts, *, at_least: float
+        self,
+        sentences1: str,
+        sentences2: str,
+        condition: Conditions | Sequence[Condition],
+        *,
+        at_least: float,
     ) -> bool: ...
 
     @overload
     def same(
-        self, sentences1: Texts, sentences2: Texts, condition: Texts, *, at_least: float
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        condition: Conditions | Sequence[Condition],
+        *,
+        at_least: float,
     ) -> BoolArray: ...
 
     @accepts_conditions
     def same(
-        self, sentences1: Texts, sentences2: Texts, condition: Texts, *, at_least: float
+        self,
+        sentences1: Texts,
+        sentences2: Texts,
+        condition: Conditions | Sequence[Condition],
+        *,
+        at_least: float,
     ) -> bool | BoolArray:
         """Check that two texts are the same in every one of several respects.
 
@@ -238,17 +274,18 @@ class PairScorer(ABC):
         first, second = rows.sentences
         same = ~self._unread_differ(first, second)
         with collect_unread():
-            if rows.single:
+            words = [name for name in conditions if isinstance(name, str)]
+            if rows.single and len(words) == len(conditions):
                 # One call scores the pair under all conditions.
-                return bool(
-                    same[0] and (self.score(first[0], second[0], conditions) >= threshold).all()
-                )
+                return bool(same[0] and (self.score(first[0], second[0], words) >= threshold).all())
             for name in conditions:
                 # Rows that already differ in a condition are not scored again.
                 index = np.flatnonzero(same).tolist()
+                if not index:
+                    break
                 columns = [first[row] for row in index], [second[row] for row in index]
                 same[index] = self.score(*columns, name) >= threshold
-        return same
+        return bool(same[0]) if rows.single else same
 
     def _unread_differ(self, first: Sequence[str], second: Sequence[str]) -> BoolArray:
         """Mark pairs with different words that the model cannot read, ``(n,)``."""
@@ -271,7 +308,7 @@ class PairScorer(ABC):
         self,
         sentence1: str,
         sentence2: str,
-        condition: str | None = None,
+        condition: Condition | None = None,
         *,
         scale: Scale = "unit",
         samples: int = SAMPLES,
@@ -312,7 +349,7 @@ class PairScorer(ABC):
             values1, values2, pairs = self._occluded(first, second, condition, scale)
         return explanation_of(
             self.name,
-            condition,
+            None if condition is None else str(condition),
             scale=scale,
             occlusions=(first, second),
             values=(values1, values2),
@@ -320,7 +357,7 @@ class PairScorer(ABC):
         )
 
     def _occluded(
-        self, first: Occlusion, second: Occlusion, condition: str | None, scale: Scale
+        self, first: Occlusion, second: Occlusion, condition: Condition | None, scale: Scale
     ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """Score subsets of the words of each text against the other text as a whole.
 
@@ -344,18 +381,24 @@ class PairScorer(ABC):
 
 @dataclass(frozen=True)
 class Rows:
-    """Checked columns of texts, each of length n; ``single`` if every input was one text."""
+    """Checked columns of texts, each of length n; ``single`` if every input was one text.
+
+    A learned criterion takes the place of conditions.
+    """
 
     sentences: tuple[Sequence[str], ...]
     conditions: Sequence[str] | None
     single: bool
+    criterion: Criterion | None = None
 
     def __len__(self) -> int:
         return len(self.sentences[0])
 
 
-def check_rows(conditions: Texts | None, **sentences: Texts) -> Rows:
+def check_rows(conditions: Conditions | None, **sentences: Texts) -> Rows:
     """Check columns of texts, named as in messages, and repeat single texts for every row."""
+    if isinstance(conditions, Criterion):
+        return replace(check_rows(None, **sentences), criterion=conditions)
     inputs: dict[str, Texts] = dict(sentences)
     if conditions is not None:
         inputs["condition"] = conditions
@@ -384,11 +427,16 @@ def _checked_column(name: str, texts: Texts) -> Sequence[str]:
     return column
 
 
-def _checked_conditions(condition: Texts) -> Sequence[str]:
-    conditions = _checked_column("condition", condition)
+def _checked_conditions(condition: Conditions | Sequence[Condition]) -> list[Condition]:
+    """List one condition or several, each in words or learned."""
+    if isinstance(condition, Criterion):
+        return [condition]
+    conditions = [condition] if isinstance(condition, str) else as_list("condition", condition)
     if not conditions:
         raise InputError("There must be at least one condition, such as 'the action'.")
-    return conditions
+    in_words = [item for item in conditions if not isinstance(item, Criterion)]
+    _checked_column("condition", condition if isinstance(condition, str) else in_words)
+    return list(conditions)
 
 
 def _broken_rule(name: str, text: object) -> str:

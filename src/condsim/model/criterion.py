@@ -141,7 +141,7 @@ class Criterion:
     @property
     def dimension(self) -> int:
         """Length of an embedding under the criterion."""
-        width = self.map.shape[1]
+        width: int = self.map.shape[1]
         return width + len(self.values) + len(self.map) if self.helps else width
 
     def __str__(self) -> str:
@@ -305,7 +305,10 @@ class Criterion:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["kind"] != _KIND or content["format"] != FORMAT:
                 raise ValueError(f"it must be of the kind {_KIND!r} and format {FORMAT}")
-            return cls._of(content)
+            try:
+                return cls._of(content)
+            except ModelError:
+                raise ValueError("its calibration must rise from 0 to 1") from None
 
     @classmethod
     def _of(cls, content: Mapping[str, Any]) -> Self:

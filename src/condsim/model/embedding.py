@@ -17,6 +17,8 @@ from condsim.cache import VectorCache
 from condsim.errors import InputError, ModelError, check_at_least
 from condsim.model.applicability import PROBE, ApplicabilityHead, Embedded
 from condsim.model.base import (
+    Condition,
+    Conditions,
     PairScorer,
     Rows,
     Scale,
@@ -27,6 +29,7 @@ from condsim.model.base import (
     rescaled,
 )
 from condsim.model.calibration import Calibration
+from condsim.model.criterion import SHARE, Criterion
 from condsim.model.inputs import (
     Chunker,
     Input,
@@ -87,6 +90,7 @@ class EmbeddingScorer(PairScorer):
     head: ApplicabilityHead | None = None
     # The head that was checked to belong to this model.
     _checked_head: ApplicabilityHead | None = None
+    _checked_criterion: Criterion | None = None
     _cache: VectorCache | None = None
 
     def __init__(
@@ -105,7 +109,7 @@ class EmbeddingScorer(PairScorer):
 
     @accepts_conditions
     def encode(
-        self, sentences: Texts, condition: Texts | None = None, *, overall: float = 0.0
+        self, sentences: Texts, condition: Conditions | None = None, *, overall: float = 0.0
     ) -> FloatArray:
         """Encode sentences, each under its condition.
 
@@ -115,22 +119,28 @@ class EmbeddingScorer(PairScorer):
 
         Args:
             sentences: Sentences, length n, or one.
-            condition: Conditions, length n, or one for all; see `score` for None.
-            overall: Share of the embedding without the condition, in [0, 1]; see `score`.
+            condition: Conditions, length n, or one for all, which may be a learned `Criterion`;
+                see `score` for None.
+            overall: Share of the embedding without the condition, in [0, 1]; see `score`. A
+                criterion has its own share, and takes no other.
 
         Returns:
             Embeddings of length 1, ``(n, dimension)`` float32; ``(dimension,)`` for single texts.
-            With a share above 0, ``2 * dimension`` numbers.
+            With a share above 0, ``2 * dimension`` numbers, and with a criterion as many as its
+            ``dimension``.
 
         Raises:
             InputError: If a text is empty or not a str, or lengths differ.
         """
         check_fraction("share", overall=overall)
-        if overall and condition is not None:
+        if overall and condition is not None and not isinstance(condition, Criterion):
             parts = (self.encode(sentences, condition), self.encode(sentences))
             return joined(*parts, overall=overall)
         rows = check_rows(condition, sentences=sentences)
-        embeddings = np.empty((len(rows), self.dimension), dtype=np.float32)
+        if rows.criterion is not None:
+            self.check_criterion(rows.criterion)
+        width = (rows.criterion or self).dimension
+        embeddings = np.empty((len(rows), width), dtype=np.float32)
         with collect_truncations(), collect_unread():
             for block in row_blocks(rows.sentences):
                 self._record_unread(rows, block)
@@ -287,6 +297,74 @@ class EmbeddingScorer(PairScorer):
             ("applicability", "no" if self.head is None else "yes"),
         ]
 
+    def check_criterion(self, criterion: Criterion) -> None:
+        """Refuse a criterion that was learned with another model, with a `ModelError`."""
+        if self._checked_criterion is not criterion:
+            criterion.check(self)
+            self._checked_criterion = criterion
+
+    def calibration_of(self, condition: Conditions | None) -> Calibration | None:
+        """Return the calibration of scores under a condition; a criterion has its own."""
+        return condition.calibration if isinstance(condition, Criterion) else self.calibration
+
+    def learn(self, texts: Sequence[str], values: Sequence[object], *, condition: str) -> Criterion:
+        """Learn a criterion from labeled texts.
+
+        The model stays as it is: 25 labeled texts teach what the condition means to you in a
+        second. Two texts are then as alike as the values they probably have, and as the condition
+        alone says they are. How much of each, cross-validation decides.
+
+        Args:
+            texts: Texts, length n; 8 or more of them labeled, 20 or more are better.
+            values: The value of each, such as ``"cannot log in"``; None, NaN or a blank for a text
+                without a label. Two or more values, and one of them twice.
+            condition: What the values are values of, such as ``"the problem"``.
+
+        Returns:
+            The criterion, which goes wherever a condition goes, and assigns values to new texts.
+
+        Raises:
+            InputError: If a text is empty or has two values, or the labels are too few or all the
+                same.
+
+        Example:
+            >>> import condsim
+            >>> model = condsim.load()
+            >>> things = ["car", "bus", "van", "bike"]
+            >>> texts = [f"a {color} {thing}" for color in ("red", "blue") for thing in things]
+            >>> color = model.learn(texts, ["red"] * 4 + ["blue"] * 4, condition="the color")
+            >>> model.score("a red boat", "a red lamp", color) > 0.5
+            True
+        """
+        from condsim.model.learned_values import learn
+
+        return learn(self, texts, values, condition=condition)
+
+    def learn_pairs(
+        self, first: Sequence[str], second: Sequence[str], same: Sequence[object], *, condition: str
+    ) -> Criterion:
+        """Learn a criterion from labeled pairs.
+
+        Labeled texts teach more than as many pairs; see `learn`.
+
+        Args:
+            first: First texts, length n; 8 or more pairs labeled, 50 or more are better.
+            second: Second texts, length n.
+            same: Whether both are the same under the condition: True or False, or None or NaN for a
+                pair without a label. There must be some of each.
+            condition: As in `learn`.
+
+        Returns:
+            The criterion, which has no values to assign.
+
+        Raises:
+            InputError: If a text is empty, a pair has both labels, or the labels are too few or all
+                the same.
+        """
+        from condsim.model.learned_pairs import learn_pairs
+
+        return learn_pairs(self, first, second, same, condition=condition)
+
     def chunks(self, sentence: str, condition: str | None = None) -> list[str]:
         """Split a text into the chunks in which the model reads it.
 
@@ -343,23 +421,28 @@ class EmbeddingScorer(PairScorer):
                 record_unread(column[row] for row in differ.tolist() for column in (first, second))
         # Rounding may leave a cosine of 1.0000001.
         np.clip(raw, -1, 1, out=raw)
-        return rescaled(raw, self.calibration, scale)
+        return rescaled(raw, self.calibration_of(rows.criterion), scale)
 
     def _occluded(
-        self, first: Occlusion, second: Occlusion, condition: str | None, scale: Scale
+        self, first: Occlusion, second: Occlusion, condition: Condition | None, scale: Scale
     ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         vectors1 = self.encode(first.texts, condition)
         vectors2 = self.encode(second.texts, condition)
         # Row 1 is the text with all its words.
         raw1, raw2 = vectors1 @ vectors2[1], vectors2 @ vectors1[1]
-        values1 = rescaled(np.clip(raw1, -1, 1), self.calibration, scale)
-        values2 = rescaled(np.clip(raw2, -1, 1), self.calibration, scale)
+        calibration = self.calibration_of(condition)
+        values1 = rescaled(np.clip(raw1, -1, 1), calibration, scale)
+        values2 = rescaled(np.clip(raw2, -1, 1), calibration, scale)
+        if isinstance(condition, Criterion):
+            return values1, values2, None
         # A cosine is linear in each vector, so the shares of vectors give those of pairs of words.
         pairs = first.shares(vectors1) @ second.shares(vectors2).T
         return values1, values2, pairs.astype(np.float32)
 
     def _embed_rows(self, rows: Rows, block: slice) -> tuple[FloatArray, IntArray]:
         """Embed each conditional sentence of a block once; see `deduplicate_inputs`."""
+        if rows.criterion is not None:
+            return self._embed_criterion(rows, rows.criterion, block)
         columns = [column[block] for column in rows.sentences]
         conditions = None if rows.conditions is None else rows.conditions[block]
         sentences, conditions, index = deduplicate_inputs(columns, conditions)
@@ -371,6 +454,17 @@ class EmbeddingScorer(PairScorer):
         if not np.isfinite(vectors).all():
             raise ModelError(f"{self.name!r} is damaged: its embeddings are not finite numbers.")
         return vectors, index
+
+    def _embed_criterion(
+        self, rows: Rows, criterion: Criterion, block: slice
+    ) -> tuple[FloatArray, IntArray]:
+        sentences = tuple(column[block] for column in rows.sentences)
+        plain = Rows(sentences, None, single=False)
+        under = replace(plain, conditions=[criterion.condition] * len(plain))
+        # One condition for all sorts the texts as none does.
+        vectors, index = self._embed_rows(under, slice(None))
+        overall, _ = self._embed_rows(plain, slice(None))
+        return criterion.embed(joined(vectors, overall, overall=SHARE)), index
 
     def _embed_long(
         self, inputs: Sequence[Input], embed: Callable[[Sequence[Any]], FloatArray]

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from condsim.console import Progress
 from condsim.errors import InputError, require
-from condsim.model.base import check_fraction, rescaled
+from condsim.model.base import Condition, check_fraction, rescaled
+from condsim.model.criterion import Criterion
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import BoolArray, FloatArray, IntArray
 
@@ -34,9 +35,16 @@ Edges = tuple[IntArray, IntArray]
 
 
 def condition_vectors(
-    scorer: EmbeddingScorer, texts: Sequence[str], condition: str | None, *, overall: float = 0.0
+    scorer: EmbeddingScorer,
+    texts: Sequence[str],
+    condition: Condition | None,
+    *,
+    overall: float = 0.0,
 ) -> FloatArray:
-    """Encode texts as unit vectors, ``(n, d)``, or ``(n, 2 d)`` with a share of the whole."""
+    """Encode texts as unit vectors, ``(n, d)``, or ``(n, 2 d)`` with a share of the whole.
+
+    A learned criterion has its own share and width.
+    """
     if not overall or condition is None:
         return scorer.encode(list(texts), condition)
     return scorer.encode(list(texts), condition, overall=overall)
@@ -45,7 +53,7 @@ def condition_vectors(
 def encode_texts(
     scorer: EmbeddingScorer,
     texts: Sequence[str],
-    condition: str | None,
+    condition: Condition | None,
     overall: float,
     progress: Progress,
 ) -> FloatArray:
@@ -60,8 +68,10 @@ def encode_texts(
     return vectors
 
 
-def width(scorer: EmbeddingScorer, condition: str | None, overall: float) -> int:
+def width(scorer: EmbeddingScorer, condition: Condition | None, overall: float) -> int:
     """Return the length of a vector of `condition_vectors`."""
+    if isinstance(condition, Criterion):
+        return condition.dimension
     return scorer.dimension * (2 if overall and condition is not None else 1)
 
 

@@ -1,0 +1,254 @@
+"""Learn a criterion from labeled texts: a frozen model, and a second of arithmetic.
+
+A softmax on the model's vectors gives the probabilities of the values; two texts are as alike as
+these and the vectors under the condition say. The embedding of each value's own words is one more
+text of that value. Strength and weight are chosen by cross-validation over texts. Where nothing
+beats the condition alone, the criterion falls back to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from condsim.errors import InputError
+from condsim.model.criterion import Criterion, Encoder, Figures, features, rounded, softmax, unit
+from condsim.model.learned_figures import (
+    MARGIN,
+    MIN_LABELS,
+    USUAL_WEIGHT,
+    WEIGHTS,
+    Fit,
+    Pairs,
+    area_under_curve,
+    check_text,
+    cosines,
+    fit_logistic,
+    hash_of,
+    interval,
+    probe,
+    span_of,
+    spread,
+    value_name,
+)
+from condsim.types import Float64Array, FloatArray, IntArray, shortened
+
+_FOLDS = 5
+_REPEATS = 2
+_STRENGTHS = (5.0, 20.0, 60.0)
+# The usual best; another must be better than it by a margin.
+_USUAL_STRENGTH = 20.0
+_STEPS = 300
+# Texts that settings are chosen on.
+_MAX_TEXTS = 700
+# Share of labeled texts that may be assigned no value.
+_TURNED_AWAY = 0.1
+
+
+def learn(
+    model: Encoder, texts: Sequence[str], values: Sequence[object], *, condition: str
+) -> Criterion:
+    """Learn a criterion from labeled texts; see `EmbeddingScorer.learn`."""
+    labeled = _labeled(texts, values)
+    names = sorted(set(labeled.values()))
+    distinct = list(labeled)
+    value_of = np.array([names.index(labeled[text]) for text in distinct], np.int64)
+    vectors = features(model, distinct, condition)
+    words = features(model, names, condition)
+    chosen = spread(value_of, _MAX_TEXTS)
+    fit = _chosen_fit(vectors[chosen], value_of[chosen], words)
+    weights, bias = _softmax_of(vectors, value_of, words, fit.strength)
+    weights = rounded(weights)
+    centers = rounded(_centers(vectors, value_of, len(names)))
+    limit, turned_away, let_in = _limits(vectors, value_of, centers)
+    figures = Figures(
+        labels=len(distinct),
+        auc=fit.auc if fit.helps else fit.zero_shot,
+        low=fit.low,
+        high=fit.high,
+        zero_shot=fit.zero_shot,
+        accuracy=fit.accuracy,
+        majority=float(np.bincount(value_of).max() / len(value_of)),
+        turned_away=turned_away,
+        let_in=let_in,
+    )
+    return Criterion(
+        condition=condition,
+        values=tuple(names),
+        model=model.name,
+        probe=probe(model),
+        weights=weights,
+        bias=np.round(bias, 5).astype(np.float32),
+        centers=centers,
+        limit=limit,
+        map=np.zeros((0, vectors.shape[1]), np.float32),
+        weight=fit.weight,
+        helps=fit.helps,
+        calibration=fit.calibration,
+        figures=figures,
+        labels=hash_of(sorted(labeled.items())),
+        encoder=model,
+    )
+
+
+def _labeled(texts: Sequence[str], values: Sequence[object]) -> dict[str, str]:
+    """Return the value of each distinct labeled text."""
+    if len(texts) != len(values):
+        raise InputError(
+            f"There must be a value for each text; got {len(texts)} texts and {len(values)} values."
+        )
+    labeled: dict[str, str] = {}
+    for row, (text, value) in enumerate(zip(texts, values, strict=True)):
+        check_text("texts", text, row)
+        name = value_name(value)
+        if name is None:
+            continue
+        if labeled.setdefault(text, name) != name:
+            raise InputError(
+                f"The text {shortened(text, 60)!r} has two values, {labeled[text]!r} and {name!r}. "
+                "Give each text one."
+            )
+    counts = Counter(labeled.values())
+    if len(labeled) < MIN_LABELS:
+        raise InputError(
+            f"A criterion is learned from {MIN_LABELS} or more labeled texts; got {len(labeled)}."
+        )
+    if len(counts) < 2:
+        raise InputError(f"All labeled texts have the value {value!r}. Label texts of another one.")
+    if max(counts.values()) < 2:
+        raise InputError(
+            "Every labeled text has a value of its own. Some texts must share a value."
+        )
+    return labeled
+
+
+def _chosen_fit(vectors: FloatArray, value_of: IntArray, words: FloatArray) -> Fit:
+    """Choose strength and weight by the AUC of pairs over folds of texts."""
+    rows, columns = np.triu_indices(len(vectors), 1)
+    pairs = Pairs(rows, columns, value_of[rows] == value_of[columns])
+    base = cosines(vectors, pairs)
+    zero_shot = area_under_curve(base, pairs.same)
+    best, best_key, best_auc = base, (_USUAL_STRENGTH, USUAL_WEIGHT), -1.0
+    accuracies: dict[float, float] = {}
+    for strength in sorted(_STRENGTHS, key=lambda value: value != _USUAL_STRENGTH):
+        held_out = list(_held_out_probabilities(vectors, value_of, words, strength))
+        accuracies[strength] = float(
+            np.mean([(p.argmax(axis=1) == value_of).mean() for p in held_out])
+        )
+        for weight in sorted(WEIGHTS, key=lambda value: value != USUAL_WEIGHT):
+            scores = np.mean([_joint_cosines(p, base, weight, pairs) for p in held_out], axis=0)
+            auc = area_under_curve(scores, pairs.same)
+            if auc > best_auc + (MARGIN if best_auc >= 0 else 0):
+                best, best_key, best_auc = scores, (strength, weight), auc
+    helps = best_auc > zero_shot
+    used = best if helps else base
+    low, high = interval(used, pairs, len(vectors))
+    strength, weight = best_key
+    return Fit(
+        strength=strength,
+        weight=weight,
+        helps=helps,
+        auc=best_auc,
+        low=low,
+        high=high,
+        zero_shot=zero_shot,
+        accuracy=accuracies[strength],
+        calibration=fit_logistic(used, pairs.same),
+    )
+
+
+def _joint_cosines(
+    probabilities: FloatArray, base: FloatArray, weight: float, pairs: Pairs
+) -> FloatArray:
+    """Compute the cosines of ``[√w x, p]``, given those of x."""
+    products = (probabilities @ probabilities.T)[pairs.first, pairs.second]
+    lengths = np.sqrt(weight + (probabilities**2).sum(axis=1))
+    joint = (weight * base + products) / (lengths[pairs.first] * lengths[pairs.second])
+    return np.asarray(joint, np.float32)
+
+
+def _held_out_probabilities(
+    vectors: FloatArray, value_of: IntArray, words: FloatArray, strength: float
+) -> Iterator[FloatArray]:
+    """Compute the probabilities of each text by models that have not seen it, several times."""
+    for repeat in range(_REPEATS):
+        fold_of = _stratified(value_of, seed=repeat)
+        probabilities = np.zeros((len(vectors), len(words)), np.float32)
+        for fold in range(_FOLDS):
+            left = fold_of != fold
+            weights, bias = _softmax_of(vectors[left], value_of[left], words, strength)
+            probabilities[~left] = softmax(vectors[~left] @ weights.T + bias)
+        yield probabilities
+
+
+def _stratified(value_of: IntArray, *, seed: int) -> IntArray:
+    """Deal texts to folds, those of each value evenly, ``(n,)``."""
+    order = np.random.default_rng(seed).permutation(len(value_of))
+    order = order[np.argsort(value_of[order], kind="stable")]
+    fold_of = np.empty(len(order), np.int64)
+    fold_of[order] = np.arange(len(order)) % _FOLDS
+    return fold_of
+
+
+def _softmax_of(
+    vectors: FloatArray, value_of: IntArray, words: FloatArray, strength: float
+) -> tuple[FloatArray, FloatArray]:
+    """Fit weights ``(k, d)`` and bias ``(k,)``: cross-entropy + |weights|² / (2 strength).
+
+    The words of each value are one more text of it. Accelerated gradient descent (Nesterov, 1983,
+    with restarts) in the space that the texts span.
+    """
+    inputs = np.concatenate([vectors, words]).astype(np.float64)
+    targets = np.zeros((len(inputs), len(words)))
+    targets[np.arange(len(inputs)), np.concatenate([value_of, np.arange(len(words))])] = 1
+    mean = inputs.mean(axis=0)
+    basis = span_of(inputs - mean)  # (r, d)
+    points = np.concatenate([(inputs - mean) @ basis.T, np.ones((len(inputs), 1))], axis=1)
+    step = 1 / (0.5 * np.linalg.norm(points, 2) ** 2 + 1 / strength)
+    weights = previous = np.zeros((len(words), points.shape[1]))
+    momentum = 0.0
+    for _ in range(_STEPS):
+        ahead = weights + momentum / (momentum + 3) * (weights - previous)
+        errors = _softmax64(points @ ahead.T) - targets
+        gradient = errors.T @ points + ahead / strength
+        previous, weights = weights, ahead - step * gradient
+        # A step uphill ends the momentum.
+        momentum = 0.0 if (gradient * (weights - previous)).sum() > 0 else momentum + 1
+        if np.abs(gradient).max() < 1e-3:
+            break
+    full = weights[:, :-1] @ basis
+    return full.astype(np.float32), (weights[:, -1] - full @ mean).astype(np.float32)
+
+
+def _softmax64(logits: Float64Array) -> Float64Array:
+    exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(exponents / exponents.sum(axis=1, keepdims=True))
+
+
+def _centers(vectors: FloatArray, value_of: IntArray, count: int) -> FloatArray:
+    return unit(np.stack([vectors[value_of == value].mean(axis=0) for value in range(count)]))
+
+
+def _limits(
+    vectors: FloatArray, value_of: IntArray, centers: FloatArray
+) -> tuple[float, float, float | None]:
+    """Find the lowest cosine of a known text, and how often known and unknown ones are misjudged.
+
+    Each text is compared with centers made without it, and as an unknown one with those of the
+    other values.
+    """
+    counts = np.bincount(value_of)
+    cosines = vectors @ centers.T
+    own = np.empty(len(vectors), np.float32)
+    for row, value in enumerate(value_of.tolist()):
+        rest = vectors[value_of == value].sum(axis=0) - vectors[row]
+        own[row] = vectors[row] @ unit(rest[None])[0] if counts[value] > 1 else -1
+    unknown = cosines.copy()
+    unknown[np.arange(len(vectors)), value_of] = -1
+    nearest_other = unknown.max(axis=1)
+    nearest = np.maximum(own, nearest_other)[counts[value_of] > 1]
+    limit = round(float(np.quantile(nearest, _TURNED_AWAY, method="lower")), 6)
+    let_in = None if len(centers) < 3 else float((nearest_other >= limit).mean())
+    return limit, float((nearest < limit).mean()), let_in

@@ -1,0 +1,250 @@
+"""Criteria: learned from labels, used as conditions, stored in files."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import condsim
+from condsim.errors import InputError, ModelError
+from condsim.model.base import PairScorer
+from condsim.model.criterion import Criterion
+from condsim.model.learned_figures import area_under_curve, fit_logistic
+
+HELPDESK = Path(__file__).parents[2] / "examples" / "helpdesk.csv"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return condsim.load()
+
+
+@pytest.fixture(scope="module")
+def tickets():
+    with HELPDESK.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return [row["text"] for row in rows], [row["problem"] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def criterion(model, tickets):
+    texts, values = tickets
+    return model.learn(texts[:40], values[:40], condition="the problem")
+
+
+def test_learn_new_texts_are_told_apart_better(model, tickets, criterion):
+    texts, values = tickets[0][40:], np.array(tickets[1][40:])
+    rows, columns = np.triu_indices(len(texts), 1)
+    same = (values[:, None] == values)[rows, columns]
+    learned = model.encode(texts, criterion)
+    plain = model.encode(texts, "the problem", overall=0.3)
+    areas = [
+        area_under_curve((vectors @ vectors.T)[rows, columns], same) for vectors in (plain, learned)
+    ]
+    assert areas[1] > areas[0] + 0.05
+    assert criterion.helps
+    assert criterion.figures.low <= criterion.figures.auc <= criterion.figures.high
+    assert abs(areas[1] - criterion.figures.auc) < 0.05
+
+
+def test_learn_twice_gives_the_same(model, tickets, criterion):
+    again = model.learn(tickets[0][:40], tickets[1][:40], condition="the problem")
+    assert np.array_equal(again.weights, criterion.weights)
+    assert again.figures == criterion.figures
+    assert again.labels == criterion.labels
+
+
+def test_learn_missing_values_are_not_values(model, tickets, criterion):
+    texts = [*tickets[0][:40], "one", "two", "three"]
+    values = [*tickets[1][:40], None, float("nan"), " "]
+    again = model.learn(texts, values, condition="the problem")
+    assert again.values == criterion.values
+    assert again.labels == criterion.labels
+
+
+def test_learn_random_values_falls_back(model, tickets):
+    texts = tickets[0][:40]
+    values = np.random.default_rng(0).permutation(["a", "b"] * 20).tolist()
+    criterion = model.learn(texts, values, condition="the problem")
+    if not criterion.helps:
+        assert np.array_equal(
+            model.encode(texts, criterion), model.encode(texts, "the problem", overall=0.3)
+        )
+        assert "did not help" in str(criterion.summary())
+    assert criterion.figures.auc >= criterion.figures.zero_shot
+
+
+def test_learn_scores_are_calibrated(model, tickets, criterion):
+    texts, values = tickets[0][40:80], tickets[1][40:80]
+    rows, columns = np.triu_indices(40, 1)
+    scores = model.score(
+        [texts[row] for row in rows], [texts[column] for column in columns], criterion
+    )
+    same = np.array(
+        [values[row] == values[column] for row, column in zip(rows, columns, strict=True)]
+    )
+    assert abs(scores.mean() - same.mean()) < 0.1
+    assert same[scores > 0.5].mean() > 0.7
+    assert same[scores < 0.5].mean() < 0.2
+
+
+def test_assign_new_texts_and_none_of_these(tickets, criterion):
+    assigned = criterion.assign(tickets[0][40:])
+    pairs = [
+        (value, truth)
+        for value, truth in zip(assigned.values, tickets[1][40:], strict=True)
+        if value is not None
+    ]
+    assert np.mean([value == truth for value, truth in pairs]) > 0.85
+    assert len(pairs) > 60
+    assert np.allclose(assigned.probabilities.sum(axis=1), 1, atol=1e-5)
+    other = criterion.assign(["The moon is 384,000 km away.", "Whisk the eggs with the sugar."])
+    assert other.values == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("texts", "values", "message"),
+    [
+        (["x", "y", "z"], ["a", "b", "a"], "8 or more"),
+        ([f"text {i}" for i in range(9)], ["a"] * 9, "All labeled texts have the value 'a'"),
+        ([f"text {i}" for i in range(9)], list("abcdefghi"), "a value of its own"),
+        ([f"text {i}" for i in range(9)] + ["text 0"], ["a", "b"] * 4 + ["a", "c"], "two values"),
+        ([f"text {i}" for i in range(9)], ["a"], "a value for each text"),
+        ([*[f"text {i}" for i in range(8)], " "], ["a", "b"] * 4 + ["a"], "at index 8"),
+    ],
+)
+def test_learn_bad_labels_raises(model, texts, values, message):
+    with pytest.raises(InputError, match=message):
+        model.learn(texts, values, condition="the topic")
+
+
+def test_learn_pairs_helps_on_new_texts(model, tickets):
+    texts, values = tickets
+    generator = np.random.default_rng(1)
+    first, second = generator.integers(0, 80, (2, 300))
+    same = [values[row] == values[column] for row, column in zip(first, second, strict=True)]
+    criterion = model.learn_pairs(
+        [texts[row] for row in first],
+        [texts[row] for row in second],
+        same,
+        condition="the problem",
+    )
+    assert criterion.helps
+    assert criterion.values == ()
+    rows, columns = np.triu_indices(40, 1)
+    new = np.array(values[80:])
+    truth = (new[:, None] == new)[rows, columns]
+    areas = []
+    for condition in ("the problem", criterion):
+        vectors = model.encode(texts[80:], condition)
+        areas.append(area_under_curve((vectors @ vectors.T)[rows, columns], truth))
+    assert areas[1] > areas[0]
+    with pytest.raises(InputError, match="no values"):
+        criterion.assign(["a text"])
+
+
+@pytest.mark.parametrize(
+    ("same", "message"),
+    [
+        ([1, 0] * 3, "8 or more"),
+        ([1] * 10, "same label"),
+        ([1, 0] * 4 + ["maybe"], "index 8"),
+    ],
+)
+def test_learn_pairs_bad_labels_raises(model, same, message):
+    first = [f"first {i}" for i in range(len(same))]
+    second = [f"second {i}" for i in range(len(same))]
+    with pytest.raises(InputError, match=message):
+        model.learn_pairs(first, second, same, condition="the topic")
+
+
+def test_criterion_goes_where_a_condition_goes(model, tickets, criterion):
+    first, second = tickets[0][40], tickets[0][41]
+    score = model.score(first, second, criterion)
+    assert 0 <= score <= 1
+    raw = model.score(first, second, criterion, scale="raw")
+    vectors = model.encode([first, second], criterion)
+    assert raw == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
+    assert vectors.shape == (2, criterion.dimension)
+    matrix = model.score_matrix([first], [second], ["the product", criterion])
+    assert matrix[0, 1] == pytest.approx(score, abs=1e-5)
+    assert model.same(first, first, [criterion, "the product"], at_least=0.5) is True
+    assert model.same([first], [first], criterion, at_least=0.5).tolist() == [True]
+    explanation = model.explain(first, second, criterion)
+    words = sum(word.contribution for text in explanation.texts for word in text.words)
+    assert explanation.score == pytest.approx(score, abs=1e-4)
+    assert explanation.remainder + words == pytest.approx(explanation.score, abs=1e-4)
+
+
+def test_criterion_file_returns_the_same(model, tickets, criterion, tmp_path):
+    path = tmp_path / "problem.criterion"
+    criterion.save(path)
+    assert path.stat().st_size < 300_000
+    loaded = Criterion.load(path).bound(model)
+    assert repr(loaded) == repr(criterion)
+    assert "AUC" in loaded._repr_html_()
+    texts = tickets[0][40:60]
+    assert np.array_equal(model.encode(texts, loaded), model.encode(texts, criterion))
+    assert loaded.assign(texts).values == criterion.assign(texts).values
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.pop("weights"),
+        lambda content: content.update(kind="other"),
+        lambda content: content.update(weight=float("nan")),
+        lambda content: content.update(weight=-1),
+        lambda content: content.update(values=["a"]),
+        lambda content: content["weights"].update(shape=[10**9, 10**9]),
+        lambda content: content["weights"].update(int8="!"),
+        lambda content: content["figures"].update(auc="high"),
+        lambda content: content["calibration"].update(raw=[1, 0]),
+    ],
+)
+def test_criterion_damaged_file_raises_one_line(criterion, tmp_path, change):
+    path = tmp_path / "damaged.criterion"
+    criterion.save(path)
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(ModelError, match=r"damaged.criterion") as caught:
+        Criterion.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_criterion_of_another_model_raises(criterion):
+    class Other:
+        name = "other"
+
+        def encode(self, sentences, condition=None, *, overall=0.0):
+            return np.ones((len(sentences), 384), np.float32) / 384**0.5
+
+    with pytest.raises(ModelError, match="learned with the model"):
+        criterion.bound(Other())
+
+
+def test_criterion_model_without_embeddings_raises(criterion):
+    class Scores(PairScorer):
+        name = "scores"
+
+        def _score_rows(self, rows, scale):
+            return np.zeros(len(rows), np.float32)
+
+    with pytest.raises(InputError, match="needs embeddings"):
+        Scores().score(["a b"], ["a c"], criterion)
+
+
+def test_area_under_curve_worked_by_hand():
+    # Positives 0.9 and 0.4, negatives 0.5 and 0.4: of four pairs, two are won whole (0.9), one is
+    # lost (0.4 < 0.5) and one is even.
+    scores, same = np.array([0.9, 0.4, 0.5, 0.4]), np.array([True, True, False, False])
+    assert area_under_curve(scores, same) == pytest.approx(2.5 / 4)
+
+
+def test_fit_logistic_half_where_as_likely_as_not():
+    scores = np.linspace(-1, 1, 201).astype(np.float32)
+    calibration = fit_logistic(scores, scores > 0.2)
+    assert calibration.lowest_raw(0.5) == pytest.approx(0.2, abs=0.03)
