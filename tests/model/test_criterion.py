@@ -248,3 +248,18 @@ def test_fit_logistic_half_where_as_likely_as_not():
     scores = np.linspace(-1, 1, 201).astype(np.float32)
     calibration = fit_logistic(scores, scores > 0.2)
     assert calibration.lowest_raw(0.5) == pytest.approx(0.2, abs=0.03)
+
+
+def test_criterion_names_stand_for_it(model, tickets, criterion, tmp_path):
+    path = tmp_path / "problem.criterion"
+    criterion.save(path)
+    texts = tickets[0][:4]
+    expected = model.encode(texts, criterion)
+    assert np.array_equal(model.encode(texts, str(path)), expected)
+    name = model.named(str(path))
+    assert name == criterion.name
+    assert np.array_equal(model.encode(texts, name), expected)
+    assert model.calibration_of(name) == criterion.calibration
+    assert model.mentions(texts[0], criterion) == model.mentions(texts[0], "the problem")
+    with pytest.raises(ModelError, match=r"missing.criterion"):
+        model.score(*texts[:2], "missing.criterion")

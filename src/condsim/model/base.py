@@ -20,7 +20,7 @@ import numpy as np
 
 from condsim.errors import InputError, check_name
 from condsim.model.calibration import Calibration
-from condsim.model.criterion import Criterion
+from condsim.model.criterion import Criterion, is_criterion_file
 from condsim.model.inputs import collect_truncations
 from condsim.model.legibility import collect_unread, record_unread
 from condsim.types import BoolArray, FloatArray, html_table, is_marks
@@ -96,12 +96,17 @@ class PairScorer(ABC):
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
         """Score checked rows, ``(n,)`` float32."""
 
-    def check_criterion(self, criterion: Criterion) -> None:
-        """Refuse a learned criterion of another model, or any, where there are no embeddings."""
-        raise InputError(
-            f"{self.name!r} gives only scores, and a learned criterion such as "
-            f"{criterion.condition!r} needs embeddings. Use a bi- or tri-encoder."
-        )
+    def resolved(self, condition: Conditions | None) -> Conditions | None:
+        """Return the learned criterion that a condition is, or names; else the condition.
+
+        A name that ends in ``.criterion`` is a file. Only models with embeddings take criteria.
+        """
+        if isinstance(condition, Criterion) or is_criterion_file(condition):
+            raise InputError(
+                f"{self.name!r} gives only scores, and a learned criterion such as "
+                f"{str(condition)!r} needs embeddings. Use a bi- or tri-encoder."
+            )
+        return condition
 
     def _score_blended(self, rows: Rows, scale: Scale, overall: float) -> FloatArray:
         """Score checked rows; ``overall`` is the share of the similarity without the condition."""
@@ -165,9 +170,7 @@ class PairScorer(ABC):
         """
         check_scale(scale)
         check_fraction("share", overall=overall)
-        rows = check_rows(condition, sentences1=sentences1, sentences2=sentences2)
-        if rows.criterion is not None:
-            self.check_criterion(rows.criterion)
+        rows = check_rows(self.resolved(condition), sentences1=sentences1, sentences2=sentences2)
         with collect_truncations(), collect_unread():
             if overall and rows.conditions is not None:
                 scores = self._score_blended(rows, scale, overall)
@@ -336,6 +339,8 @@ class PairScorer(ABC):
         """
         from condsim.model.explanation import Occlusion, check_explained, explanation_of
 
+        resolved = self.resolved(condition)
+        condition = resolved if isinstance(resolved, Criterion) else condition
         check_scale(scale)
         check_explained(samples, sentence1=sentence1, sentence2=sentence2)
         check_rows(condition, sentence1=sentence1, sentence2=sentence2)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeGuard
 
 import numpy as np
 
@@ -350,6 +350,11 @@ class Criterion:
         if not finite or not fits or criterion.weight <= 0 or len(set(values)) < len(values):
             raise ValueError("its numbers do not fit together")
         return criterion
+
+
+def is_criterion_file(condition: object) -> TypeGuard[str]:
+    """Check that a condition names the file of a criterion."""
+    return isinstance(condition, str) and condition.endswith(SUFFIX)
 
 
 def features(encoder: Encoder, texts: Sequence[str], condition: str) -> FloatArray:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import reprlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -29,7 +30,7 @@ from condsim.model.base import (
     rescaled,
 )
 from condsim.model.calibration import Calibration
-from condsim.model.criterion import SHARE, Criterion
+from condsim.model.criterion import SHARE, Criterion, is_criterion_file
 from condsim.model.inputs import (
     Chunker,
     Input,
@@ -90,7 +91,8 @@ class EmbeddingScorer(PairScorer):
     head: ApplicabilityHead | None = None
     # The head that was checked to belong to this model.
     _checked_head: ApplicabilityHead | None = None
-    _checked_criterion: Criterion | None = None
+    # Learned criteria by the names that stand for them.
+    _criteria: Mapping[str, Criterion] = MappingProxyType({})
     _cache: VectorCache | None = None
 
     def __init__(
@@ -133,12 +135,11 @@ class EmbeddingScorer(PairScorer):
             InputError: If a text is empty or not a str, or lengths differ.
         """
         check_fraction("share", overall=overall)
+        condition = self.resolved(condition)
         if overall and condition is not None and not isinstance(condition, Criterion):
             parts = (self.encode(sentences, condition), self.encode(sentences))
             return joined(*parts, overall=overall)
         rows = check_rows(condition, sentences=sentences)
-        if rows.criterion is not None:
-            self.check_criterion(rows.criterion)
         width = (rows.criterion or self).dimension
         embeddings = np.empty((len(rows), width), dtype=np.float32)
         with collect_truncations(), collect_unread():
@@ -185,11 +186,11 @@ class EmbeddingScorer(PairScorer):
         return float(first[0] * second[0]) if rows.single else first * second
 
     @overload
-    def mentions(self, sentences: str, condition: str) -> float: ...  # type: ignore[overload-overlap]
+    def mentions(self, sentences: str, condition: Condition) -> float: ...  # type: ignore[overload-overlap]
     @overload
-    def mentions(self, sentences: Texts, condition: Texts) -> FloatArray: ...
+    def mentions(self, sentences: Texts, condition: Conditions) -> FloatArray: ...
 
-    def mentions(self, sentences: Texts, condition: Texts) -> float | FloatArray:
+    def mentions(self, sentences: Texts, condition: Conditions) -> float | FloatArray:
         """Compute how likely each text says something about its condition.
 
         This separates two texts that are silent on a condition from two that agree.
@@ -208,8 +209,10 @@ class EmbeddingScorer(PairScorer):
         rows, (chances,) = self._mentions(condition, sentences=sentences)
         return float(chances[0]) if rows.single else chances
 
-    def _mentions(self, condition: Texts, **sentences: Texts) -> tuple[Rows, list[FloatArray]]:
+    def _mentions(self, condition: Conditions, **sentences: Texts) -> tuple[Rows, list[FloatArray]]:
         """Return the checked rows, and the probabilities of each column of texts, ``(n,)``."""
+        resolved = self.resolved(condition)
+        condition = resolved.condition if isinstance(resolved, Criterion) else condition
         # As one of the texts, the condition must not be missing.
         rows = check_rows(None, **sentences, condition=condition)
         if self.head is None:
@@ -297,15 +300,46 @@ class EmbeddingScorer(PairScorer):
             ("applicability", "no" if self.head is None else "yes"),
         ]
 
-    def check_criterion(self, criterion: Criterion) -> None:
-        """Refuse a criterion that was learned with another model, with a `ModelError`."""
-        if self._checked_criterion is not criterion:
-            criterion.check(self)
-            self._checked_criterion = criterion
+    def resolved(self, condition: Conditions | None) -> Conditions | None:
+        """Return the learned criterion that a condition is, or names; else the condition.
+
+        Args:
+            condition: A criterion, a name that is registered, or the name of a file that ends in
+                ``.criterion``.
+
+        Raises:
+            ModelError: If the file is not a criterion, or one of another model.
+        """
+        if isinstance(condition, Criterion):
+            self.named(condition)
+        elif isinstance(condition, str):
+            if is_criterion_file(condition) and condition not in self._criteria:
+                self.register(Criterion.load(condition), name=condition)
+            return self._criteria.get(condition, condition)
+        return condition
+
+    def register(self, criterion: Criterion, *, name: str) -> None:
+        """Let a condition of this name stand for a criterion from now on.
+
+        Raises:
+            ModelError: If the criterion was learned with another model.
+        """
+        criterion.check(self)
+        self._criteria = {**self._criteria, name: criterion, criterion.name: criterion}
+
+    def named(self, condition: Condition) -> str:
+        """Return the name of a condition, by which it can be stored."""
+        resolved = condition if isinstance(condition, Criterion) else self.resolved(condition)
+        if not isinstance(resolved, Criterion):
+            return str(condition)
+        if self._criteria.get(resolved.name) is not resolved:
+            self.register(resolved, name=resolved.name)
+        return resolved.name
 
     def calibration_of(self, condition: Conditions | None) -> Calibration | None:
         """Return the calibration of scores under a condition; a criterion has its own."""
-        return condition.calibration if isinstance(condition, Criterion) else self.calibration
+        resolved = self.resolved(condition)
+        return resolved.calibration if isinstance(resolved, Criterion) else self.calibration
 
     def learn(self, texts: Sequence[str], values: Sequence[object], *, condition: str) -> Criterion:
         """Learn a criterion from labeled texts.

@@ -70,8 +70,9 @@ def encode_texts(
 
 def width(scorer: EmbeddingScorer, condition: Condition | None, overall: float) -> int:
     """Return the length of a vector of `condition_vectors`."""
-    if isinstance(condition, Criterion):
-        return condition.dimension
+    resolved = scorer.resolved(condition)
+    if isinstance(resolved, Criterion):
+        return resolved.dimension
     return scorer.dimension * (2 if overall and condition is not None else 1)
 
 
