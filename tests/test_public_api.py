@@ -40,6 +40,7 @@ def test_scoring_looks_nothing_up_and_keeps_nothing(tmp_path):
 def test_public_names_are_pinned():
     assert set(condsim.__all__) == {
         "CondSimError",
+        "Criterion",
         "InputError",
         "MissingExtraError",
         "ModelError",
@@ -49,6 +50,7 @@ def test_public_names_are_pinned():
         "Task",
         "__version__",
         "load",
+        "load_criterion",
     }
     assert dir(condsim) == sorted(condsim.__all__)
     assert all(getattr(condsim, name) is not None for name in condsim.__all__)

@@ -20,12 +20,14 @@ from condsim.errors import CondSimError, InputError, MissingExtraError, ModelErr
 
 if TYPE_CHECKING:
     from condsim.evaluation.report import Report
-    from condsim.loading import load_scorer as load
+    from condsim.loading import load_criterion, load_scorer as load
+    from condsim.model.criterion import Criterion
     from condsim.model.onnx import OnnxScorer
     from condsim.types import Scorer, Task
 
 __all__ = [
     "CondSimError",
+    "Criterion",
     "InputError",
     "MissingExtraError",
     "ModelError",
@@ -35,6 +37,7 @@ __all__ = [
     "Task",
     "__version__",
     "load",
+    "load_criterion",
 ]
 
 __version__ = "0.1.0"
@@ -43,11 +46,13 @@ __version__ = "0.1.0"
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _PLACES = {
+    "Criterion": "condsim.model.criterion.Criterion",
     "OnnxScorer": "condsim.model.onnx.OnnxScorer",
     "Report": "condsim.evaluation.report.Report",
     "Scorer": "condsim.types.Scorer",
     "Task": "condsim.types.Task",
     "load": "condsim.loading.load_scorer",
+    "load_criterion": "condsim.loading.load_criterion",
 }
 
 __getattr__ = lazy_names(__name__, _PLACES)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.errors import InputError, one_line, require
+from condsim.errors import InputError, one_line
 from condsim.io import write_text
 from condsim.types import FloatArray
 
@@ -55,7 +55,9 @@ def locked(path: Path, *, busy: str | None = None, wait: bool = True) -> Iterato
     If another process holds it, raise `BusyError` with the text ``busy``; wait where that is None;
     without ``wait`` run the block nevertheless. Yields whether the lock is held.
     """
-    filelock = require("filelock", extra="train")
+    # Slow to import.
+    import filelock
+
     lock = filelock.FileLock(path, timeout=-1 if wait and busy is None else 0)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from condsim.errors import InputError, MissingExtraError, ModelError, requires_extra
 from condsim.model.base import PairScorer
 from condsim.model.baselines import UNFITTED_BASELINES, baseline
+from condsim.model.criterion import Criterion
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.minilm import packaged_folder
 from condsim.model.settings import (
@@ -151,6 +152,19 @@ def load_encoder(model: str | Path | PairScorer | None = None) -> EmbeddingScore
     if not isinstance(scorer, EmbeddingScorer):
         raise ModelError(f"{scorer.name} gives only scores; embeddings need a bi- or tri-encoder.")
     return scorer
+
+
+def load_criterion(path: str | Path, *, model: str | Path | PairScorer | None = None) -> Criterion:
+    """Load a criterion that was learned, and bind it to its model.
+
+    Args:
+        path: File that `Criterion.save`, ``condsim learn`` or ``condsim label`` wrote.
+        model: The model that it was learned with, as for `load_encoder`.
+
+    Raises:
+        ModelError: If the file is damaged, or was learned with another model.
+    """
+    return Criterion.load(path).bound(load_encoder(model))
 
 
 _LABELLED = re.compile(r"([^=/\\:]+)=(.+)")

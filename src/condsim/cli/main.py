@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _PANELS = {
     "Score": ("score", "explain", "encode", "predict", "prompt"),
     "Collections": ("search", "cluster", "dedupe", "index", "serve"),
+    "Teach": ("label", "learn", "assign"),
     "Measure": ("evaluate", "threshold", "robustness", "data"),
     "Train": ("adapt", "train", "sweep", "average", "export", "applicability", "info"),
     "Build data": ("build", "contexts"),
@@ -42,6 +43,7 @@ ENTRY_POINTS = "condsim.commands"
 
 # Modules of other names than their commands.
 _MODULES = {
+    "assign": "condsim.cli.learn",
     "average": "condsim.cli.train",
     "export": "condsim.cli.train",
     "search": "condsim.cli.index",

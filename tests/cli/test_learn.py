@@ -1,0 +1,88 @@
+"""``condsim learn``, ``assign`` and ``label``, and a criterion in place of a condition."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.commands import fault
+
+from condsim.model.criterion import Criterion
+
+HELPDESK = Path(__file__).parents[2] / "examples" / "helpdesk.csv"
+NEW = HELPDESK.with_name("helpdesk-new.csv")
+
+
+@pytest.fixture(scope="module")
+def criterion(tmp_path_factory):
+    path = tmp_path_factory.mktemp("learned") / "problem.criterion"
+    succeed("learn", HELPDESK, "--value", "problem", "--condition", "the problem", "--output", path)
+    return path
+
+
+def test_learn_writes_a_criterion_and_its_figures(criterion):
+    learned = Criterion.load(criterion)
+    assert learned.condition == "the problem"
+    assert learned.figures.labels == 120
+    assert "cannot log in" in learned.values
+
+
+def test_assign_adds_values(criterion, tmp_path):
+    output = tmp_path / "assigned.csv"
+    succeed("assign", NEW, "--criterion", criterion, "--output", output)
+    rows = rows_in(output)
+    given = [row for row in rows if row["value"]]
+    assert len(rows) == 30
+    assert len(given) > 24
+    assert sum(row["value"] == row["problem"] for row in given) >= 0.9 * len(given)
+    assert all(0 <= float(row["probability"]) <= 1 for row in rows)
+
+
+@pytest.mark.parametrize("command", ["cluster", "dedupe"])
+def test_criterion_is_a_condition_of_collections(criterion, tmp_path, command):
+    pytest.importorskip("sklearn")
+    output = tmp_path / "out.csv"
+    options = ("--k", "6") if command == "cluster" else ("--at-least", "0.99")
+    succeed(command, NEW, "--condition", criterion, *options, "--output", output)
+    assert output.stat().st_size > 0
+
+
+def test_criterion_is_a_condition_of_pairs(criterion, tmp_path):
+    output = tmp_path / "scores.csv"
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text(
+        "sentence1,sentence2\nI cannot log in.,My password is refused.\n"
+        "I cannot log in.,The invoice is wrong.\n"
+    )
+    succeed("score", "--file", pairs, "--condition", criterion, "--output", output)
+    same, different = rows_in(output)
+    assert float(same["score"]) > 0.5 > float(different["score"])
+
+
+def test_label_in_the_terminal(tmp_path, monkeypatch):
+    truth = {row["text"]: row["problem"] for row in rows_in(HELPDESK)}
+    output = tmp_path / "problem.csv"
+    answers = iter(["", "u", "s", "d", *["new feature", "data lost", "1"] * 4, "q"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
+    succeed("label", HELPDESK, "--condition", "the problem", "--output", output)
+    rows = rows_in(output)
+    assert [row["answer"] for row in rows[:2]] == ["skip", "does not say"]
+    assert {row["value"] for row in rows[2:]} == {"new feature", "data lost"}
+    assert all(row["text"] in truth for row in rows)
+    assert Criterion.load(output.with_suffix(".criterion")).figures.labels == 12
+
+
+def test_learn_and_label_faults_are_one_line(tmp_path):
+    few = tmp_path / "few.csv"
+    few.write_text("text,value\na b,x\nc d,y\n")
+    target = tmp_path / "a.criterion"
+    message = fault("learn", few, "--condition", "the x", "--output", target)
+    assert "8 or more" in message
+    assert not target.exists()
+    assert "no" in fault("learn", few, "--value", "kind", "--condition", "x", "--output", target)
+    assert ".criterion" in fault("learn", few, "--condition", "x", "--output", tmp_path / "a.json")
+    target.write_text(json.dumps({"kind": "other"}))
+    output = tmp_path / "o.csv"
+    message = fault("assign", few, "--criterion", target, "--output", output, kind=ModelError)
+    assert "a.criterion: is not a criterion" in message
