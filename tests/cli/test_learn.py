@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.commands import fault
+from tests.commands import fault, rows_in, succeed
 
+from condsim.errors import ModelError
 from condsim.model.criterion import Criterion
 
 HELPDESK = Path(__file__).parents[2] / "examples" / "helpdesk.csv"
