@@ -101,7 +101,7 @@ class LabelSession:
         self._history: list[float] = []
         self._criterion: Criterion | None = None
         self._vectors: FloatArray | None = None
-        self._index = {text: row for row, text in enumerate(self.texts)}
+        self.row_of = {text: row for row, text in enumerate(self.texts)}
         self._learn()
 
     @property
@@ -137,7 +137,7 @@ class LabelSession:
         Raises:
             InputError: If the text is not in the collection, or the value is blank.
         """
-        if text not in self._index:
+        if text not in self.row_of:
             raise InputError(f"There is no such text to label: {shortened(text, 60)!r}.")
         value = value.strip()
         if not value:
@@ -208,16 +208,17 @@ def next_text(session: LabelSession) -> str | None:
         return None
     rows = rows[:: max(1, len(rows) // _MAX_CANDIDATES)]
     vectors = session.vectors
-    labeled = [session._index[text] for text in session.labels if text in session._index]
+    labeled = [session.row_of[text] for text in session.labels if text in session.row_of]
+    criterion = session.criterion
     if not labeled:
         # The text nearest to the mean stands for the most others.
-        return session.texts[rows[(vectors[rows] @ vectors[rows].mean(axis=0)).argmax()]]
-    criterion = session.criterion
-    if criterion is None or len(labeled) % _EXPLORE_EVERY == 0:
-        nearest = (vectors[rows] @ vectors[labeled].T).max(axis=1)
-        return session.texts[rows[nearest.argmin()]]
-    ordered = np.sort(criterion.probabilities(vectors[rows]), axis=1)
-    return session.texts[rows[(ordered[:, -1] - ordered[:, -2]).argmin()]]
+        dullness = -(vectors[rows] @ vectors[rows].mean(axis=0))
+    elif criterion is None or len(labeled) % _EXPLORE_EVERY == 0:
+        dullness = (vectors[rows] @ vectors[labeled].T).max(axis=1)
+    else:
+        ordered = np.sort(criterion.probabilities(vectors[rows]), axis=1)
+        dullness = ordered[:, -1] - ordered[:, -2]
+    return session.texts[int(rows[int(dullness.argmin())])]
 
 
 def random_text(seed: int = 0) -> Callable[[LabelSession], str | None]:
@@ -226,7 +227,7 @@ def random_text(seed: int = 0) -> Callable[[LabelSession], str | None]:
 
     def choose(session: LabelSession) -> str | None:
         rows = session.open_rows
-        return session.texts[generator.choice(rows)] if len(rows) else None
+        return session.texts[int(generator.choice(rows))] if len(rows) else None
 
     return choose
 
@@ -235,7 +236,7 @@ def read_answers(path: Path) -> dict[str, tuple[str, str]]:
     """Read the file of a session: value and mark of each text, in the order of the answers."""
     with one_line(f"{path}: is not a file of labels", OSError, ValueError, csv.Error):
         with path.open(encoding="utf-8", newline="") as stream:
-            head, *rows = list(csv.reader(stream)) or [()]
+            head, *rows = list(csv.reader(stream)) or [[]]
         if tuple(head) != _COLUMNS or any(len(row) != len(_COLUMNS) for row in rows):
             raise ValueError(f"its columns must be {', '.join(_COLUMNS)}")
         return {text: (value, mark) for text, value, mark in rows}

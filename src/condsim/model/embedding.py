@@ -212,9 +212,9 @@ class EmbeddingScorer(PairScorer):
     def _mentions(self, condition: Conditions, **sentences: Texts) -> tuple[Rows, list[FloatArray]]:
         """Return the checked rows, and the probabilities of each column of texts, ``(n,)``."""
         resolved = self.resolved(condition)
-        condition = resolved.condition if isinstance(resolved, Criterion) else condition
+        words = resolved.condition if isinstance(resolved, Criterion) else resolved
         # As one of the texts, the condition must not be missing.
-        rows = check_rows(None, **sentences, condition=condition)
+        rows = check_rows(None, **sentences, condition=words or "")
         if self.head is None:
             raise ModelError(
                 f"{self.name!r} has no applicability head. Fit one with 'condsim applicability "
