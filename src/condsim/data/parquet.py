@@ -76,6 +76,7 @@ class ArrowBatch(Batch):
 
     @cached_property
     def full_rows(self) -> Sequence[Row]:
+        """The rows with all their columns."""
         if not self.rows:
             return self.rows
         records = arrow_records(self.rows[0].path, self._table)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from condsim.console import Progress
+from condsim.data.batch import ROWS_PER_BATCH, in_blocks
 from condsim.data.csts import CstsRow, iter_csts
-from condsim.data.files import ROWS_PER_BATCH, in_blocks
 from condsim.errors import InputError
 from condsim.io import check_not_input
 from condsim.prompting.ask import Asker
