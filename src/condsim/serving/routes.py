@@ -40,15 +40,16 @@ async def score(
 ) -> schemas.ScoreAnswer:
     """Score every pair under every condition."""
     service.check_model(body.model)
-    conditions = _conditions(body.conditions, header)
-    columns = _crossed(body.pairs, conditions, service)
-    marked = conditions is not None and service.marks(len(columns[0]), body.applicability)
-    work = service.score(*columns, scale=body.scale, overall=body.overall)
+    conditions = service.conditions(body.conditions, header)
+    first, second, names = _crossed(body.pairs, conditions, service)
+    marked = names if service.marks(len(first), body.applicability) else None
+    work = service.score(first, second, names, scale=body.scale, overall=body.overall)
     chances = remarks = None
-    if marked:
-        scores, (first, second) = await asyncio.gather(work, service.mentions(*columns))
-        chances = _pair_rows(first * second, body.pairs)
-        texts = list(map(silence, first.tolist(), second.tolist()))
+    if marked is not None:
+        asked = service.mentions(first, second, marked)
+        scores, (mentions1, mentions2) = await asyncio.gather(work, asked)
+        chances = _pair_rows(mentions1 * mentions2, body.pairs)
+        texts = list(map(silence, mentions1.tolist(), mentions2.tolist()))
         remarks = np.reshape(texts, (len(body.pairs), -1)).tolist()
     else:
         scores = await work
@@ -69,11 +70,11 @@ async def applicability(
     """Estimate the probability that each condition applies to both texts of each pair."""
     service.check_model(body.model)
     service.marks(0, True)
-    conditions = _required(body.conditions, header)
-    columns = _crossed(body.pairs, conditions, service)
-    first, second = await service.mentions(*columns)
+    conditions = _required(service.conditions(body.conditions, header))
+    first, second, names = _crossed(body.pairs, conditions, service)
+    mentions1, mentions2 = await service.mentions(first, second, names or [])
     return schemas.ApplicabilityAnswer(
-        model=service.name, probabilities=_pair_rows(first * second, body.pairs)
+        model=service.name, probabilities=_pair_rows(mentions1 * mentions2, body.pairs)
     )
 
 
@@ -83,7 +84,7 @@ async def cluster(
 ) -> schemas.ClusterAnswer:
     """Group texts under a condition; needs `condsim[search]` on the server."""
     service.check_model(body.model)
-    condition = header if body.condition is None else body.condition
+    condition = service.condition(body.condition, header)
     vectors = await service.embed(condition, texts=body.texts)
     share = 0.0 if condition is None else body.overall
     if share:
@@ -117,7 +118,7 @@ async def dedupe(
 ) -> schemas.DedupeAnswer:
     """Group texts that say the same under conditions; needs `condsim[search]` on the server."""
     service.check_model(body.model)
-    conditions = _required(body.conditions, header)
+    conditions = _required(service.conditions(body.conditions, header))
     rows = len(body.texts) * len(conditions)
     service.check_size(rows, "rows, texts times conditions", body.texts, conditions)
     check_rows(None, texts=body.texts)
@@ -163,7 +164,7 @@ async def explain(
 ) -> schemas.ExplainAnswer:
     """Compute the contribution of each word of two texts to their score."""
     service.check_model(body.model)
-    condition = header if body.condition is None else body.condition
+    condition = service.condition(body.condition, header)
     service.check_size(1, "pairs", [body.sentence1, body.sentence2, condition or ""])
     explanation = await service.in_thread(_explain, body, condition, service)
     return schemas.ExplainAnswer.model_validate(explanation.to_dict() | {"model": service.name})
@@ -187,7 +188,7 @@ async def search(
     service.check_model(body.model)
     if service.index is None:
         raise RequestError(404, "This server has no index; start it with --index DIR.")
-    conditions, weights = _conditions(body.conditions, header), body.weights
+    conditions, weights = service.conditions(body.conditions, header), body.weights
     names = conditions or []
     rows = max(body.top, body.rescore) * max(1, len(names))
     service.check_size(
@@ -231,12 +232,7 @@ def _faults_of_the_server() -> Iterator[None]:
         raise ModelError(str(error)) from error
 
 
-def _conditions(conditions: list[str] | None, header: str | None) -> list[str] | None:
-    return [header] if conditions is None and header is not None else conditions
-
-
-def _required(conditions: list[str] | None, header: str | None) -> list[str]:
-    conditions = _conditions(conditions, header)
+def _required(conditions: list[str] | None) -> list[str]:
     if conditions is None:
         raise InputError("The request key 'condition' is missing.")
     return conditions
@@ -244,16 +240,18 @@ def _required(conditions: list[str] | None, header: str | None) -> list[str]:
 
 def _crossed(
     pairs: list[list[str]], conditions: list[str] | None, service: Service
-) -> list[list[str]]:
+) -> tuple[list[str], list[str], list[str] | None]:
     """Make columns with a row for each pair under each condition, all of a pair together."""
     rows = len(pairs) * len(conditions or [""])
     service.check_size(rows, "rows, pairs times conditions", *pairs, conditions or ())
     check_rows(None, pairs=[text for pair in pairs for text in pair])
+    first, second = (list(column) for column in zip(*pairs, strict=True))
     if conditions is None:
-        return [list(column) for column in zip(*pairs, strict=True)]
+        return first, second, None
     check_rows(conditions)
     crossed = [(*pair, condition) for pair in pairs for condition in conditions]
-    return [list(column) for column in zip(*crossed, strict=True)]
+    first, second, names = (list(column) for column in zip(*crossed, strict=True))
+    return first, second, names
 
 
 def _pair_rows(values: FloatArray, pairs: list[list[str]]) -> list[list[float]]:
@@ -273,7 +271,7 @@ async def embeddings(
     """Embed texts, each under a condition."""
     service.check_model(body.model)
     _check_dimensions("dimensions", body.dimensions, service)
-    condition = header if body.condition is None else body.condition
+    condition = service.condition(body.condition, header)
     vectors = await service.embed(condition, input=body.input)
     # The numbers are not validated, for speed.
     data = [
@@ -291,7 +289,7 @@ async def tei_embed(
     """Embed texts in the form of text-embeddings-inference."""
     service.check_model(body.model)
     _check_dimensions("dimensions", body.dimensions, service)
-    condition = header if body.condition is None else body.condition
+    condition = service.condition(body.condition, header)
     vectors = await service.embed(condition, inputs=body.inputs)
     return _encoded(vectors, "float")
 
@@ -303,7 +301,7 @@ async def cohere_embed(
     """Embed texts in the form of Cohere."""
     service.check_model(body.model)
     _check_dimensions("output_dimension", body.output_dimension, service)
-    condition = header if body.condition is None else body.condition
+    condition = service.condition(body.condition, header)
     vectors = await service.embed(condition, texts=body.texts)
     return schemas.CohereEmbedAnswer(
         id=str(uuid4()),
@@ -327,7 +325,7 @@ async def rerank(
     service.check_model(body.model)
     key = "texts" if body.documents is None else "documents"
     texts = body.documents or body.texts or []
-    condition = header if body.condition is None else body.condition
+    condition = service.condition(body.condition, header)
     scale: Scale = "raw" if body.raw_scores else "unit"
     scores = await _score_texts(body.query, condition, service, scale=scale, **{key: texts})
     best = np.argsort(-scores, kind="stable")[: body.top_n or None].tolist()
@@ -357,7 +355,7 @@ async def tei_similarity(
 ) -> list[float]:
     """Compare a sentence with others in the form of text-embeddings-inference."""
     service.check_model(body.model)
-    condition = header if body.condition is None else body.condition
+    condition = service.condition(body.condition, header)
     sentence, sentences = body.inputs.source_sentence, body.inputs.sentences
     return _rounded(await _score_texts(sentence, condition, service, sentences=sentences))
 
@@ -374,8 +372,8 @@ async def _score_texts(
     ((key, column),) = texts.items()
     service.check_size(len(column), key, [query, condition or ""], column)
     rows = check_rows(condition, query=query, **texts)
-    conditions = () if rows.conditions is None else (rows.conditions,)
-    return await service.score(*rows.sentences, *conditions, scale=scale)
+    first, second = rows.sentences
+    return await service.score(first, second, rows.conditions, scale=scale)
 
 
 def _check_dimensions(key: str, dimensions: int | None, service: Service) -> None:

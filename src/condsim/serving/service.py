@@ -9,12 +9,13 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_args
 
 from fastapi import Depends, Header, Request
+from numpy.typing import NDArray
 
 from condsim.errors import InputError, unknown_name
 from condsim.model.base import PairScorer, Scale, check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread, suspects
-from condsim.serving.batching import Batcher, QueuedEmbeddings, QueuedScores
+from condsim.serving.batching import Batcher, QueuedEmbeddings, QueuedScores, Work
 from condsim.serving.errors import RequestError
 from condsim.serving.middleware import ServerMetrics, ServingSettings
 from condsim.types import FloatArray
@@ -83,14 +84,36 @@ class Service:
                     413, f"{subject} may have {limit} {parts} ({option}); got {number}."
                 )
 
+    def condition(self, given: R | None, header: str | None) -> R | str | None:
+        """Return the condition of a request: its field, or else its header."""
+        return header if given is None else given
+
+    def conditions(self, given: list[str] | None, header: str | None) -> list[str] | None:
+        """Return the conditions of a request that may have several."""
+        return [header] if given is None and header is not None else given
+
+    async def _submit(
+        self, work: Work, *columns: Sequence[str], conditions: Sequence[str] | None
+    ) -> NDArray[Any]:
+        """Submit n rows, each under its condition: here its text becomes what the model takes."""
+        if conditions is not None:
+            columns = (*columns, conditions)
+        return await self.batcher.submit(work, *columns)
+
     async def score(
-        self, *columns: Sequence[str], scale: Scale, overall: float = 0.0
+        self,
+        first: Sequence[str],
+        second: Sequence[str],
+        conditions: Sequence[str] | None,
+        *,
+        scale: Scale,
+        overall: float = 0.0,
     ) -> FloatArray:
-        """Score n checked pairs: both columns, and one of conditions if there are any."""
+        """Score n checked pairs, each under its condition if there are any."""
         work = self._score_on[scale]
         if overall:
             work = self._score_shared(scale=scale, overall=overall)
-        return await self.batcher.submit(work, *columns)
+        return await self._submit(work, first, second, conditions=conditions)
 
     def marks(self, rows: int, wanted: bool | None) -> bool:
         """Decide whether to mark scores; an InputError if that is wanted of a model without a head.
@@ -111,24 +134,24 @@ class Service:
         self, first: Sequence[str], second: Sequence[str], conditions: Sequence[str]
     ) -> tuple[FloatArray, FloatArray]:
         """Compute how likely each of n checked texts mentions its condition, twice ``(n,)``."""
-        columns = [*first, *second], [*conditions, *conditions]
-        values = await self.batcher.submit(self.embedder.mentions, *columns)
+        values = await self._submit(
+            self.embedder.mentions, [*first, *second], conditions=[*conditions, *conditions]
+        )
         return values[: len(first)], values[len(first) :]
 
-    async def embed(self, condition: str | list[str] | None, **texts: list[str]) -> FloatArray:
+    async def embed(self, condition: Sequence[str] | None, **texts: list[str]) -> FloatArray:
         """Embed texts under one condition or each under its own; their name is that in messages."""
         ((key, column),) = texts.items()
         conditions = [condition] if isinstance(condition, str) else condition
         self.check_size(len(column), key, column, conditions or ())
-        if isinstance(condition, list) and len(condition) != len(column):
+        if not isinstance(condition, str | None) and len(condition) != len(column):
             raise RequestError(
                 422,
                 f"Request key 'condition' must be one string, or a list with one for each of the "
                 f"{len(column)} {key}; got a list of {len(condition)}.",
             )
         rows = check_rows(condition, **texts)
-        columns = [column] if rows.conditions is None else [column, rows.conditions]
-        return await self.batcher.submit(self.embedder.encode, *columns)
+        return await self._submit(self.embedder.encode, column, conditions=rows.conditions)
 
     async def unread_pairs(self, pairs: Sequence[Sequence[str]]) -> list[int]:
         """List the pairs with texts that the model cannot read, or that differ only there."""
