@@ -131,7 +131,7 @@ def _cells(runs: list[Figures]) -> list[str]:
 
 PAGE_TEXT = """# Adapting: how many pairs?
 
-`condsim adapt` with 50 to 2,000 labelled pairs of four open data sets that the model was not
+`condsim adapt` with 50 to 2,000 labeled pairs of four open data sets that the model was not
 trained on. They serve here as a user's own data: pairs are drawn from half of the texts, and
 Spearman (x 100) and pair accuracy (%) are those on up to {tested} rows of the other half. C-STS
 and STS-B, both Spearman, show what is lost; "moved" is the mean change of scores from 0 to 1 on

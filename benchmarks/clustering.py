@@ -46,14 +46,14 @@ _FEWEST = 10
 
 
 @dataclass(frozen=True)
-class Labelled:
+class Labeled:
     """Texts of a set and the values of two criteria, ``(n,)`` each."""
 
     texts: list[str]
     values: dict[str, list[str]]
 
 
-def read_set(file: Path, criteria: tuple[str, str], *, texts: int) -> Labelled:
+def read_set(file: Path, criteria: tuple[str, str], *, texts: int) -> Labeled:
     """Draw texts that have one value of both criteria, each value in at least ten texts drawn."""
     rows = [
         row
@@ -77,7 +77,7 @@ def read_set(file: Path, criteria: tuple[str, str], *, texts: int) -> Labelled:
             f"{file}: fewer than two values of {criteria[0]!r} or {criteria[1]!r} have "
             f"{_FEWEST} texts or more. Draw more with --texts."
         )
-    return Labelled([row.text for row in rows], values)
+    return Labeled([row.text for row in rows], values)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Agreement:
 
 def measure_set(
     name: str,
-    data: Labelled,
+    data: Labeled,
     model: EmbeddingScorer,
     plain: EmbeddingScorer | None,
     *,

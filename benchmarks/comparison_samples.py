@@ -71,7 +71,7 @@ def draw_products(file: Path, *, pairs: int) -> list[Task]:
     for label in (0, 1):
         alike = [row for row in rows if row.labels[PRODUCT] == label]
         if len(alike) < pairs:
-            raise InputError(f"{file} must have {pairs} pairs labelled {label}; got {len(alike)}.")
+            raise InputError(f"{file} must have {pairs} pairs labeled {label}; got {len(alike)}.")
         for place, number in enumerate(generator.permutation(len(alike))[:pairs].tolist()):
             samples[place % 2].append(alike[number])
     return [

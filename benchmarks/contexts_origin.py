@@ -65,13 +65,13 @@ class OneByOne(ContextTerms):
         self._corpus, self._settings = corpus, settings
 
     def terms(
-        self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
+        self, sentences: Sequence[str], centers: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
         """Compute terms; see `condsim_contexts.equations.ContextTerms.terms`.
 
         Args:
             sentences: Sentences, length m.
-            centres: The contexts of each, m arrays.
+            centers: The contexts of each, m arrays.
             names: Which terms.
 
         Returns:
@@ -80,19 +80,19 @@ class OneByOne(ContextTerms):
         return [
             {
                 task: np.array(
-                    [self._term(task, sentence, centre) for centre in of_one], np.float32
+                    [self._term(task, sentence, center) for center in of_one], np.float32
                 )
                 for task in GENERATOR_TASKS
                 if task in names
             }
-            for sentence, of_one in zip(sentences, centres, strict=True)
+            for sentence, of_one in zip(sentences, centers, strict=True)
         ]
 
-    def _term(self, task: GeneratorTask, sentence: str, centre: int) -> float:
+    def _term(self, task: GeneratorTask, sentence: str, center: int) -> float:
         """One forward of the backbone; NaN where there is nothing to generate."""
         settings = self._settings
-        ids = np.array([centre])
-        around = self._corpus.neighbours(ids, left=settings.left, right=settings.right)[0]
+        ids = np.array([center])
+        around = self._corpus.neighbors(ids, left=settings.left, right=settings.right)[0]
         known = around[around >= 0]
         texts = self._vocabulary.encode([*self._corpus.sentences(known), sentence])
         tokens = [one[: settings.max_tokens - 1] for one in texts]
@@ -194,7 +194,7 @@ def run(*, quick: bool) -> list[Result]:
             notes=(
                 f"{len(corpus):,} of {origin}; ours the mean of {count} pairs, theirs of "
                 f"{compared} of them; the same contexts and models on both sides, no term of "
-                f"coherence, no centring; log-probabilities are {apart:.4f} apart",
+                f"coherence, no centering; log-probabilities are {apart:.4f} apart",
             ),
         )
     ]

@@ -208,7 +208,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 @app.command()
 def main(
-    data: Annotated[Path, typer.Option(help="Labelled C-STS file; never a test file.")],
+    data: Annotated[Path, typer.Option(help="Labeled C-STS file; never a test file.")],
     model: Annotated[
         Path, typer.Option(help="Exported model folder.", show_default="the default model")
     ] = DEFAULT_FOLDER,
@@ -218,7 +218,7 @@ def main(
 ) -> None:
     """Measure whether the words that an explanation names matter."""
     scorer = OnnxScorer(model)
-    task = load_csts(data, require_labels=True).labelled()
+    task = load_csts(data, require_labels=True).labeled()
     chosen = np.random.default_rng(seed).permutation(len(task))[:rows]
     task = task.take(np.sort(chosen))
     table, ratios = measure(scorer, task, seed=seed), irrelevant(scorer, task, seed=seed)

@@ -34,9 +34,9 @@ _SLOTS: dict[str, tuple[str, tuple[str, ...]]] = {
             *("soldier", "teacher", "tourist", "fisherman", "dancer"),
         ),
     ),
-    "colour": (
+    "color": (
         "the color of the clothes",
-        ("red", "blue", "green", "white", "black", "striped", "yellow", "brown", "pink", "grey"),
+        ("red", "blue", "green", "white", "black", "striped", "yellow", "brown", "pink", "gray"),
     ),
     "garment": (
         "the clothing",
@@ -192,7 +192,7 @@ def write_rows(path: Path, rows: Iterator[Row]) -> None:
 
 def _sentence(slots: dict[str, str], random_state: random.Random) -> str:
     """Make a sentence of the slots, leaving out some of its parts."""
-    words = f"The {slots['age']} {slots['person']} in the {slots['colour']} {slots['garment']}"
+    words = f"The {slots['age']} {slots['person']} in the {slots['color']} {slots['garment']}"
     words = f"{words} {slots['activity']}"
     if random_state.random() < 0.35:
         words = f"{words} {slots['place']}"

@@ -40,7 +40,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
-class LabelledPairs:
+class LabeledPairs:
     """Columns of pairs of texts, two conditions each, and labels from 1 to 5, ``(2, n)``."""
 
     texts: list[list[str]]
@@ -76,7 +76,7 @@ WORDINGS: dict[str, Callable[[str], str]] = {
 }
 
 
-def read_pairs(path: Path, *, per_set: int, seed: int) -> LabelledPairs:
+def read_pairs(path: Path, *, per_set: int, seed: int) -> LabeledPairs:
     """Draw pairs of texts with two conditions and different labels from each set."""
     groups: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
     with path.open(encoding="utf-8", newline="") as stream:
@@ -91,17 +91,17 @@ def read_pairs(path: Path, *, per_set: int, seed: int) -> LabelledPairs:
     texts = [[rows[0][side] for rows in pairs] for side in ("sentence1", "sentence2")]
     conditions = [[rows[side]["condition"] for rows in pairs] for side in (0, 1)]
     labels = np.array([[float(rows[side]["label"]) for rows in pairs] for side in (0, 1)])
-    return LabelledPairs(texts, conditions, labels, len(by_set))
+    return LabeledPairs(texts, conditions, labels, len(by_set))
 
 
 def score_pairs(
-    model: EmbeddingScorer, pairs: LabelledPairs, conditions: Sequence[str] | None
+    model: EmbeddingScorer, pairs: LabeledPairs, conditions: Sequence[str] | None
 ) -> Scores:
     """Score one condition of each pair, or the pairs as a whole."""
     return np.asarray(model.score(pairs.texts[0], pairs.texts[1], conditions), np.float64)
 
 
-def wording_rows(model: EmbeddingScorer, pairs: LabelledPairs) -> list[list[str]]:
+def wording_rows(model: EmbeddingScorer, pairs: LabeledPairs) -> list[list[str]]:
     """Rows of the table of wordings: Spearman, pair accuracy, change and rank correlation."""
     wordings: dict[str, Callable[[str], str] | None] = {**WORDINGS, "(no condition)": None}
     plain: Scores | None = None
@@ -127,7 +127,7 @@ def wording_rows(model: EmbeddingScorer, pairs: LabelledPairs) -> list[list[str]
     return rows
 
 
-def double_rows(model: EmbeddingScorer, pairs: LabelledPairs) -> list[list[str]]:
+def double_rows(model: EmbeddingScorer, pairs: LabeledPairs) -> list[list[str]]:
     """Rows of the table of conditions that name two aspects, in both orders."""
     apart = [score_pairs(model, pairs, own) for own in pairs.conditions]
     first, second = np.concatenate(apart), np.concatenate(apart[::-1])

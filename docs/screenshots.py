@@ -1,4 +1,4 @@
-"""Picture of the labelling page of each stage for the docs, taken in headless Chromium.
+"""Picture of the labeling page of each stage for the docs, taken in headless Chromium.
 
 Run by hand, with projects that were pushed to a server (and Debian's chromium installed):
 

@@ -34,8 +34,8 @@ def draw(path: str) -> None:
     model = condsim.load()
     scores = [model.score(*PAIR, condition) for condition in CONDITIONS]
     figure, axes = plt.subplots(figsize=(8, 3.2), layout="constrained")
-    colours = ["#2a6f97" if score >= 0.5 else "#c8553d" for score in scores]
-    bars = axes.barh(CONDITIONS, scores, color=colours, height=0.62)
+    colors = ["#2a6f97" if score >= 0.5 else "#c8553d" for score in scores]
+    bars = axes.barh(CONDITIONS, scores, color=colors, height=0.62)
     axes.bar_label(bars, [f"{score:.2f}" for score in scores], padding=4, fontsize=10)
     axes.set(xlim=(0, 1.08), xlabel="similarity (0.5 is the middle of the human scale)")
     axes.axvline(0.5, color="0.6", linewidth=0.8, linestyle=":")

@@ -19,7 +19,7 @@ Kind = Literal[
 ]
 MetricName = Literal["spearman", "pearson", "over_estimated", "invalid", "valid_spearman"]
 Task = Literal["c-sts", "sts-b"]
-Term = Literal["coherence", "centre", "left", "right"]
+Term = Literal["coherence", "center", "left", "right"]
 
 FROM_CONTEXTS: tuple[Kind, ...] = ("contexts", "cases")
 """The kinds whose rows are similarity from contexts."""

@@ -23,7 +23,7 @@ def write_label_histogram(
     data = data_files("c-sts", options)
     found = describe(load_task(data.train, require_labels=True))
     counts = {f"{label:g}": rows for label, rows in found.label_histogram}
-    shares = {label: 100 * rows / found.labelled_rows for label, rows in counts.items()}
+    shares = {label: 100 * rows / found.labeled_rows for label, rows in counts.items()}
     page.parent.mkdir(parents=True, exist_ok=True)
     with (
         replacing(page.with_suffix(".csv")) as partial,
@@ -33,7 +33,7 @@ def write_label_histogram(
         table.writerow(["label", "rows", "percent"])
         table.writerows([label, rows, f"{shares[label]:.3f}"] for label, rows in counts.items())
     plot_histogram(shares, page.with_suffix(".png"), head="label")
-    mean = sum(float(label) * rows for label, rows in counts.items()) / found.labelled_rows
+    mean = sum(float(label) * rows for label, rows in counts.items()) / found.labeled_rows
     lines = [
         *heading(experiment),
         *pipe_table(
@@ -41,7 +41,7 @@ def write_label_histogram(
             [[label, f"{rows:,}", f"{shares[label]:.1f}", "-"] for label, rows in counts.items()],
         ),
         "",
-        f"- {found.labelled_rows:,} labelled rows of {data.train.name}, mean label {mean:.2f}.",
+        f"- {found.labeled_rows:,} labeled rows of {data.train.name}, mean label {mean:.2f}.",
     ]
     measured = measured_on("c-sts", data, [], options)
     told = facts(Results(experiment, options, measured=(measured,)), command)

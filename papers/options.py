@@ -89,7 +89,7 @@ class DataFiles:
 
     def dev_task(self) -> Task:
         """Read the labeled rows of the dev file, or those drawn; more rows hold all of fewer."""
-        task = load_task(self.dev, require_labels=True).labelled()
+        task = load_task(self.dev, require_labels=True).labeled()
         if self.rows is None:
             return task
         order = np.random.default_rng(_SEED).permutation(len(task))
@@ -115,7 +115,7 @@ def data_files(task: str, options: Options) -> DataFiles:
 
 @dataclass(frozen=True, eq=False)
 class GoldSet:
-    """Labelled rows of a test set; subsets of a year are one set, as with "all" of SimCSE."""
+    """Labeled rows of a test set; subsets of a year are one set, as with "all" of SimCSE."""
 
     key: str
     task: Task
@@ -138,12 +138,12 @@ def load_gold_set(key: str, options: Options) -> GoldSet:
     name = TEST_SETS[key].label
     if key in _TEST_FILES:
         file = data_path(options, _TEST_FILES[key])
-        task = load_task(file, name=name, require_labels=True).labelled()
+        task = load_task(file, name=name, require_labels=True).labeled()
         source = file.name
     else:
         year = 2000 + int(key.removeprefix("sts"))
         subsets = load_sts_year(data_path(options, _STS), year=year)
-        task = join_tasks([subset.labelled() for subset in subsets], name=name)
+        task = join_tasks([subset.labeled() for subset in subsets], name=name)
         source = ", ".join(subset.name for subset in subsets)
     rows = options.contexts.rows
     if rows is None or rows >= len(task):

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _DPI = 120
-_GREY = "0.55"
+_GRAY = "0.55"
 _SUFFIXES = {"K": 1e3, "M": 1e6, "B": 1e9}
 _THIN: dict[str, Any] = {"markersize": 4.5, "linewidth": 0.9}
 _HOLLOW: dict[str, Any] = {"markerfacecolor": "none"}
-_COLOURS = (*(f"C{index}" for index in range(10)), "black", "gold", "navy", "darkgreen")
+_COLORS = (*(f"C{index}" for index in range(10)), "black", "gold", "navy", "darkgreen")
 
 
 def plot_results(results: Results, path: Path) -> None:
@@ -90,7 +90,7 @@ def _draw_dots(panel: Axes, lines: Sequence[Line], metric: str, _: str) -> None:
         label = line.column.label
         index = backbones.index(label)
         place = places[tuple(line.cells.values())] + 0.6 * ((index + 0.5) / len(backbones) - 0.5)
-        dot = partial(panel.errorbar, fmt="o", color=_COLOURS[index % len(_COLOURS)], **_THIN)
+        dot = partial(panel.errorbar, fmt="o", color=_COLORS[index % len(_COLORS)], **_THIN)
         if number := line.paper.get(metric):
             dot(x=number.value, y=place, xerr=number.std, label=f"{label}, paper", **_HOLLOW)
         if value := line.ours.get(metric):
@@ -130,7 +130,7 @@ def _draw_curves(panel: Axes, lines: Sequence[Line], metric: str, head: str) -> 
                 **{**style, "linewidth": 1.2, "elinewidth": 0.8, "capsize": 2},
             )
     for (label, mean), linestyle in zip(level, cycle((":", "-.", "--")), strict=False):
-        panel.axhline(mean, color=_GREY, linestyle=linestyle, linewidth=1.2, label=label)
+        panel.axhline(mean, color=_GRAY, linestyle=linestyle, linewidth=1.2, label=label)
     panel.set_xlabel(head)
 
 
@@ -141,7 +141,7 @@ def _draw_baseline(panel: Axes, results: Results, metric: str, *, upright: bool)
         if found is not None:
             draw = panel.axvline if upright else panel.axhline
             draw(
-                found.value, color=_GREY, linestyle=":", linewidth=1.2, label="condition only, ours"
+                found.value, color=_GRAY, linestyle=":", linewidth=1.2, label="condition only, ours"
             )
 
 

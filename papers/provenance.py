@@ -28,7 +28,7 @@ def facts(results: Results, command_text: str) -> Iterator[str]:
         drawn = ", drawn with seed 0" if measured.valid_rows == measured.data.rows else ""
         yield (
             f"{TASKS[measured.task]}: {use} {measured.data.train.name} (revision "
-            f"{measured.data.train_revision}), measured on {rows} labelled rows of "
+            f"{measured.data.train_revision}), measured on {rows} labeled rows of "
             f"{measured.data.dev.name} (revision {measured.data.dev_revision}){drawn}."
         )
         if measured.baseline is None:

@@ -14,11 +14,11 @@ from benchmarks.clustering import WAYS, Agreement, measure_set, page, read_set
 from condsim.evaluation.statistics import Metric
 from condsim.model.embedding import EmbeddingScorer
 
-CRITERIA = ("the colour", "the animal")
+CRITERIA = ("the color", "the animal")
 
 
 class WordEncoder(EmbeddingScorer):
-    """Sees the colour under its condition, and the animal otherwise."""
+    """Sees the color under its condition, and the animal otherwise."""
 
     def __init__(self):
         super().__init__(name="words", order="condition-first", dimension=4, calibration=None)
@@ -26,7 +26,7 @@ class WordEncoder(EmbeddingScorer):
     def _embed(self, texts):
         pairs = [("", one) if isinstance(one, str) else one for one in texts]
         words = [
-            ("red", "blue", "", "") if "colour" in one else ("", "", "cat", "dog")
+            ("red", "blue", "", "") if "color" in one else ("", "", "cat", "dog")
             for one, _ in pairs
         ]
         found = [
@@ -39,11 +39,11 @@ class WordEncoder(EmbeddingScorer):
 def write(path, *, rows):
     with gzip.open(path, "wt", encoding="utf-8") as stream:
         for number in range(rows):
-            colour, animal = ("red", "blue")[number % 2], ("cat", "dog")[number // 2 % 2]
-            values = {"the colour": colour, "the animal": [animal]}
+            color, animal = ("red", "blue")[number % 2], ("cat", "dog")[number // 2 % 2]
+            values = {"the color": color, "the animal": [animal]}
             if number == 0:
                 values["the animal"] = ["cat", "dog"]
-            text = f"A {colour} {animal}, {number}."
+            text = f"A {color} {animal}, {number}."
             stream.write(json.dumps({"text": text, "attributes": values}) + "\n")
     return path
 

@@ -23,20 +23,20 @@ from condsim.errors import InputError
 from condsim.model.baselines import WordOverlapScorer
 from condsim.model.embedding import EmbeddingScorer
 
-COLOURS = ("red", "blue")
-TEXTS = [f"a {colour} {thing}" for colour in COLOURS for thing in [f"thing{n}" for n in range(12)]]
-FACET = Facet(TEXTS, "the colour", np.array([text.split()[1] for text in TEXTS]))
+COLORS = ("red", "blue")
+TEXTS = [f"a {color} {thing}" for color in COLORS for thing in [f"thing{n}" for n in range(12)]]
+FACET = Facet(TEXTS, "the color", np.array([text.split()[1] for text in TEXTS]))
 
 
-class ColourEncoder(EmbeddingScorer):
-    """Embeds the colour under a condition, and the last word without one."""
+class ColorEncoder(EmbeddingScorer):
+    """Embeds the color under a condition, and the last word without one."""
 
     def __init__(self):
-        super().__init__(name="colours", order="condition-first", dimension=2, calibration=None)
+        super().__init__(name="colors", order="condition-first", dimension=2, calibration=None)
 
     def _embed(self, texts):
         if not isinstance(texts[0], str):
-            return np.array([[float(colour in text) for colour in COLOURS] for _, text in texts])
+            return np.array([[float(color in text) for color in COLORS] for _, text in texts])
         angles = [len(text) + int(text[-1]) for text in texts]
         return np.array([[np.cos(angle), np.sin(angle)] for angle in angles], np.float32)
 
@@ -54,20 +54,20 @@ def products(tmp_path):
 
 
 def test_precision_right_condition_all_hits_and_without_it_fewer():
-    right = precision(FACET, scorer=ColourEncoder(), conditional=True)
+    right = precision(FACET, scorer=ColorEncoder(), conditional=True)
     assert (right.value, right.low, right.high) == (100, 100, 100)
-    blind = precision(FACET, scorer=ColourEncoder(), conditional=False)
+    blind = precision(FACET, scorer=ColorEncoder(), conditional=False)
     assert blind.low <= blind.value < 100
-    # 11 of the 23 other texts have the same colour.
+    # 11 of the 23 other texts have the same color.
     assert precision_by_chance(FACET).value == pytest.approx(100 * 11 / 23)
-    # The words of a text are shared by 11 texts of its colour and one of the other.
+    # The words of a text are shared by 11 texts of its color and one of the other.
     assert precision(FACET, scorer=WordOverlapScorer(), conditional=False).value >= 90
 
 
 def test_agreement_is_the_mean_lowest_and_highest_of_seeds():
-    right = agreement(FACET, encoder=ColourEncoder(), conditional=True, topics=False)
+    right = agreement(FACET, encoder=ColorEncoder(), conditional=True, topics=False)
     assert (right.value, right.low, right.high) == pytest.approx((100, 100, 100))
-    blind = agreement(FACET, encoder=ColourEncoder(), conditional=False, topics=False)
+    blind = agreement(FACET, encoder=ColorEncoder(), conditional=False, topics=False)
     assert blind.low <= blind.value <= blind.high < 100
 
 

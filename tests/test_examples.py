@@ -21,20 +21,20 @@ def invoke(*words):
 
 
 def test_products_are_scored_under_several_conditions(tmp_path):
-    words = ("--text1", "left", "--text2", "right", "--condition", "the colour")
+    words = ("--text1", "left", "--text2", "right", "--condition", "the color")
     invoke("score", EXAMPLES / "products.csv", *words, "--condition", "the use", "--output",
            tmp_path / "scored.csv")  # fmt: skip
     with (tmp_path / "scored.csv").open(newline="") as stream:
         head = next(csv.reader(stream))
-    assert head == ["left", "right", "score: the colour", "score: the use"]
+    assert head == ["left", "right", "score: the color", "score: the use"]
 
 
-def test_labelled_pairs_have_a_threshold_and_are_measured():
-    result = invoke("threshold", EXAMPLES / "labelled.csv", "--precision", 0.6)
+def test_labeled_pairs_have_a_threshold_and_are_measured():
+    result = invoke("threshold", EXAMPLES / "labeled.csv", "--precision", 0.6)
     assert 0 < float(result.stdout) < 1
-    text = (EXAMPLES / "labelled.csv").read_text()
+    text = (EXAMPLES / "labeled.csv").read_text()
     assert text.count(",5\n") == text.count(",1\n")
-    result = invoke("evaluate", EXAMPLES / "labelled.csv", "--resamples", 20)
+    result = invoke("evaluate", EXAMPLES / "labeled.csv", "--resamples", 20)
     assert "Spearman" in result.stdout
 
 

@@ -25,6 +25,9 @@ def rules_broken(tmp_path, text, name="module.py"):
         ("# Likewise here.", "word"),
         ("# The weights of the model that\n# ships are int8.", "word"),
         ('"""Model in a folder of its own."""', "word"),
+        ("# The labelled rows.", "spelling"),
+        ("few_colours = 1", "spelling"),
+        ("def normalise():\n    pass", "spelling"),
     ],
 )
 def test_findings_broken_rule_is_named(tmp_path, text, rule):
@@ -42,6 +45,8 @@ def test_findings_broken_rule_is_named(tmp_path, text, rule):
         'raise ValueError(f"expected 1, got {x}")',
         'x = "What is written to a file may say anew."',
         "# There is no row, and a larger batch is no faster.",
+        "# The analyses of labeled centers.",
+        "task.was_cancelled = 'a colour'",
     ],
 )
 def test_findings_clean_text_none(tmp_path, text):

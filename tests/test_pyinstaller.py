@@ -20,7 +20,7 @@ EXTRAS = (
 PROGRAM = """
 import condsim
 
-print(f"{condsim.load().score('A red car.', 'A red bus.', 'the colour'):.3f}")
+print(f"{condsim.load().score('A red car.', 'A red bus.', 'the color'):.3f}")
 """
 
 
@@ -49,5 +49,5 @@ def test_program_of_pyinstaller_scores(tmp_path):
         text=True,
         check=True,
     )
-    expected = condsim.load().score("A red car.", "A red bus.", "the colour")
+    expected = condsim.load().score("A red car.", "A red bus.", "the color")
     assert float(done.stdout) == pytest.approx(expected, abs=1e-3)

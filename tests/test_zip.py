@@ -20,7 +20,7 @@ def test_package_inside_a_zip_scores(tmp_path):
     code = (
         "import condsim\n"
         "print(condsim.__file__)\n"
-        "print(f\"{condsim.load().score('A red car.', 'A red bus.', 'the colour'):.3f}\")\n"
+        "print(f\"{condsim.load().score('A red car.', 'A red bus.', 'the color'):.3f}\")\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -32,5 +32,5 @@ def test_package_inside_a_zip_scores(tmp_path):
     )
     place, score = done.stdout.splitlines()
     assert place.startswith(str(archive))
-    expected = condsim.load().score("A red car.", "A red bus.", "the colour")
+    expected = condsim.load().score("A red car.", "A red bus.", "the color")
     assert abs(float(score) - expected) < 1e-3

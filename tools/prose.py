@@ -17,12 +17,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ("src", "packages", "papers", "benchmarks", "tools")
+# Also checked for American spelling, of identifiers too.
+SPELLED = ("tests",)
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "papers/docs/README.md")
 # Keyword arguments whose text a user reads.
 HELP = {"help", "short_help", "epilog", "description", "hint", "show_default"}
 # Kinds of text; a trailing comment stands behind code.
 DOCSTRING, COMMENT, TRAILING, MESSAGE = "docstring", "comment", "trailing", "message"
-PAGE = "page"
+PAGE, NAME = "page", "name"
 ALL = frozenset({DOCSTRING, COMMENT, TRAILING, MESSAGE, PAGE})
 
 
@@ -46,6 +48,19 @@ def _word(pattern: str, hint: str, kinds: Iterable[str] = ALL) -> Rule:
     return _rule("word", rf"\b(?:{pattern})\b", hint, kinds, re.IGNORECASE)
 
 
+_ISE = (
+    "categor|critic|general|initial|maxim|minim|normal|optim|organ|penal|quant|random|recogn|serial"
+    "|special|standard|summar|token|util|visual"
+)
+SPELLING = _rule(
+    "spelling",
+    "(?:behavi|col|fav|flav|hon|neighb)our|labell(?:ed|ing)(?!by)|modell(?:ed|ing)|travell(?:ed|ing)"
+    rf"|\bcancell(?:ed|ing)\b|(?:{_ISE})is(?:e|ed|es|er|ing|ation)(?![a-z])|analys(?:ed?|ing)\b"
+    r"|centre(?:d|s)?(?![a-z])|centring|artefact|judgement|learnt|licence|lightgrey|\b(?:spelt|towards)\b",
+    "it the American way",
+    ALL | {NAME},
+    re.IGNORECASE,
+)
 _VERBS = (
     "Adds Answers Asks Builds Calls Carries Checks Collects Computes Copies Cuts Decides Draws"
     " Encodes Finds Gathers Gives Goes Holds Keeps Lets Loads Makes Measures Moves Opens Prints"
@@ -83,6 +98,7 @@ RULES = (
     _word(rf"(?<!there\s)(?:is|are) no(?! {_COMPARATIVE})", '"is not a", "are not"'),
     _word("(?:holds?|has|have) no such|holds? no", '"does not contain"'),
     _word("of (?:your|its|their|one's|our|his) own", '"your own", "a separate"'),
+    SPELLING,
 )
 
 
@@ -113,6 +129,12 @@ def _docstring(node: ast.AST) -> Iterator[Text]:
             yield Text(DOCSTRING, node.body[0].lineno, text)
 
 
+def _names(source: str) -> Iterator[Text]:
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.NAME:
+            yield Text(NAME, token.start[0], token.string)
+
+
 def _comments(source: str) -> Iterator[Text]:
     """Comments behind code, and blocks of whole-line comments."""
     block: list[str] = []
@@ -134,7 +156,7 @@ def _comments(source: str) -> Iterator[Text]:
 
 
 def python_texts(source: str) -> Iterator[Text]:
-    """Docstrings, comments and messages of a module."""
+    """Docstrings, comments, messages and names of a module."""
     messages: set[Text] = set()
     for node in ast.walk(ast.parse(source)):
         yield from _docstring(node)
@@ -144,6 +166,7 @@ def python_texts(source: str) -> Iterator[Text]:
             messages.update(_constants(node.value))
     yield from messages
     yield from _comments(source)
+    yield from _names(source)
 
 
 def page_text(source: str) -> Text:
@@ -156,7 +179,7 @@ def _blank(match: re.Match[str]) -> str:
     return "\n" * match[0].count("\n")
 
 
-def findings(path: Path) -> Iterator[str]:
+def findings(path: Path, rules: Iterable[Rule] = RULES) -> Iterator[str]:
     """Findings of one file, one line each."""
     source = path.read_text("utf-8")
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
@@ -166,7 +189,7 @@ def findings(path: Path) -> Iterator[str]:
         texts = iter([page_text(source)])
     for text in sorted(texts, key=lambda text: (text.line, text.text)):
         prose = re.sub(r"(`+)[^`\n]*\1", "`", text.text)
-        for rule in RULES:
+        for rule in rules:
             if text.kind not in rule.kinds:
                 continue
             for match in rule.pattern.finditer(prose):
@@ -189,6 +212,8 @@ def main() -> int:
         for path in files(paths or [ROOT / name for name in (*CODE, *PAGES)])
         for line in findings(path)
     ]
+    for path in files([] if paths else [ROOT / name for name in SPELLED]):
+        lines += findings(path, [SPELLING])
     for line in lines:
         print(line)
     return 1 if lines else 0

@@ -41,7 +41,7 @@ from papers.results import Difference, Interval, Line, Results, differences, lin
 _LOGGER = logging.getLogger("condsim")
 _COUNTS = "counts.json"
 _SEED = 0
-_ON_DEV = ", its settings (λ, copying, |C_s|) chosen on *labelled* pairs of STS-B dev"
+_ON_DEV = ", its settings (λ, copying, |C_s|) chosen on *labeled* pairs of STS-B dev"
 _COUNT_NOTES = {
     "corpus_tokens": "Corpus: {} tokens.",
     "contexts": "Contexts of a pair, C_s1 and C_s2 together: {}.",
@@ -68,7 +68,7 @@ class FromContextsWork:
         self.lines = plan_contexts(experiment, options)
         self.runs = measurements(self.lines)
         self._maker = PartMaker(options.runs, progress=progress)
-        self._centred: dict[Path, Center] = {
+        self._centered: dict[Path, Center] = {
             run.terms("none"): run.center
             for run in self.runs
             if run.how.scorer == "origin" and run.center != "none" and not run.finished
@@ -123,7 +123,7 @@ class FromContextsWork:
         """Means to compute: those of this row or, if it has none, of another of the same scorer."""
         if run.center != "none":
             return run.center
-        return self._centred.get(run.terms("none"), "none")
+        return self._centered.get(run.terms("none"), "none")
 
     def _terms(self, run: Measurement) -> Path:
         """Compute the terms that are missing, the cost said first; return their folder."""
@@ -217,8 +217,8 @@ class FromContextsWork:
             weights = ", ".join(f"{value:g}" for value in scoring.weights.values)
             yield (
                 f"Recipe `{name}`{_TUNED.get(name, '')}; no label was seen by any model. Where no "
-                "row says otherwise: λ of coherence, centre, left and right "
-                f"{weights}; centring `{scoring.center}`; |C_s| = {chosen.size}, chosen from "
+                "row says otherwise: λ of coherence, center, left and right "
+                f"{weights}; centering `{scoring.center}`; |C_s| = {chosen.size}, chosen from "
                 f"{round(chosen.candidates * chosen.size)} in {chosen.chunks} chunks."
             )
         for name, text in _COUNT_NOTES.items():

@@ -113,12 +113,12 @@ def cross_validation(task: Task, *, folds: int = 10, seed: int = 0) -> tuple[Fol
     Rows of one sentence pair, in either order, share a fold, whatever the order of the rows. A
     sentence may be in pairs of several folds: those of AFS mostly are, as in all published results.
     """
-    task = task.labelled()
+    task = task.labeled()
     pairs = [(min(pair), max(pair)) for pair in zip(task.sentences1, task.sentences2, strict=True)]
     if folds < 2 or len(set(pairs)) < folds:
         raise InputError(
             f"{task.name}: {folds} folds; expected at least 2, and at most the {len(set(pairs))} "
-            "labelled sentence pairs."
+            "labeled sentence pairs."
         )
     fold = draw_folds(pairs, folds=folds, seed=seed)
     return tuple(

@@ -45,7 +45,7 @@ STS_COUNTS: dict[int, dict[str, int]] = {
         "question-question": 209,
     },
 }
-"""Labelled rows of each subset of each year, in the order of SentEval; SMT of 2013 is not public,
+"""Labeled rows of each subset of each year, in the order of SentEval; SMT of 2013 is not public,
 and everyone leaves it out."""
 
 _TSV_NAME = re.compile(r"sts(?:20)?(1[2-6])\.(.+?)(?:\.test)?\.tsv(?:\.gz)?", re.IGNORECASE)

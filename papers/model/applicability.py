@@ -34,7 +34,7 @@ from condsim.loading import load_encoder
 from condsim.model.applicability import MIN_APPLICABILITY
 from condsim.rows.records import TableRow, write_rows
 from papers.model.groups import percentile
-from papers.model.labelled import read_lines, read_table
+from papers.model.labeled import read_lines, read_table
 from papers.model.sources import MOST_WORDS, ROOT
 
 _LOGGER = logging.getLogger("condsim")

@@ -15,7 +15,7 @@ FROZEN=6
 
 case $1 in
 prepare)
-  python -m papers.model.parts quantise "$3" "$FOLDER/backbone.npz"
+  python -m papers.model.parts quantize "$3" "$FOLDER/backbone.npz"
   python -m papers.model.pack --rows "$2" --model "$3" --plain-model "$4" --out "$FOLDER/packed" --no-vectors
   split -b 24m -d "$FOLDER/backbone.npz" "$FOLDER/part-"
   number=0
@@ -38,7 +38,7 @@ train)
   python -m papers.model.parts restore "$THERE/backbone.npz" "$THERE/start"
   timeout "${SECONDS_TO_TRAIN:-480}" python -m papers.model.train --settings papers/model/settings/large-device.yaml \
     --packed "$FOLDER/packed" --start "$THERE/start" --out "$THERE/run" || true
-  python -m papers.model.parts quantise "$THERE/run" "$THERE/weights.npz" --from-layer $FROZEN
+  python -m papers.model.parts quantize "$THERE/run" "$THERE/weights.npz" --from-layer $FROZEN
   mkdir -p "$OUT/weights"
   split -b 15m -d "$THERE/weights.npz" "$OUT/weights/part-"
   cp "$THERE/run/log.jsonl" "$OUT/"

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.model.groups import Group, Input, percentile
-from papers.model.labelled import LabelledTable, read_lines, read_table
+from papers.model.labeled import LabeledTable, read_lines, read_table
 from papers.model.plain import PlainVectors
 from papers.model.sources import (
     BROAD_CONDITIONS,
     IMAGE_PERCENT,
     MOST_WORDS,
-    NEIGHBOURS,
+    NEIGHBORS,
     ONE_SILENT_LABEL,
     ONE_SILENT_WEIGHT,
     PLAIN_SHARE,
@@ -63,7 +63,7 @@ def asked(condition: str, draw: random.Random, wordings: dict[str, list[str]]) -
 
 
 def natural_groups(
-    table: LabelledTable,
+    table: LabeledTable,
     plain: PlainVectors,
     draw: random.Random,
     wordings: dict[str, list[str]],
@@ -73,7 +73,7 @@ def natural_groups(
     """Draw groups of a text, three of its nearest and two at random with a nearest of one."""
     texts = list(table.texts)
     draw.shuffle(texts)
-    table = LabelledTable(table.name, tuple(texts[:TEXTS_PER_TABLE]), table.same)
+    table = LabeledTable(table.name, tuple(texts[:TEXTS_PER_TABLE]), table.same)
     vectors = plain([text.text for text in table.texts])
     having: dict[str, list[int]] = defaultdict(list)
     for row, text in enumerate(table.texts):
@@ -97,7 +97,7 @@ def natural_groups(
         far = drawn(draw, pool, 2)
         beside = _nearest(vectors, far[0], pool, draw, 1)
         members = list(dict.fromkeys([anchor, *near, *far, *beside]))
-        yield _labelled_group(table, criterion, members, asked(criterion, draw, wordings), vectors)
+        yield _labeled_group(table, criterion, members, asked(criterion, draw, wordings), vectors)
 
 
 def _nearest(
@@ -105,14 +105,14 @@ def _nearest(
 ) -> list[int]:
     candidates = np.asarray(pool)
     cosines = vectors[candidates] @ vectors[anchor]
-    most = min(NEIGHBOURS + 1, len(candidates))
+    most = min(NEIGHBORS + 1, len(candidates))
     nearest = candidates[np.argpartition(-cosines, most - 1)[:most]].tolist()
     nearest = [row for row in nearest if row != anchor]
     return drawn(draw, nearest, number)
 
 
-def _labelled_group(
-    table: LabelledTable,
+def _labeled_group(
+    table: LabeledTable,
     criterion: str,
     members: list[int],
     condition: str,
@@ -127,7 +127,7 @@ def _labelled_group(
 
 
 def _label(
-    table: LabelledTable, criterion: str, first: int, second: int
+    table: LabeledTable, criterion: str, first: int, second: int
 ) -> tuple[float | None, float]:
     silent = sum(criterion not in table.texts[row].values for row in (first, second))
     if silent == 1:
@@ -354,7 +354,7 @@ _OPINION_QUERIES = {
 
 
 def _query_group(
-    table: LabelledTable, criterion: str, rows: list[int], draw: random.Random
+    table: LabeledTable, criterion: str, rows: list[int], draw: random.Random
 ) -> tuple[list[str], list[tuple[int, int, float, float]]] | None:
     anchor = draw.choice(rows)
     values = table.texts[anchor].values[criterion]
@@ -380,9 +380,9 @@ def _query_group(
             row for row in range(len(table.texts)) if criterion not in table.texts[row].values
         ]
         members += drawn(draw, silent, 2)
-    labelled = []
+    labeled = []
     for place, row in enumerate(members, 1):
         label, weight = _label(table, criterion, anchor, row) if row != anchor else (1.0, 1.0)
         if label is not None:
-            labelled.append((0, place, label, weight))
-    return [query, *(table.texts[row].text for row in members)], labelled
+            labeled.append((0, place, label, weight))
+    return [query, *(table.texts[row].text for row in members)], labeled

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from condsim.evaluation.suite import SuiteSet
 from condsim.evaluation.suite_data import SUITE_FILE, TestSpec, load_natural_sets
 from papers.model.groups import Input, percentile
-from papers.model.labelled import LabelledTable, read_lines, read_table
+from papers.model.labeled import LabeledTable, read_lines, read_table
 from papers.model.pack import LONGEST_CONDITION_TOKENS, LONGEST_TEXT_TOKENS, bare
 from papers.model.plain import embed_ids, load_encoder
 from papers.model.ratings import ACTIVITY_CONDITIONS, read_revised
@@ -231,7 +231,7 @@ def retrieval_tests(data: Path) -> Iterator[Test]:
         yield from _facet_tests(table, left_out=use != "train")
 
 
-def _facet_tests(table: LabelledTable, *, left_out: bool) -> Iterator[Test]:
+def _facet_tests(table: LabeledTable, *, left_out: bool) -> Iterator[Test]:
     draw = random.Random(table.name)
     having: dict[str, list[int]] = defaultdict(list)
     for row, text in enumerate(table.texts):

@@ -1,6 +1,6 @@
 """Weights as int8 in one file, and back: how a backbone travels to another machine, in pieces.
 
-``python -m papers.model.parts quantise CHECKPOINT FILE`` and ``... restore FILE CHECKPOINT``.
+``python -m papers.model.parts quantize CHECKPOINT FILE`` and ``... restore FILE CHECKPOINT``.
 Matrices have one step for each row; vectors stay float32. ``device.sh`` splits and joins the file.
 """
 
@@ -26,14 +26,14 @@ TEXT_FILES = ("config.json", "tokenizer.json")
 _LAYER = re.compile(r"\.layer\.(\d+)\.")
 
 
-def quantised(weight: Tensor) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def quantized(weight: Tensor) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Rows of a matrix as whole steps from -127 to 127, and the step of each row."""
     values = weight.float().numpy()
     steps = np.maximum(np.abs(values).max(axis=1), 1e-12) / 127
     return np.round(values / steps[:, None]).astype(np.int8), steps.astype(np.float32)
 
 
-def quantise(checkpoint: Path, output: Path, *, from_layer: int = 0) -> None:
+def quantize(checkpoint: Path, output: Path, *, from_layer: int = 0) -> None:
     """Write a checkpoint as an ``.npz``, without the layers below ``from_layer``."""
     state = load_file(checkpoint / "model.safetensors")
     config = json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))
@@ -43,7 +43,7 @@ def quantise(checkpoint: Path, output: Path, *, from_layer: int = 0) -> None:
         if from_layer and (layer is None or int(layer[1]) < from_layer):
             continue
         if state[name].ndim == 2:
-            arrays[name], arrays[name + STEPS] = quantised(state[name])
+            arrays[name], arrays[name + STEPS] = quantized(state[name])
         else:
             arrays[name] = state[name].float().numpy()
     for name in TEXT_FILES:
@@ -74,16 +74,16 @@ def restore(file: Path, checkpoint: Path, *, base: Path | None = None) -> None:
 
 
 def main() -> None:
-    """Quantise or restore weights."""
+    """Quantize or restore weights."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=("quantise", "restore"))
+    parser.add_argument("action", choices=("quantize", "restore"))
     parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument("--from-layer", type=int, default=0)
     parser.add_argument("--base", type=Path)
     options = parser.parse_args()
-    if options.action == "quantise":
-        quantise(options.source, options.target, from_layer=options.from_layer)
+    if options.action == "quantize":
+        quantize(options.source, options.target, from_layer=options.from_layer)
     else:
         restore(options.source, options.target, base=options.base)
 

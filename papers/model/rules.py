@@ -44,7 +44,7 @@ def of_part(values: Sequence[str], part: str) -> list[str]:
     return chosen or list(values[:1])
 
 
-def labelled_group(condition: str, members: Sequence[Member]) -> Group:
+def labeled_group(condition: str, members: Sequence[Member]) -> Group:
     """All pairs of different texts, alike if their values are equal."""
     members = list(dict(members).items())
     rows = []
@@ -97,7 +97,7 @@ def opinions(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
             condition = draw.choice(lists["conditions"])
             condition = condition.format(aspect, bare=aspect.removeprefix("the "))
             members = [(text, own[place]) for text, own in zip(texts, values, strict=True)]
-            group = labelled_group(condition, members)
+            group = labeled_group(condition, members)
             if group.rows:
                 yield group
 
@@ -266,7 +266,7 @@ def dates(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
         chosen = [draw.choice(templates)] if draw.random() < 0.4 else templates
         texts = [draw.choice(chosen).format(text) for text in rendered]
         members = list(zip(texts, values, strict=True))
-        yield labelled_group(draw.choice(lists["conditions"]), members)
+        yield labeled_group(draw.choice(lists["conditions"]), members)
 
 
 def _role_text(verb: dict[str, str], agent: str, patient: str, draw: random.Random) -> str:
@@ -295,8 +295,8 @@ def roles(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
             participle = verb["passive"].split()[0]
             asks.append(f"who {verb['past']}?")
             suffers += [f"who was {participle}", f"who got {participle}?"]
-        yield labelled_group(draw.choice(asks), [(text, own[0]) for text, own in members])
-        yield labelled_group(draw.choice(suffers), [(text, own[1]) for text, own in members])
+        yield labeled_group(draw.choice(asks), [(text, own[0]) for text, own in members])
+        yield labeled_group(draw.choice(suffers), [(text, own[1]) for text, own in members])
 
 
 _LETTERS, _DIGITS = "ABCDEFGHKLMNPRSTVWX", "0123456789"
@@ -352,7 +352,7 @@ def codes(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
             form = draw.choice(_CODE_FORMS.get(kind, _OTHER_CODE_FORMS))
             text = _code_text(kind, value, draw)
             members.append((form.format(brand=brand, code=text, thing=thing, said=said), value))
-        yield labelled_group(draw.choice(lists["kinds"][kind]["conditions"]), members)
+        yield labeled_group(draw.choice(lists["kinds"][kind]["conditions"]), members)
 
 
 def causes(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
@@ -372,7 +372,7 @@ def causes(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
                 members.append((_capital(text) + ".", (cause[0], effect[0])))
         if len(dict(members)) > 2:
             for place, key in enumerate(("cause_conditions", "effect_conditions")):
-                yield labelled_group(
+                yield labeled_group(
                     draw.choice(lists[key]), [(text, own[place]) for text, own in members]
                 )
 

@@ -48,11 +48,11 @@ CALIBRATION_ROWS = 2000
 
 GRADED_CALIBRATION_TESTS = ("patent phrases", "activities")
 TRAINING_DATA = (
-    "labelled texts of open sets, C-STS, captions, graded pairs, NLI and questions about negation; "
+    "labeled texts of open sets, C-STS, captions, graded pairs, NLI and questions about negation; "
     "texts, pairs and rules written for condsim"
 )
 
-LabelledPair = tuple[str, str, str | None, float]
+LabeledPair = tuple[str, str, str | None, float]
 """Two texts, a condition and a label in [0, 1]."""
 
 
@@ -107,9 +107,9 @@ def ship(model: ShippedModel, folder: Path, output: Path, sources: Sources, rows
     applies = rows / "applicability"
     if not (applies / "train.csv").is_file():
         write_applicability(sources.data, applies)
-    labelled = load_applicability(sources.data / "csts-reannotated" / "dev.csv")
-    extra = load_extra([applies / "train.csv"], sample=HEAD_ROWS, exclude=labelled)
-    fit_head(OnnxScorer(output), labelled, extra=extra).save(output / HEAD)
+    labeled = load_applicability(sources.data / "csts-reannotated" / "dev.csv")
+    extra = load_extra([applies / "train.csv"], sample=HEAD_ROWS, exclude=labeled)
+    fit_head(OnnxScorer(output), labeled, extra=extra).save(output / HEAD)
     return output
 
 
@@ -149,7 +149,7 @@ def calibration_tasks(sources: Sources) -> dict[str, list[Task]]:
         sources.data / "csts-reannotated" / "dev.csv",
         ROOT / "data" / "written" / "dev.txt",
     )
-    balanced = [load_task(path, require_labels=True).labelled() for path in files]
+    balanced = [load_task(path, require_labels=True).labeled() for path in files]
     return {
         "balanced": [*balanced, join_tasks(trainable, name="criteria")],
         "natural": [_natural_task(sources), _graded_task(sources.data)],
@@ -158,29 +158,29 @@ def calibration_tasks(sources: Sources) -> dict[str, list[Task]]:
 
 def _natural_task(sources: Sources) -> Task:
     """Natural draws of the dev texts of the open sets; rows with a silent text are left out."""
-    rows: list[LabelledPair] = []
+    rows: list[LabeledPair] = []
     for table in open_sets(sources, "dev"):
         draw = random.Random(table.name)
         groups = natural_groups(table, sources.plain, draw, {}, number=NATURAL_DRAWS_PER_SET)
-        rows += [row for group in groups for row in _labelled_pairs(group)]
+        rows += [row for group in groups for row in _labeled_pairs(group)]
     return make_task(
         sources.data / "criteria", rows, label_range=(0, 1), name="open sets", revision=""
     )
 
 
-def _labelled_pairs(group: Group) -> Iterator[LabelledPair]:
+def _labeled_pairs(group: Group) -> Iterator[LabeledPair]:
     for first, second, label, weight in group.rows:
         (condition, text1), (_, text2) = group.inputs[first], group.inputs[second]
         if weight == 1:
             yield text1, text2, condition, label
 
 
-def _task(rows: Sequence[LabelledPair], *, name: str) -> Task:
+def _task(rows: Sequence[LabeledPair], *, name: str) -> Task:
     return make_task(Path(name), rows, label_range=(0, 1), name=name, revision="")
 
 
 def _graded_task(data: Path) -> Task:
-    rows: list[LabelledPair] = []
+    rows: list[LabeledPair] = []
     for test in graded_tests(data, "dev"):
         if test.spec.title.startswith(GRADED_CALIBRATION_TESTS):
             for row in test.rows:

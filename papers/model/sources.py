@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from papers.model.groups import percentile
-from papers.model.labelled import LabelledTable, read_lines, read_table
+from papers.model.labeled import LabeledTable, read_lines, read_table
 from papers.model.plain import PlainVectors
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +22,7 @@ HELD_OUT = "csts-reannotated/held-out.sha256"
 # Longer texts are left out, so that rows have about 40 tokens.
 MOST_WORDS = 45
 TEXTS_PER_TABLE = 5000
-NEIGHBOURS = 15
+NEIGHBORS = 15
 # Share of the plain cosine in the target of a natural row.
 PLAIN_SHARE = 0.2
 ONE_SILENT_LABEL, ONE_SILENT_WEIGHT = 0.25, 0.3
@@ -86,7 +86,7 @@ class Sources:
         return {line["condition"]: line["wordings"] for line in lines}
 
 
-def open_sets(sources: Sources, split: str, *, use: str = "train") -> Iterator[LabelledTable]:
+def open_sets(sources: Sources, split: str, *, use: str = "train") -> Iterator[LabeledTable]:
     """Tables of the open sets, but for those that hold pairs."""
     folder = sources.data / "criteria"
     meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))

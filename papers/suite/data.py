@@ -194,7 +194,7 @@ def _sts(files: DataFolder, *, year: int) -> SuiteSet | None:
 
 
 def _joined(name: str, subsets: Iterable[Task], *, averaged: bool = False) -> StsSet:
-    parts = [task.labelled() for task in subsets]
+    parts = [task.labeled() for task in subsets]
     return StsSet(
         name.lower(),
         name,
@@ -205,26 +205,26 @@ def _joined(name: str, subsets: Iterable[Task], *, averaged: bool = False) -> St
     )
 
 
-def _labelled(
+def _labeled(
     key: str, title: str, path: Path | None, *, train: Path | None = None, averaged: bool = False
 ) -> SuiteSet | None:
     if path is None:
         return None
     task = load_task(path, name=title, require_labels=True)
     train_task = None if train is None else load_task(train, require_labels=True)
-    return StsSet(key, title, task.labelled(), train=train_task, averaged=averaged)
+    return StsSet(key, title, task.labeled(), train=train_task, averaged=averaged)
 
 
 def _stsb(files: DataFolder) -> SuiteSet | None:
     path = files.file("sts-test.csv", "stsb-test.tsv", "stsbenchmark-test.tsv")
-    return _labelled("sts-b", "STS-B", path, averaged=True)
+    return _labeled("sts-b", "STS-B", path, averaged=True)
 
 
 def _stsb_dev(files: DataFolder) -> SuiteSet | None:
     path = files.file("sts-dev.csv", "stsb-dev.tsv", "stsbenchmark-dev.tsv")
     # The test rows of GLUE have no scores.
     path = path or files.file("dev.tsv", of="sts-b")
-    return _labelled("sts-b-dev", "STS-B dev", path)
+    return _labeled("sts-b-dev", "STS-B dev", path)
 
 
 def _sick(files: DataFolder) -> SuiteSet | None:
@@ -240,7 +240,7 @@ def _sick(files: DataFolder) -> SuiteSet | None:
 def _csts(files: DataFolder) -> SuiteSet | None:
     path = files.file("csts_validation.csv") or files.file("dev.csv", "validation.csv", of="csts")
     train = files.file("csts_train.csv") or files.file("train.csv", of="csts")
-    return _labelled("csts", "C-STS", path, train=train)
+    return _labeled("csts", "C-STS", path, train=train)
 
 
 def _afs(files: DataFolder) -> SuiteSet | None:
@@ -267,7 +267,7 @@ _LOADERS: Mapping[str, _Loader] = {
     "sts-b-dev": _stsb_dev,
     "sts-b": _stsb,
     "sick-r": _sick,
-    "cxc": lambda files: _labelled("cxc", "CxC", files.file("cxc_sts_test.tsv")),
+    "cxc": lambda files: _labeled("cxc", "CxC", files.file("cxc_sts_test.tsv")),
     "afs": _afs,
     "wiki-sections": _sections,
     "csts": _csts,

@@ -167,7 +167,7 @@ def load_criterion(path: str | Path, *, model: str | Path | PairScorer | None = 
     return Criterion.load(path).bound(load_encoder(model))
 
 
-_LABELLED = re.compile(r"([^=/\\:]+)=(.+)")
+_LABELED = re.compile(r"([^=/\\:]+)=(.+)")
 _LAYER = re.compile(r"(.+)(@\d+)")
 
 
@@ -220,8 +220,8 @@ def named_scorer(name: str | None) -> NamedScorer:
     if name is None:
         return NamedScorer("default", "default")
     label = None
-    if not Path(name).exists() and (labelled := _LABELLED.fullmatch(name)):
-        label, name = labelled[1].strip(), labelled[2]
+    if not Path(name).exists() and (labeled := _LABELED.fullmatch(name)):
+        label, name = labeled[1].strip(), labeled[2]
     prefix, model = _split_prefix(name)
     if not model.strip() or label == "":
         choices = ", ".join(f"{prefix}:…" for prefix in PREFIXES)

@@ -82,7 +82,7 @@ class Task:
         low, high = self.label_range
         return ((self.labels - low) / (high - low)).astype(np.float32)
 
-    def labelled(self) -> Self:
+    def labeled(self) -> Self:
         """Task without the unlabeled rows."""
         return self.take(np.flatnonzero(self.valid))
 

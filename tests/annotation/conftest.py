@@ -63,12 +63,12 @@ class FakeServer:
     def change_task(self, task, variables):
         self.shown[task] = dict(variables)
 
-    def submit(self, task, account, answer, *, minute=0, prefilled_by="", cancelled=False):
+    def submit(self, task, account, answer, *, minute=0, prefilled_by="", canceled=False):
         """Answer a task; return the key of the annotation."""
         key = f"key-{next(self._numbers)}"
         time = f"2026-01-01T00:{minute:02}:00Z"
         name = "" if account is None else str(account)
-        row = Annotation("", key, "", name, answer, 3.0, time, time, prefilled_by, cancelled)
+        row = Annotation("", key, "", name, answer, 3.0, time, time, prefilled_by, canceled)
         for tasks in self.projects.values():
             if task in tasks:
                 new = replace(row, item=str(tasks[task].item))

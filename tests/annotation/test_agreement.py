@@ -189,8 +189,8 @@ def rate(pair: str, intended: str, labels: list[int], *, origin: str = "human") 
 
 def label_of(labels: list[int], rules: LabelRules = KEEP) -> float | str:
     decision = decide_labels(collect_votes(rate("p", "high", labels)), rules)
-    assert len(decision.labelled) + len(decision.dropped) == 1
-    return decision.labelled[0].label if decision.labelled else decision.dropped[0].reason
+    assert len(decision.labeled) + len(decision.dropped) == 1
+    return decision.labeled[0].label if decision.labeled else decision.dropped[0].reason
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_decide_labels_share_and_number_of_ratings_are_options():
 
 def test_decide_labels_models_count_only_if_asked():
     rows = collect_votes(rate("p", "high", [5]) + rate("p", "high", [1, 1], origin="m"))
-    assert decide_labels(rows, KEEP).labelled[0].label == 5
-    (counted,) = decide_labels(rows, KEEP.replaced(count_models=True)).labelled
+    assert decide_labels(rows, KEEP).labeled[0].label == 5
+    (counted,) = decide_labels(rows, KEEP.replaced(count_models=True)).labeled
     assert (counted.label, counted.origin) == (1, "m")
 
 
@@ -232,8 +232,8 @@ def test_decide_labels_models_that_helped_people_are_origins():
         replace(second, condition_origin="llm"),
         replace(away, prefilled_by="n"),
     ]
-    (labelled,) = decide_labels(collect_votes(votes), KEEP).labelled
-    assert (labelled.label, labelled.origin) == (5, "llm, m")
+    (labeled,) = decide_labels(collect_votes(votes), KEEP).labeled
+    assert (labeled.label, labeled.origin) == (5, "llm, m")
     only_models = collect_votes(rate("p", "high", [1], origin="m"))
     assert decide_labels(only_models, KEEP).dropped[0].reason == "too few ratings"
 
@@ -259,9 +259,9 @@ def pairs() -> list[Rating]:
 def test_decide_labels_order_of_conditions_is_checked(order, kept):
     rows = collect_votes(pairs())
     decision = decide_labels(rows, LabelRules(order=order))
-    assert {one.pair_id for one in decision.labelled} == kept
+    assert {one.pair_id for one in decision.labeled} == kept
     assert (decision.order.as_intended, decision.order.ties, decision.order.reversed) == (1, 1, 1)
-    assert len(decision.labelled) + len(decision.dropped) == len(rows)
+    assert len(decision.labeled) + len(decision.dropped) == len(rows)
 
 
 def test_decide_labels_every_dropped_row_has_its_reason():

@@ -122,7 +122,7 @@ def test_answers_command_writes_training_rows_and_a_manifest(file, build):
     assert "1 labeled rows (1 unlabeled left out), 2 added with answers of functions" in printed
     assert load_csts("out.csv").labels.tolist() == [2.0, 2.0, 5.0]
     manifest = json.loads(Path("out.manifest.json").read_text())
-    assert manifest["rows"] == {"given": 1, "answers:functions": 2, "unlabelled": 1}
+    assert manifest["rows"] == {"given": 1, "answers:functions": 2, "unlabeled": 1}
     assert manifest["answerer"] == "functions"
 
 

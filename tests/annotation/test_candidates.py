@@ -336,8 +336,8 @@ def walls(tmp_path):
 def folder(tmp_path):
     photos = tmp_path / "photos"
     photos.mkdir()
-    for name, colour in (("red.jpg", "red"), ("blue.png", "blue"), ("green.PNG", "green")):
-        PIL.new("RGB", (20, 14), colour).save(photos / name)
+    for name, color in (("red.jpg", "red"), ("blue.png", "blue"), ("green.PNG", "green")):
+        PIL.new("RGB", (20, 14), color).save(photos / name)
     PIL.new("L", (9, 9), 128).save(photos / "of_nobody.png")
     (photos / "notes.txt").write_text("no image")
     return photos

@@ -186,7 +186,7 @@ def test_dataset_folder_with_other_files_is_not_touched(inputs, tmp_path):
             build("dataset", inputs / "ratings.parquet", "--output", tmp_path, "--overwrite")
 
 
-def test_split_of_a_labelled_file_keeps_ids_and_lists_unlabelled_rows(tmp_path):
+def test_split_of_a_labeled_file_keeps_ids_and_lists_unlabeled_rows(tmp_path):
     path = tmp_path / "rows.csv"
     rows = [
         f"A dog {number}.,A cat {number}.,{condition},{label},pair {number}"

@@ -207,7 +207,7 @@ def test_outcome_annotations_that_do_not_count_have_a_reason(store, server, rate
     store.write("qualification", [PoolMember("cleo", False, "hand")])
     for account in (1, 3, 4):
         rate(0, account, 4)
-    rate(0, 2, None, cancelled=True)
+    rate(0, 2, None, canceled=True)
     rate(1, 2, None)
     pull()
     assert counted(store) == []
@@ -341,7 +341,7 @@ def test_label_studio_export_reads_annotations_and_their_models():
     assert (remote.task, remote.item) == (1, "i")
     assert (first.annotation, first.annotator, first.answer) == ("1-0", "1", TaskAnswer(rating=4))
     assert (first.seconds, first.prefilled_by) == (4.5, "m")
-    assert (second.annotator, second.seconds, second.cancelled) == ("", None, True)
+    assert (second.annotator, second.seconds, second.canceled) == ("", None, True)
 
 
 def test_label_studio_predictions_name_their_model():

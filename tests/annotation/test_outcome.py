@@ -40,7 +40,7 @@ from condsim_annotation.stages import (
     TaskAnswer,
     hints_of,
     items_to_annotate,
-    labelling_config,
+    labeling_config,
     verification_items,
 )
 
@@ -219,7 +219,7 @@ SHOWN = {
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_pages_stage_show_its_variables_and_ask_its_fields(stage):
-    page = ElementTree.fromstring(labelling_config(stage))
+    page = ElementTree.fromstring(labeling_config(stage))
     fields = {tag.get("name") for kind in ("TextArea", "Choices") for tag in page.iter(kind)}
     assert fields == set(FIELDS[stage])
     texts = {tag.get("name"): tag.get("value") for tag in page.iter("Text")}

@@ -23,7 +23,7 @@ def write_lamps(tmp_path):
         path = tmp_path / name
         lines = ["sentence1,sentence2,condition,label"]
         for row in range(rows):
-            condition, label = ("the colour of the lamp", 5) if row % 2 else ("the size", 1)
+            condition, label = ("the color of the lamp", 5) if row % 2 else ("the size", 1)
             label = -1 if row == rows - 1 else label
             texts = f"{subject} {row // 2} is on.,{subject} {row // 2} is off."
             lines.append(f"{texts},{condition},{label}")

@@ -51,15 +51,15 @@ def adapted(tmp_path, monkeypatch):
     def run(*, before, after, written):
         texts = []
 
-        def adapt(labelled, output, *, dev, **_):
-            texts.extend([labelled.read_text(), dev.read_text()])
+        def adapt(labeled, output, *, dev, **_):
+            texts.extend([labeled.read_text(), dev.read_text()])
             return result(output if written else None, before=before, after=after)
 
         monkeypatch.setattr(sys.modules[AdaptSettings.__module__], "adapt", adapt)
         for name in ("own", "dev"):
             path = tmp_path / f"{name}.csv"
             path.write_text("left;right;same;group\na;b;yes;1\nc;d;;1\ne;f;no;2\n")
-        names = "--text1 left --text2 right --condition colour --label same".split()
+        names = "--text1 left --text2 right --condition color --label same".split()
         words = ("--dev", tmp_path / "dev.csv", "--output", tmp_path / "m")
         return invoke(tmp_path / "own.csv", *names, *words), texts
 
@@ -75,7 +75,7 @@ def test_adapt_that_helps_says_how_to_continue(adapted):
     assert "condsim evaluate " in done.stdout
     rows = (
         "sentence1,sentence2,condition,label,set,group,criterion\n"
-        "a,b,colour,5.0,,1,\ne,f,colour,1.0,,2,\n"
+        "a,b,color,5.0,,1,\ne,f,color,1.0,,2,\n"
     )
     assert texts == [rows, rows]
 
@@ -93,9 +93,9 @@ def test_adapt_of_the_page_runs_with_the_default_model(tmp_path):
     assert block
     head, *rows = block[1].strip().splitlines()
     many = [row.replace(".,", f" ({number}).,", 1) for number in range(10) for row in rows]
-    (tmp_path / "labelled.csv").write_text("\n".join([head, *many]) + "\n")
+    (tmp_path / "labeled.csv").write_text("\n".join([head, *many]) + "\n")
     output = ("--output", tmp_path / "model")
-    done = invoke(tmp_path / "labelled.csv", *output, "--minutes", 0.2, "--force")
+    done = invoke(tmp_path / "labeled.csv", *output, "--minutes", 0.2, "--force")
     assert done.exit_code == 0, done.output
     assert (tmp_path / "model" / "applicability.json").is_file()
     assert "pair accuracy" in done.stdout

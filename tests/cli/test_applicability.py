@@ -17,7 +17,7 @@ def data(tmp_path):
     for number in range(30):
         thing, label = ("dog", 4) if number % 3 else ("lamp", -1)
         lines.append(f"A {thing} number {number}.,A {thing} and {number}.,type of animal,{label}")
-    path = tmp_path / "labelled.csv"
+    path = tmp_path / "labeled.csv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 

@@ -13,15 +13,15 @@ from condsim.errors import MissingExtraError
 invoke, fault = partial(commands.succeed, "cluster"), partial(commands.fault, "cluster")
 
 ROWS = [
-    {"id": number, "text": f"A {colour} {animal} number {number}.", "stars": None if number else 4}
-    for number, (animal, colour) in enumerate(
-        (animal, colour)
+    {"id": number, "text": f"A {color} {animal} number {number}.", "stars": None if number else 4}
+    for number, (animal, color) in enumerate(
+        (animal, color)
         for animal in ("dog", "cat", "bird")
-        for colour in ("red", "green", "blue", "black")
+        for color in ("red", "green", "blue", "black")
     )
 ]
 ANIMAL = ("--condition", "the animal")
-COLOR = ("--condition", "the colour")
+COLOR = ("--condition", "the color")
 
 
 @pytest.fixture

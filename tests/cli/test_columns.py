@@ -51,7 +51,7 @@ def test_data_check_takes_columns_and_form(file, label):
     result = succeed("data", "check", file, *COLUMNS.split(), *label, "--json")
     statistics = json.loads(result.stdout)
     assert statistics["rows"] == 3
-    assert statistics["labelled_rows"] == (3 if label else 0)
+    assert statistics["labeled_rows"] == (3 if label else 0)
 
 
 def test_data_check_takes_a_condition_for_all_rows(file):

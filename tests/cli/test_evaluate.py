@@ -98,7 +98,7 @@ def test_evaluate_plot_is_written_and_nothing_scored_twice(data, tmp_path, monke
     assert names == ["default", "worse"]
 
 
-def test_evaluate_written_pairs_are_a_labelled_file(tmp_path):
+def test_evaluate_written_pairs_are_a_labeled_file(tmp_path):
     path, output = tmp_path / "pairs.txt", tmp_path / "out.json"
     path.write_text(
         "a ||| A runs. ||| B runs. ||| who = 1 ; what they do = 5\n"

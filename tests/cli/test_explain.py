@@ -77,5 +77,5 @@ def test_explain_file_under_one_condition(tmp_path):
     file.write_text("left,right\nA red car.,A red bus.\n")
     words = ("--file", file, "--text1", "left", "--text2", "right", *SHORT, "--output", output)
     assert "--condition" in fault(*words)
-    invoke(*words, "--condition", "the colour")
-    assert json.loads(output.read_text())["explanation"]["condition"] == "the colour"
+    invoke(*words, "--condition", "the color")
+    assert json.loads(output.read_text())["explanation"]["condition"] == "the color"

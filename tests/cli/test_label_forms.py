@@ -1,4 +1,4 @@
-"""Labels and rows without text, in the three commands that read labelled pairs."""
+"""Labels and rows without text, in the three commands that read labeled pairs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class RowsReadError(Exception):
 @pytest.fixture(autouse=True)
 def _stop_after_reading(monkeypatch, numbers):
     from condsim.training import adaptation
-    from condsim.training.adapt_rows import read_labelled
+    from condsim.training.adapt_rows import read_labeled
 
-    def stop_adapt(labelled, *_, **__):
-        raise RowsReadError([pair.label for pair in read_labelled(labelled)])
+    def stop_adapt(labeled, *_, **__):
+        raise RowsReadError([pair.label for pair in read_labeled(labeled)])
 
     def stop_evaluate(task, **_):
         raise RowsReadError(task.labels[task.valid].tolist())
@@ -32,7 +32,7 @@ def _stop_after_reading(monkeypatch, numbers):
 
     evaluation = import_module("condsim.evaluation.evaluate")
     monkeypatch.setattr(adaptation, "adapt", stop_adapt)
-    monkeypatch.setattr(evaluation, "labelled_rows", stop_evaluate)
+    monkeypatch.setattr(evaluation, "labeled_rows", stop_evaluate)
     monkeypatch.setattr("condsim.cli.threshold.find_threshold", stop_threshold)
 
 
@@ -43,7 +43,7 @@ def words_of(command, path, rows):
     return command, path, *output
 
 
-def labelled(different, alike):
+def labeled(different, alike):
     return [(f"Lamp {n}.", "A bulb.", "use 1", (different, alike)[n % 2]) for n in range(24)]
 
 
@@ -62,7 +62,7 @@ def labelled(different, alike):
     ],
 )
 def test_labels_of_every_form_read_alike(tmp_path, command, different, alike, options):
-    words = words_of(command, tmp_path / "in.csv", labelled(different, alike))
+    words = words_of(command, tmp_path / "in.csv", labeled(different, alike))
     result = invoke(*words, *options)
     assert isinstance(result.exception, RowsReadError), result.exception
     assert result.exception.args[0] == [1, 5] * 12
@@ -70,7 +70,7 @@ def test_labels_of_every_form_read_alike(tmp_path, command, different, alike, op
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_rows_without_text_left_out_and_strict_stops(tmp_path, command):
-    file, rows = tmp_path / "in.csv", labelled(1, 5)
+    file, rows = tmp_path / "in.csv", labeled(1, 5)
     for row in ("A lamp.", "", "use 1", -1), ("", "A bulb.", "use 1", 5):
         words = words_of(command, file, [rows[0], row, *rows[1:]])
         result = invoke(*words)

@@ -25,7 +25,7 @@ def backend(fake_backend, monkeypatch):
     counter = itertools.count()
 
     def reply(prompt):
-        text = "no idea" if next(counter) == 0 else "4" if "colour" in prompt[-90:] else "2.0"
+        text = "no idea" if next(counter) == 0 else "4" if "color" in prompt[-90:] else "2.0"
         return Answer(text, {}, prompt_tokens=50, new_tokens=2)
 
     backend = fake_backend(reply)
@@ -58,7 +58,7 @@ def test_prompt_writes_report_predictions_and_settings_for_evaluate(data, backen
     rows = commands.rows_in(predictions)
     assert [row["valid"] for row in rows].count("0") == 1
     assert {row["answer"] for row in rows} == {"no idea", "4", "2.0"}
-    assert (rows[5]["condition"], rows[5]["prediction"]) == ("the colour of the lamp", "4")
+    assert (rows[5]["condition"], rows[5]["prediction"]) == ("the color of the lamp", "4")
     assert "Predictions" in result.output
     assert "model: fake" in settings.read_text()
     commands.succeed("evaluate", data, "--model", settings)
@@ -117,7 +117,7 @@ def test_prompt_dry_run_prints_prompts_requests_and_tokens_and_asks_nothing(
     [
         ({"shots": 2}, "2 examples need a labeled training file"),
         ({"shots": 4, "train": "five.csv"}, "five: 4 examples need 3 sentence pairs"),
-        ({"shots": 2, "train": "unlabelled.csv"}, "label"),
+        ({"shots": 2, "train": "unlabeled.csv"}, "label"),
         ({"json": "nowhere/r.json"}, "--json: the folder nowhere does not exist"),
         ({"predictions": "."}, "--predictions: . is a folder"),
         ({"timeout": 0}, "'timeout' must be above 0"),
@@ -128,6 +128,6 @@ def test_prompt_bad_options_refused_before_asking(
 ):
     monkeypatch.chdir(data.parent)
     write_lamps("five.csv", rows=5)
-    (data.parent / "unlabelled.csv").write_text("sentence1,sentence2,condition\na,b,c\n")
+    (data.parent / "unlabeled.csv").write_text("sentence1,sentence2,condition\na,b,c\n")
     assert message in fault(*options(data, **more))
     assert backend.asked == []

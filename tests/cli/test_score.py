@@ -199,14 +199,14 @@ def own_names(tmp_path):
 
 def test_score_names_of_columns_and_several_conditions_are_options(own_names, tmp_path):
     output = tmp_path / "out.csv"
-    conditions = ["--condition", "the colour", "--condition", "the animal"]
+    conditions = ["--condition", "the color", "--condition", "the animal"]
     result = invoke(*own_names, *conditions, "--output", output)
     assert result.exit_code == 0, result.exception
     rows = rows_in(output)
-    assert list(rows[0]) == ["left", "right", "id", "score: the colour", "score: the animal"]
-    expected = load_scorer().score("A red car.", "A red bus.", "the colour")
-    assert float(rows[0]["score: the colour"]) == pytest.approx(expected, abs=1e-5)
-    assert rows[1]["score: the colour"] == ""
+    assert list(rows[0]) == ["left", "right", "id", "score: the color", "score: the animal"]
+    expected = load_scorer().score("A red car.", "A red bus.", "the color")
+    assert float(rows[0]["score: the color"]) == pytest.approx(expected, abs=1e-5)
+    assert rows[1]["score: the color"] == ""
     assert "1 row has no text and thus no score (row 2)" in result.stderr
     assert "out.csv: 2 rows scored" in result.stderr
     assert "give each condition once" in fault(*own_names, *conditions[:2] * 2)
@@ -227,7 +227,7 @@ def test_score_condition_column_can_have_any_name(tmp_path, numbers):
 
 
 def test_score_applicability_adds_a_column(own_names):
-    result = invoke(*own_names, "--condition", "the colour", "--applicability")
+    result = invoke(*own_names, "--condition", "the color", "--applicability")
     row, *_ = rows_in(result.stdout)
     assert list(row)[-2:] == ["score", "applicability"]
     assert 0 < float(row["applicability"]) < 1
@@ -257,10 +257,10 @@ def test_score_pair_under_several_conditions_names_them():
 
 
 def test_score_overall_is_a_share_of_the_whole(own_names, tmp_path):
-    output, options = tmp_path / "out.csv", ("--condition", "the colour", "--overall", 0.4)
+    output, options = tmp_path / "out.csv", ("--condition", "the color", "--overall", 0.4)
     model, pair = load_scorer(), ("A red car.", "A red bus.")
     assert invoke(*own_names, *options, "--output", output).exit_code == 0
-    expected = model.score(*pair, "the colour", overall=0.4)
-    assert expected != pytest.approx(model.score(*pair, "the colour"), abs=0.01)
+    expected = model.score(*pair, "the color", overall=0.4)
+    assert expected != pytest.approx(model.score(*pair, "the color"), abs=0.01)
     assert float(rows_in(output)[0]["score"]) == pytest.approx(expected, abs=1e-5)
     assert invoke(*pair, *options).stdout == f"{expected:.3f}\n"

@@ -14,7 +14,7 @@ import pytest
 from tests.commands import fault, invoke, rows_in
 
 PROJECT = Path(__file__).resolve().parents[2]
-PAIRS = "left;right;same;about\nA red car.;A red bus.;yes;the colour\nA dog.;A cat.;no;the colour\n"
+PAIRS = "left;right;same;about\nA red car.;A red bus.;yes;the color\nA dog.;A cat.;no;the color\n"
 COLUMNS = ("--text1", "left", "--text2", "right")
 TEXTS = "text,date\nA dog runs.,1\nA train is late.,2\nA dog runs.,3\n"
 TO_STDOUT = ("--output", "-")
@@ -50,7 +50,7 @@ def test_encode_reads_and_writes_standard_streams(encoding):
 def test_explain_reads_and_writes_standard_streams():
     words = ("explain", "-", *COLUMNS, "--condition-column", "about", "--samples", 4, *TO_STDOUT)
     lines = invoke(*words, stdin=PAIRS).stdout.splitlines()
-    assert [json.loads(line)["explanation"]["condition"] for line in lines] == ["the colour"] * 2
+    assert [json.loads(line)["explanation"]["condition"] for line in lines] == ["the color"] * 2
 
 
 def test_predict_reads_and_writes_standard_streams():

@@ -83,8 +83,8 @@ def test_weigh_prints_a_setting_that_run_takes(recipe, made, monkeypatch):
     from condsim_contexts.recipe import Weights
 
     asked: list[object] = []
-    weights = Weights(coherence=0, centre=0.6, left=0.4, right=0)
-    found = FittedWeights(weights, 0.9, 0.8, {"centre": 0.7, "left": 0.25}, 320)
+    weights = Weights(coherence=0, center=0.6, left=0.4, right=0)
+    found = FittedWeights(weights, 0.9, 0.8, {"center": 0.7, "left": 0.25}, 320)
 
     def opened(folder: Path, *, progress: object) -> Any:
         return SimpleNamespace(fit_weights=lambda *, sentences: asked.append(sentences) or found)
@@ -93,10 +93,10 @@ def test_weigh_prints_a_setting_that_run_takes(recipe, made, monkeypatch):
     done = CliRunner().invoke(app, ["contexts", "weigh", "out", "--sentences", "400"])
     assert done.exit_code == 0, done.exception
     assert asked == [400]
-    assert done.stdout == ("scoring.weights={coherence: 0, centre: 0.6, left: 0.4, right: 0}\n")
+    assert done.stdout == ("scoring.weights={coherence: 0, center: 0.6, left: 0.4, right: 0}\n")
     assert done.stderr == (
         "own context found among 16, of 320 held-out sentences: 90.0%; with equal weights 80.0%; "
-        "by one term alone: centre 70.0%, left 25.0%; chance is 6.2%\n"
+        "by one term alone: center 70.0%, left 25.0%; chance is 6.2%\n"
     )
     assert invoke(recipe, "--output", "out", "--set", done.stdout.strip()).exit_code == 0
 

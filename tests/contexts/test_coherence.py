@@ -43,7 +43,7 @@ def test_encode_is_the_last_states_of_a_packed_bidirectional_lstm():
         torch.testing.assert_close(vectors[row], torch.cat([last[0, 0], last[1, 0]]))
 
 
-def test_passages_long_document_is_cut_with_neighbours_kept():
+def test_passages_long_document_is_cut_with_neighbors_kept():
     starts = np.array([0, 10, 11, 17])
     passages = Passages.of_documents(starts, np.array([True] * 3), most=5, left=2, right=1)
     parts = (passages.first, passages.last, passages.low, passages.high)
@@ -51,24 +51,24 @@ def test_passages_long_document_is_cut_with_neighbours_kept():
     assert rows == [(0, 5, 0, 6), (5, 10, 3, 10), (11, 14, 11, 15), (14, 17, 12, 17)]
 
 
-def test_batch_replacements_are_half_of_the_document_and_never_the_centre():
+def test_batch_replacements_are_half_of_the_document_and_never_the_center():
     starts = np.array([0, 12, 30, 34])
     passages = Passages.of_documents(starts, np.array([True] * 3), most=8, left=2, right=2)
     document = np.searchsorted(starts, np.arange(34), side="right")
     chosen = np.arange(len(passages.first))
     batch = make_batch(passages, chosen, np.random.default_rng(3), left=2, right=2)
-    centres, replacements = batch.sentences[batch.centres], batch.sentences[batch.replacements]
-    np.testing.assert_array_equal(np.sort(centres), np.arange(34))
+    centers, replacements = batch.sentences[batch.centers], batch.sentences[batch.replacements]
+    np.testing.assert_array_equal(np.sort(centers), np.arange(34))
     same = batch.same_document
     assert abs(same.sum() - 17) <= 2
-    assert (document[centres[same]] == document[replacements[same]]).all()
-    assert (batch.centres != batch.replacements).all()
-    # What stands around a centre is what the corpus has there.
-    for centre, near in zip(centres, batch.neighbours, strict=True):
+    assert (document[centers[same]] == document[replacements[same]]).all()
+    assert (batch.centers != batch.replacements).all()
+    # What stands around a center is what the corpus has there.
+    for center, near in zip(centers, batch.neighbors, strict=True):
         for offset, row in zip((-2, -1, 1, 2), near, strict=True):
-            inside = 0 <= centre + offset < 34 and document[centre + offset] == document[centre]
+            inside = 0 <= center + offset < 34 and document[center + offset] == document[center]
             assert (row >= 0) == inside
-            assert row < 0 or batch.sentences[row] == centre + offset
+            assert row < 0 or batch.sentences[row] == center + offset
 
 
 SIZES = {"embedding": 16, "hidden": 16, "head_size": 16, "batch_sentences": 60, "run_sentences": 20}
@@ -138,12 +138,12 @@ def folders(train, tmp_path_factory):
 def test_log_probability_equals_the_plain_forward(folders, small_corpus, head):
     scorer = CoherenceScorer(folders / head, small_corpus)
     sentences = ["The baker sells warm bread.", "Coal is dug by lamp light."]
-    centres = np.array([0, 1, 14, 15, 150, 298, 299])
-    found = scorer.log_probability(scorer.encode(sentences), centres)
+    centers = np.array([0, 1, 14, 15, 150, 298, 299])
+    found = scorer.log_probability(scorer.encode(sentences), centers)
     assert found.shape == (2, 7)
     assert (found <= 0).all()
     model = scorer._model
-    around = small_corpus.neighbours(centres)
+    around = small_corpus.neighbors(centers)
     for row, near in enumerate(around):
         texts = small_corpus.sentences(near[near >= 0])
         known = iter(scorer.encode(texts))

@@ -78,15 +78,15 @@ def test_corpus_text_file_keeps_order_documents_and_chunks(prepare) -> None:
     assert (counts.documents, counts.chunks, counts.sentences, counts.words) == (2, 4, 7, 38)
 
 
-def test_corpus_neighbours_end_with_the_document(prepare) -> None:
+def test_corpus_neighbors_end_with_the_document(prepare) -> None:
     corpus = prepare()
-    assert corpus.neighbours(np.array([0, 2, 4, 5])).tolist() == [
+    assert corpus.neighbors(np.array([0, 2, 4, 5])).tolist() == [
         [-1, -1, 1, 2],
         [0, 1, 3, 4],
         [2, 3, -1, -1],
         [-1, -1, 6, -1],
     ]
-    assert corpus.neighbours(np.array([3]), left=1, right=0).tolist() == [[2]]
+    assert corpus.neighbors(np.array([3]), left=1, right=0).tolist() == [[2]]
 
 
 def test_corpus_sentences_any_order_read_as_asked(small_corpus: Corpus) -> None:
@@ -116,12 +116,12 @@ def test_corpus_dropped_sentences_are_counted_by_reason(prepare) -> None:
     }
 
 
-def test_corpus_one_sentence_documents_have_no_neighbours(prepare) -> None:
+def test_corpus_one_sentence_documents_have_no_neighbors(prepare) -> None:
     rows = "image_id\tcaption\n1\tA dog runs home.  It barks.\n2\tTwo cats sleep all day\n"
     corpus = prepare(rows, name="captions.tsv.gz")
     assert all_sentences(corpus) == ["A dog runs home. It barks.", "Two cats sleep all day"]
     assert corpus.counts.single_sentence_documents == corpus.counts.chunks == 2
-    assert (corpus.neighbours(np.arange(2)) == -1).all()
+    assert (corpus.neighbors(np.arange(2)) == -1).all()
 
 
 def test_corpus_max_words_total_takes_a_part_of_the_larger_corpus(prepare) -> None:

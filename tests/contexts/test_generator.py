@@ -37,9 +37,9 @@ def builder(*, joint: bool = False) -> ItemBuilder:
 
 def test_add_tasks_of_one_context_share_units():
     made = builder()
-    for task in ("centre", "left", "right"):
+    for task in ("center", "left", "right"):
         made.add(task, 3, (1, 2, 5, 6))
-    assert len(made.units) == 5  # four around, and the centre
+    assert len(made.units) == 5  # four around, and the center
     assert made.items.units == [(0, 1, 2, 3), (4, 2, 3), (0, 1, 4)]
     assert made.items.targets[1].tolist() == [10, 11, SEPARATOR, 20, 21, END]
     assert made.items.targets[2].tolist() == [50, 51, SEPARATOR, 60, 61, END]
@@ -59,7 +59,7 @@ def test_add_side_without_sentences_adds_nothing_and_nothing_given_is_an_end_tok
     made = builder(joint=joint)
     assert not made.add("left", 3, (-1, -1, 5, 6))
     assert len(made.items) == len(made.units) == 0
-    assert made.add("centre", 3, (-1, -1, -1, -1))
+    assert made.add("center", 3, (-1, -1, -1, -1))
     assert made.units.tokens[0].tolist() == [END]
     assert made.units.places[0].tolist() == [2]
 
@@ -154,13 +154,13 @@ def some_items(vocabulary, *, joint: bool = False) -> ItemBuilder:
     sentences = {n: random.integers(5, 300, size) for n, size in enumerate(sizes)}
     settings = GeneratorSettings(encoder="joint" if joint else "apart")
     builder = ItemBuilder(sentences, settings, vocabulary)
-    for task in ("centre", "left", "right"):
+    for task in ("center", "left", "right"):
         builder.add(task, 2, (0, 1, 3, 4))
         builder.add(task, 1, (-1, 4, 0, -1))
     return builder
 
 
-def randomised(settings, vocabulary):
+def randomized(settings, vocabulary):
     model = new_generator(settings, vocabulary).eval()
     torch.manual_seed(1)
     for parameter in (model.places, model.tasks):
@@ -184,7 +184,7 @@ def test_log_probabilities_equal_the_backbones_own_forward(
 ):
     backbone = str(t5_folder) if kind == "t5" else None
     settings = GeneratorSettings(encoder=encoder, backbone=backbone, copy=copy, max_tokens=16)
-    model = randomised(settings, vocabulary)
+    model = randomized(settings, vocabulary)
     builder = some_items(vocabulary, joint=encoder == "joint")
     with torch.inference_mode():
         found = model.log_probabilities(model.encode(builder.units), builder.items)
@@ -239,7 +239,7 @@ def test_log_probabilities_of_a_small_vocabulary_are_those_by_hand(vocabulary):
         GeneratorSettings(left=1, right=1),
         vocabulary,
     )
-    builder.add("centre", 2, [0, 1])
+    builder.add("center", 2, [0, 1])
     found = model.log_probabilities(model.encode(builder.units), builder.items)
     total = len(vocabulary) + 3 + 2  # add-one, three tokens, an end and a separator
     given = {one: 1 / 5, two: 2 / 5, end: 2 / 5}  # two two END one END
@@ -252,12 +252,12 @@ def test_scores_repeat_words_of_the_context_and_have_no_side_at_an_edge(counted,
     folder, report = counted
     scorer = GeneratorScorer.open(folder, small_corpus, kind="counts")
     (near,) = small_corpus.sentences(np.array([8]))
-    found = scorer.scores(("centre", "left"), [near, near], [np.array([7, 150]), np.array([0])])
-    assert found["centre"][0][0] > found["centre"][0][1]
+    found = scorer.scores(("center", "left"), [near, near], [np.array([7, 150]), np.array([0])])
+    assert found["center"][0][0] > found["center"][0][1]
     assert np.isnan(found["left"][1][0])
     (one,) = report.models.values()
     assert one.steps == 0
-    assert np.isfinite([one.tasks["centre"].loss, one.tasks["left"].other_context_loss]).all()
+    assert np.isfinite([one.tasks["center"].loss, one.tasks["left"].other_context_loss]).all()
 
 
 TRANSLATION = GeneratorSettings(
@@ -287,7 +287,7 @@ def test_translation_log_probabilities_of_a_small_vocabulary_are_those_by_hand(f
         model.numbers["rarity"][:] = 0.0
         model.numbers["shares"][:] = torch.tensor([0.1, 0.2, 0.3, 0.4]).log()
     builder = ItemBuilder({0: np.array([one])}, GeneratorSettings(left=1, right=1), vocabulary)
-    builder.add("centre", 0, [0, -1])
+    builder.add("center", 0, [0, -1])
     builder.items.targets = [np.array([three])]
     found = model.log_probabilities(model.encode(builder.units), builder.items)
 

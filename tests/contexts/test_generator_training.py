@@ -56,8 +56,8 @@ def test_train_generators_reports_every_task(train, tmp_path, models):
     settings = GeneratorSettings(**SETTINGS, models=models)
     steps = []
     report = train(tmp_path / "model", settings, progress=lambda *step: steps.append(step))
-    assert list(report.tasks) == ["centre", "left", "right"]
-    assert list(report.models) == (["all"] if models == "one" else ["centre", "left", "right"])
+    assert list(report.tasks) == ["center", "left", "right"]
+    assert list(report.models) == (["all"] if models == "one" else ["center", "left", "right"])
     total = 4 if models == "one" else 12
     assert steps == [(step, total) for step in range(1, total + 1)]
     assert all(0 < task.loss < 7 and 0 < task.unigram_loss < 7 for task in report.tasks.values())
@@ -67,16 +67,16 @@ def test_train_generators_reports_every_task(train, tmp_path, models):
 
 def test_train_generators_of_some_tasks_can_get_the_others_later(train, small_corpus, tmp_path):
     folder, settings = tmp_path / "model", GeneratorSettings(**SETTINGS, models="three")
-    report = train(folder, settings, tasks=["centre"])
-    assert list(report.models) == ["centre"]
-    GeneratorScorer.open(folder, small_corpus, tasks=["coherence", "centre"])
+    report = train(folder, settings, tasks=["center"])
+    assert list(report.models) == ["center"]
+    GeneratorScorer.open(folder, small_corpus, tasks=["coherence", "center"])
     with pytest.raises(ModelError, match="were trained without 'left'"):
         GeneratorScorer.open(folder, small_corpus)
     steps = []
-    tasks = ["left", "centre"]
+    tasks = ["left", "center"]
     more = train(folder, settings, tasks=tasks, progress=lambda *step: steps.append(step))
-    assert list(more.models) == ["centre", "left"]
-    assert more.models["centre"] == report.models["centre"]
+    assert list(more.models) == ["center", "left"]
+    assert more.models["center"] == report.models["center"]
     assert steps == [(step, 8) for step in range(5, 9)]
 
 
@@ -101,7 +101,7 @@ def test_train_generators_killed_and_continued_ends_with_the_same_weights(train,
         with pytest.raises(KilledError):
             train(tmp_path / "killed", settings, progress=kill)
     train(tmp_path / "killed", settings)
-    for task in ("centre", "left", "right"):
+    for task in ("center", "left", "right"):
         files = [
             load_file(tmp_path / name / task / "model.safetensors") for name in ("whole", "killed")
         ]
@@ -111,7 +111,7 @@ def test_train_generators_killed_and_continued_ends_with_the_same_weights(train,
 
 def test_batches_hold_every_training_example_once(small_corpus, vocabulary):
     data = data_of(small_corpus, vocabulary)
-    for task, first in (("centre", 0), ("left", 1)):
+    for task, first in (("center", 0), ("left", 1)):
         work = GeneratorWork(None, data, (task,))
         batches = work.batches(0)
         documents = small_corpus.documents[np.sort(np.concatenate(batches))]
@@ -125,8 +125,8 @@ def test_batches_hold_every_training_example_once(small_corpus, vocabulary):
 def test_loss_is_the_mean_cost_of_a_target_token(small_corpus, vocabulary):
     data = data_of(small_corpus, vocabulary)
     model = CountsGenerator(data.settings, vocabulary)
-    work, batch = GeneratorWork(model, data, ("centre",)), data.train[:5]
-    units, items = data.items(("centre",), batch)
+    work, batch = GeneratorWork(model, data, ("center",)), data.train[:5]
+    units, items = data.items(("center",), batch)
     costs = -model.log_probabilities(units, items) / sum(map(len, items.targets))
     loss = work.loss(batch, np.random.default_rng(0))
     assert loss.item() == pytest.approx(costs.sum().item())
@@ -135,23 +135,23 @@ def test_loss_is_the_mean_cost_of_a_target_token(small_corpus, vocabulary):
 
 def test_unigram_loss_is_the_cross_entropy_of_counted_words(small_corpus, vocabulary):
     data = data_of(small_corpus, vocabulary)
-    work = GeneratorWork(None, data, ("centre",))
-    _, trained = data.items(("centre",), data.train)
+    work = GeneratorWork(None, data, ("center",))
+    _, trained = data.items(("center",), data.train)
     counts = np.ones(len(vocabulary))
     for target in trained.targets:
         np.add.at(counts, target, 1)
-    _, judged = data.items(("centre",), data.held_out)
+    _, judged = data.items(("center",), data.held_out)
     costs = -np.log(counts / counts.sum())
     wanted = np.concatenate([costs[target] for target in judged.targets]).mean()
-    assert work.unigram_loss("centre") == pytest.approx(wanted)
+    assert work.unigram_loss("center") == pytest.approx(wanted)
 
 
 SENTENCES = ["The baker sells warm bread.", "Coal.", "The baker sells warm bread.", ""]
-CENTRES = [np.array(ids) for ids in ([0, 7, 14, 150], [7, 299, 7], [7, 60], [100])]
+CENTERS = [np.array(ids) for ids in ([0, 7, 14, 150], [7, 299, 7], [7, 60], [100])]
 
 
-def scores(scorer, task, sentences, centres):
-    return scorer.scores((task,), sentences, centres)[task]
+def scores(scorer, task, sentences, centers):
+    return scorer.scores((task,), sentences, centers)[task]
 
 
 KINDS = [("three", "apart"), ("three", "joint"), ("one", "apart")]
@@ -180,10 +180,10 @@ def test_scores_equal_those_one_by_one(folders, small_corpus, models, encoder, m
     monkeypatch.setattr("condsim_contexts.generators._VALUES_PER_SLAB", 32 * 4)
     scorer = GeneratorScorer.open(folders / f"{models}-{encoder}", small_corpus)
     parts = scorer._models, scorer._vocabulary, small_corpus, scorer._settings
-    wanted = OneByOne(*parts).terms(SENTENCES, CENTRES, GENERATOR_TASKS)
-    together = scorer.scores(GENERATOR_TASKS, SENTENCES, CENTRES)
+    wanted = OneByOne(*parts).terms(SENTENCES, CENTERS, GENERATOR_TASKS)
+    together = scorer.scores(GENERATOR_TASKS, SENTENCES, CENTERS)
     for task in GENERATOR_TASKS:
-        found = scores(scorer, task, SENTENCES, CENTRES)
+        found = scores(scorer, task, SENTENCES, CENTERS)
         assert [len(values) for values in found] == [4, 3, 2, 1]
         for mine, its, joined in zip(found, wanted, together[task], strict=True):
             np.testing.assert_allclose(mine, its[task], rtol=0, atol=1e-4)
@@ -193,20 +193,20 @@ def test_scores_equal_those_one_by_one(folders, small_corpus, models, encoder, m
 def test_scores_encode_each_sentence_and_place_once(folders, small_corpus, monkeypatch):
     scorer = GeneratorScorer.open(folders / "one-apart", small_corpus)
     encoded = _encoded(scorer, monkeypatch)
-    ask = ("centre", "left", "right"), ["One.", "Two.", "One."], [[7, 8]] * 3
+    ask = ("center", "left", "right"), ["One.", "Two.", "One."], [[7, 8]] * 3
     scorer.scores(*ask)
     # 5, 6, 8, 9 around 7 and 6, 7, 9, 10 around 8, no place twice; and two sentences.
     assert encoded == [4 + 4 + 2]
     scorer.scores(*ask)
     assert encoded[1:] == [2]  # the sentences scored are not of the corpus
-    scores(scorer, "centre", ["Three."], [np.array([8, 9])])
+    scores(scorer, "center", ["Three."], [np.array([8, 9])])
     assert encoded[2:] == [4]  # those around 9
 
 
 def _encoded(scorer, monkeypatch):
     """Counts the units that a scorer encodes, call by call."""
     encoded = []
-    model = type(scorer._models["centre"])
+    model = type(scorer._models["center"])
     encode = model._encode
 
     def counted(self, units, chosen):
@@ -225,7 +225,7 @@ def test_scores_are_the_same_whatever_states_are_kept(folders, small_corpus, enc
         scorer = GeneratorScorer.open(
             folders / f"three-{encoder}", small_corpus, memory_gb=memory_gb
         )
-        found += [scores(scorer, "centre", SENTENCES, CENTRES) for _ in range(2)]
+        found += [scores(scorer, "center", SENTENCES, CENTERS) for _ in range(2)]
         for store in scorer._stores.values():
             tokens = sum(map(len, store.states.values()))
             assert tokens <= {0: 0, 1: 10**6}.get(memory_gb, 50 / 3)
@@ -238,7 +238,7 @@ def test_scores_bfloat16_is_near_float32(folders, small_corpus, monkeypatch):
     one = GeneratorScorer.open(folders / "three-apart", small_corpus)
     monkeypatch.setattr("condsim_contexts.generators.uses_bfloat16", lambda _: True)
     other = GeneratorScorer.open(folders / "three-apart", small_corpus)
-    for task in ("centre", "left", "right"):
-        full, low = (scores(scorer, task, SENTENCES, CENTRES) for scorer in (one, other))
+    for task in ("center", "left", "right"):
+        full, low = (scores(scorer, task, SENTENCES, CENTERS) for scorer in (one, other))
         for its, mine in zip(full, low, strict=True):
             np.testing.assert_allclose(mine, its, rtol=0, atol=0.05)

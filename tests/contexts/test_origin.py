@@ -34,13 +34,13 @@ class Terms:
         self.calls = 0
         self.scored = 0
 
-    def terms(self, sentences: Any, centres: Any, names: Any) -> list[dict[str, Any]]:
+    def terms(self, sentences: Any, centers: Any, names: Any) -> list[dict[str, Any]]:
         self.calls += 1
-        self.scored += sum(map(len, centres))
+        self.scored += sum(map(len, centers))
         random = np.random.default_rng(0)
         contexts = random.normal(size=(ROWS, 26))
         found = []
-        for text, one in zip(sentences, centres, strict=True):
+        for text, one in zip(sentences, centers, strict=True):
             letters = np.array([text.count(chr(97 + place)) for place in range(26)], float)
             values = (contexts[one] @ letters - 20 + contexts[one, 0] * 5).astype(np.float32)
             found.append({name: values for name in names})
@@ -107,7 +107,7 @@ def test_origin_scorer_equals_a_naive_loop(origin, center: Any):
 
 
 def _term(text: str, contexts: Any) -> Any:
-    return Terms().terms([text], [contexts], ["centre"])[0]["centre"].astype(float)
+    return Terms().terms([text], [contexts], ["center"])[0]["center"].astype(float)
 
 
 def _best(text: str) -> Any:
@@ -140,10 +140,10 @@ def test_origin_scorer_computes_nothing_twice(origin):
 
 def test_origin_scorer_goes_on_where_it_was_stopped(origin, tmp_path, caplog):
     class Failing(Terms):
-        def terms(self, sentences: Any, centres: Any, names: Any) -> list[dict[str, Any]]:
+        def terms(self, sentences: Any, centers: Any, names: Any) -> list[dict[str, Any]]:
             if "d5" in sentences:
                 raise KeyboardInterrupt
-            return super().terms(sentences, centres, names)
+            return super().terms(sentences, centers, names)
 
     def of(terms: Terms) -> OriginScorer:
         return origin(terms=terms, batch_size=2, cache=ScoreCache(tmp_path / "r0.txt"))
@@ -175,7 +175,7 @@ def test_origin_scorer_condition_raises(origin):
         ({}, {}, 1_000, 3 * (600 + 240 + 800)),
         # No candidates
         ({"strategy": "random"}, {"center": "none"}, 1_000, 3 * (200 + 240)),
-        # 10 sentences x 4 references for the centre, 10 x 20 contexts x 4 for each side
+        # 10 sentences x 4 references for the center, 10 x 20 contexts x 4 for each side
         ({}, {"center": "pmi"}, 1_000, 3 * (600 + 240) + 40 + 2 * 800),
         ({}, {"center": "pmi", "weights": Weights(left=0, right=0)}, 1_000, 600 + 240 + 40),
         # The corpus is smaller than a set of contexts.

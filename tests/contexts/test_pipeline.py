@@ -174,12 +174,12 @@ def test_opened_run_fits_weights_to_held_out_text(tmp_path):
     assert found.weights.coherence == 0
     assert found.sentences == 48
     assert found.accuracy > 0.5  # a document is about one thing, and names it again and again
-    assert set(found.alone) == {"centre", "left", "right"}
+    assert set(found.alone) == {"center", "left", "right"}
 
 
 def test_pipeline_terms_of_weight_0_train_no_model(small_text, tmp_path):
     (tmp_path / "days.txt").write_text(small_text)
-    weights = {"scoring.weights": "{coherence: 1, centre: 0, left: 0, right: 0}"}
+    weights = {"scoring.weights": "{coherence: 1, center: 0, left: 0, right: 0}"}
     recipe = recipe_of(tmp_path / "days.txt", **weights)
     make(tmp_path / "run", recipe, "origin")
     assert not (tmp_path / "run" / "generators").exists()

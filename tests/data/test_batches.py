@@ -159,9 +159,9 @@ def test_batch_take_gives_rows_by_index(write, tmp_path, name):
 
 
 FILES = {
-    "x.csv": "a,b,n\none,the use,1\n , the use,2\ntwo,,3\nthree,the colour,4\n",
+    "x.csv": "a,b,n\none,the use,1\n , the use,2\ntwo,,3\nthree,the color,4\n",
     "x.jsonl": '{"a": "one", "b": "the use"}\n{"b": "the use"}\n{"a": "two", "b": null}\n'
-    '{"a": "three", "b": "the colour"}\n',
+    '{"a": "three", "b": "the color"}\n',
 }
 
 
@@ -172,7 +172,7 @@ def test_blank_rows_texts_skips_and_counts(write, name):
     assert blank.note("no score") == ""
     rows, (texts, conditions) = blank.texts(batch, ("a", "b"), condition="b")
     assert rows.tolist() == [0, 3]
-    assert (texts, conditions) == (["one", "three"], ["the use", "the colour"])
+    assert (texts, conditions) == (["one", "three"], ["the use", "the color"])
     assert blank.note("no score").startswith("2 rows have no text and thus no score (row 2, 3)")
 
 

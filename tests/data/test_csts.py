@@ -32,7 +32,7 @@ def test_load_csts_label_spellings_read(write_csts, label, value):
     np.testing.assert_array_equal(load_csts(write_csts(f"A,B,C,{label}\n")).labels, [value])
 
 
-def test_load_csts_unlabelled_count_logged_and_labels_required(write_csts, caplog):
+def test_load_csts_unlabeled_count_logged_and_labels_required(write_csts, caplog):
     with caplog.at_level(logging.INFO, logger="condsim"):
         task = load_csts(write_csts("A,B,C,1\nA,B,D,-1\n"), require_labels=True)
     assert (len(task), "2 rows, 1 labeled, 1 unlabeled" in caplog.text) == (2, True)

@@ -17,14 +17,14 @@ CSTS = (
     "One,Two words,sport,1\n"
     "One,Two words,sport,2.3\n"
     "Three,Four,the animal,4\n"
-    "Three,Four,colour,4\n"
-    "Five,Six,colour,-1\n"
+    "Three,Four,color,4\n"
+    "Five,Six,color,-1\n"
 )
 
 
 def test_describe_worked_by_hand(write_csts):
     statistics = describe(load_csts(write_csts(CSTS)), top=2)
-    assert (statistics.rows, statistics.labelled_rows, statistics.unlabelled_rows) == (7, 6, 1)
+    assert (statistics.rows, statistics.labeled_rows, statistics.unlabeled_rows) == (7, 6, 1)
     assert statistics.sentence_pairs == 4
     assert (statistics.high_low_pairs, statistics.ties, statistics.lone_rows) == (2, 1, 0)
     assert statistics.unique_sentences == 8
@@ -37,14 +37,14 @@ def test_describe_worked_by_hand(write_csts):
     assert statistics.condition_words.median == 1
     # Case is ignored and ties are in the order of the alphabet, but the rows that repeat a
     # condition are those of the very same one.
-    assert statistics.frequent_conditions == (("the animal", 3), ("colour", 2))
+    assert statistics.frequent_conditions == (("the animal", 3), ("color", 2))
     assert (statistics.distinct_conditions, statistics.repeated_condition_rows) == (3, 2)
     assert statistics.mean_gap == pytest.approx((3 + 1.3) / 2)
     assert statistics.gap_histogram == ((1.3, 1), (3.0, 1))
     assert statistics.first_is_higher_share == 0.5
 
 
-def test_describe_unlabelled_file_has_no_gap(write_csts):
+def test_describe_unlabeled_file_has_no_gap(write_csts):
     statistics = describe(load_csts(write_csts("A,B,C,-1\n")))
     assert (statistics.mean_gap, statistics.first_is_higher_share) == (None, None)
     assert statistics.label_histogram == ()
@@ -102,7 +102,7 @@ def test_pair_rows_label_decides_and_every_kind_is_counted():
     assert pairing.ties == 2
     # G-H, I-J, whose partner has no label, and B-A.
     assert pairing.lone_rows == 3
-    assert (pairing.unlabelled_rows, pairing.larger_groups) == (1, 1)
+    assert (pairing.unlabeled_rows, pairing.larger_groups) == (1, 1)
     ids = pairing.pair_ids
     assert ids[8] == -1
     assert ids[0] == ids[2] != ids[9]
@@ -153,5 +153,5 @@ def test_pair_rows_released_files_counts(released):
     assert int((train.high < train.low).sum()) + train.ties == 4837
     assert np.bincount(train.pair_ids).tolist() == [2] * 5671
     dev = pair_rows(load_csts(released("csts-reannotated/dev.csv")))
-    assert dev.unlabelled_rows == 168
+    assert dev.unlabeled_rows == 168
     assert 2 * (dev.pairs + dev.ties) + dev.lone_rows == 1814

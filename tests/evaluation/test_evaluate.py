@@ -37,7 +37,7 @@ def test_evaluate_hand_worked_values(make_task, make_scorer):
     assert (report.pairs, report.contrasting_pairs) == (2, 2)
 
 
-def test_evaluate_unlabelled_rows_are_counted_and_never_scored(make_task, make_scorer):
+def test_evaluate_unlabeled_rows_are_counted_and_never_scored(make_task, make_scorer):
     nan = math.nan
     labels = [5, 2, 3, nan, nan, nan, 1, 4]
     scorer = make_scorer("model", [0.9, 0.5, 0.6, 0.0, 0.0, 0.0, 0.2, 0.7])
@@ -145,7 +145,7 @@ def test_evaluate_condition_only_on_csts_reaches_42():
 
 @pytest.fixture
 def plain_task():
-    # Without conditions, 0 to 5; the first two rows are one sentence pair, labelled twice.
+    # Without conditions, 0 to 5; the first two rows are one sentence pair, labeled twice.
     sentences = ["a red ball", "a red ball", "a blue bike", "the green park", "two dogs run"]
     others = ["the red ball", "the red ball", "a blue car", "two cats", "two dogs run fast"]
     labels = np.asarray([4, 5, 2.5, 0, 4.5], np.float32)

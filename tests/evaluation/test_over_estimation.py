@@ -83,7 +83,7 @@ def test_over_estimation_three_rows_of_one_pair_are_three_pairs(make_task):
     assert found.low_error == pytest.approx(-0.5 / 3)
 
 
-def test_over_estimation_unlabelled_rows_may_have_any_score(make_task):
+def test_over_estimation_unlabeled_rows_may_have_any_score(make_task):
     task = make_task([3, 2, math.nan, 4])
     found = over_estimation([0.9, 0.2, math.nan, 5.0], task)
     assert (found.pairs, found.either) == (1, 1)

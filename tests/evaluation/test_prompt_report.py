@@ -44,8 +44,8 @@ def scorer_of(fake_backend, tmp_path):
 
 def test_evaluate_prompt_counts_invalid_and_out_of_range(scorer_of):
     task = task_of()
-    unlabelled = replace(task, labels=np.where(np.arange(40) == 39, np.nan, task.labels))
-    report = evaluate_prompt(scorer_of(), unlabelled, settings={"model": "fake"}, resamples=20)
+    unlabeled = replace(task, labels=np.where(np.arange(40) == 39, np.nan, task.labels))
+    report = evaluate_prompt(scorer_of(), unlabeled, settings={"model": "fake"}, resamples=20)
     # Of 39 rows every third has condition 0; rows 2 and 3 are left 1, and 3 is such a third.
     assert report.invalid == pytest.approx(100 * 13 / 39)
     assert report.out_of_range == pytest.approx(100 * 1 / 39)

@@ -258,7 +258,7 @@ def test_natural_measure_of_pairs_by_hand(write, measure, cells, expected):
     )
 
 
-def test_nearest_counts_neighbours_of_the_same_value(write):
+def test_nearest_counts_neighbors_of_the_same_value(write):
     class Values(Lengths):
         def score(self, sentences1, sentences2, conditions, /):
             pairs = zip(sentences1, sentences2, strict=True)

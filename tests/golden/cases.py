@@ -256,7 +256,7 @@ BUILD = [
     case(
         "build/leakage",
         "build leakage train.csv dev.csv --resamples 20 --json r.json",
-        files={"train.csv": inputs.table(inputs.labelled_rows(40)), "dev.csv": inputs.TRAIN},
+        files={"train.csv": inputs.table(inputs.labeled_rows(40)), "dev.csv": inputs.TRAIN},
     ),
     case(
         "build/teach",

@@ -32,7 +32,7 @@ def lines(rows: Iterable[Mapping[str, object]]) -> str:
 SENTENCES = [f"{who} {act} {place}." for who in _WHO for act in _ACTS for place in _PLACES]
 
 
-def labelled_rows(pairs: int, *, absent: int = 0) -> list[dict[str, object]]:
+def labeled_rows(pairs: int, *, absent: int = 0) -> list[dict[str, object]]:
     """C-STS rows, two conditions a pair; each `absent`-th row has the label -1."""
     rows: list[dict[str, object]] = []
     for number in range(pairs):
@@ -80,13 +80,13 @@ NOTED = [
 PAIRS = table(NOTED)
 PAIRS_TSV = table(NOTED, "\t")
 PAIRS_JSONL = lines(NOTED)
-DEV = table(labelled_rows(20))
-DEV_ABSENT = table(labelled_rows(40, absent=5))
+DEV = table(labeled_rows(20))
+DEV_ABSENT = table(labeled_rows(40, absent=5))
 EXTRA = table(
     {**row, "sentence1": f"Now {row['sentence1']}", "sentence2": f"Now {row['sentence2']}"}
-    for row in labelled_rows(60, absent=3)
+    for row in labeled_rows(60, absent=3)
 )
-TRAIN = table(labelled_rows(60)[40:])
+TRAIN = table(labeled_rows(60)[40:])
 GRADED_MANY = table(graded_rows(240))
 SETS = table({"set": f"set{n // 20}", **row} for n, row in enumerate(graded_rows(30)))
 TEXTS = table(

@@ -8,7 +8,7 @@ import pytest
 from condsim.model.base import PairScorer
 from condsim.model.embedding import EmbeddingScorer
 
-WORDS = {"the colour": ("red", "black", "blue"), "the animal": ("cat", "dog")}
+WORDS = {"the color": ("red", "black", "blue"), "the animal": ("cat", "dog")}
 ALL = [word for words in WORDS.values() for word in words]
 
 

@@ -17,11 +17,11 @@ from condsim.integrations.bertopic import BertopicBackend
 pytestmark = pytest.mark.filterwarnings("ignore")  # of BERTopic and the libraries it loads
 
 ANIMALS = ("dog", "cat", "bird", "fish")
-COLOURS = ("red", "blue", "green", "yellow")
+COLORS = ("red", "blue", "green", "yellow")
 TEXTS = [
-    f"A {colour} {animal} {where}."
+    f"A {color} {animal} {where}."
     for animal in ANIMALS
-    for colour in COLOURS
+    for color in COLORS
     for where in ("on a table", "in a box", "near a tree")
 ]
 
@@ -48,8 +48,8 @@ def agreement(topics, words):
 
 def test_bertopic_topics_follow_the_condition():
     for condition, same, other in (
-        ("the animal", ANIMALS, COLOURS),
-        ("the color", COLOURS, ANIMALS),
+        ("the animal", ANIMALS, COLORS),
+        ("the color", COLORS, ANIMALS),
     ):
         model, topics = topics_of(condition)
         assert agreement(topics, same) > agreement(topics, other)

@@ -99,48 +99,48 @@ def nearest_in_haystack(condition, model):
     "nearest", [nearest_in_langchain, nearest_in_llama_index, nearest_in_haystack]
 )
 def test_store_of_a_framework_finds_by_condition(scorer, nearest):
-    assert nearest("the colour", scorer) == "a red cat"
+    assert nearest("the color", scorer) == "a red cat"
     assert nearest("the animal", scorer) == "a black dog"
 
 
 @pytest.mark.parametrize("kind", EMBEDDERS[:3])
 def test_embedder_gives_the_vectors_of_the_model(scorer, kind):
-    expected = scorer.encode(TEXTS, "the colour")
+    expected = scorer.encode(TEXTS, "the color")
     scorer.calls.clear()
-    embedder = kind(condition="the colour", model=scorer)
+    embedder = kind(condition="the color", model=scorer)
     np.testing.assert_array_equal(embed(embedder, TEXTS), expected)
     assert len(scorer.calls) == 1
     assert embed(embedder, []) == []
 
 
 def test_embedders_of_one_query_and_async_ones_give_the_same(scorer):
-    expected = scorer.encode(TEXTS, "the colour").tolist()
-    langchain = LangChainEmbeddings("the colour", model=scorer)
+    expected = scorer.encode(TEXTS, "the color").tolist()
+    langchain = LangChainEmbeddings("the color", model=scorer)
     assert asyncio.run(langchain.aembed_query(TEXTS[0])) == expected[0]
-    llama = LlamaIndexEmbedding("the colour", model=scorer)
+    llama = LlamaIndexEmbedding("the color", model=scorer)
     assert asyncio.run(llama.aget_text_embedding_batch(TEXTS)) == expected
     assert asyncio.run(llama.aget_query_embedding(TEXTS[0])) == expected[0]
     assert llama.get_query_embedding(TEXTS[0]) == expected[0]
-    haystack = HaystackTextEmbedder("the colour", scorer)
+    haystack = HaystackTextEmbedder("the color", scorer)
     assert haystack.run(text=TEXTS[0])["embedding"] == expected[0]
 
 
 @pytest.mark.parametrize("kind", EMBEDDERS[:3])
 def test_embedder_gives_blank_documents_no_vector(scorer, caplog, kind):
-    expected = scorer.encode([BLANK[1], BLANK[3]], "the colour").tolist()
-    vectors = embed(kind(condition="the colour", model=scorer), BLANK)
+    expected = scorer.encode([BLANK[1], BLANK[3]], "the color").tolist()
+    vectors = embed(kind(condition="the color", model=scorer), BLANK)
     assert [vectors[1], vectors[3]] == expected
     blank = None if kind is HaystackDocumentEmbedder else [0] * scorer.dimension
     assert [vectors[0], vectors[2]] == [blank, blank]
     (message,) = caplog.messages
     assert message.startswith("2 of 4 texts are blank; they get ")
     with pytest.raises(InputError, match="must have text"):
-        LangChainEmbeddings("the colour", model=scorer).embed_query(" ")
+        LangChainEmbeddings("the color", model=scorer).embed_query(" ")
 
 
 @pytest.mark.parametrize("kind", RERANKERS)
 def test_reranker_puts_the_best_first_and_keeps_what_was_asked_for(scorer, kind):
-    options = {"condition": "the colour", "model": scorer}
+    options = {"condition": "the color", "model": scorer}
     order, inputs = rerank(kind, TEXTS, "a red bus", **options)
     assert order == [(1, 1), (2, 1), (0, 0)]
     first = inputs[0].metadata if kind is LangChainReranker else inputs[0].score
@@ -154,14 +154,14 @@ def test_reranker_puts_the_best_first_and_keeps_what_was_asked_for(scorer, kind)
 
 @pytest.mark.parametrize("kind", RERANKERS)
 def test_reranker_puts_blank_documents_last_without_a_score(scorer, kind):
-    options = {"condition": "the colour", "model": scorer}
+    options = {"condition": "the color", "model": scorer}
     order = [(1, 1), (3, 0), (0, None), (2, None)]
     assert rerank(kind, BLANK, QUERY, **options)[0] == order
     assert rerank(kind, BLANK, QUERY, at_least=0.5, top_n=3, **options)[0] == order[:1]
 
 
 def test_rerankers_of_one_call_have_options_of_it(scorer):
-    ranker = HaystackRanker("the colour", scorer, top_k=2)
+    ranker = HaystackRanker("the color", scorer, top_k=2)
     documents = [HaystackDocument(content=text) for text in TEXTS]
     result = ranker.run(query=QUERY, documents=documents, condition="the animal", top_k=1)
     assert [document.content for document in result["documents"]] == ["a black dog"]
@@ -169,7 +169,7 @@ def test_rerankers_of_one_call_have_options_of_it(scorer):
     result = asyncio.run(langchain.acompress_documents([Document(text) for text in TEXTS], QUERY))
     assert [document.page_content for document in result] == ["a black dog", "a red dog"]
     with pytest.raises(InputError, match="needs a query; pass 'query_str'"):
-        LlamaIndexReranker("the colour", model=scorer).postprocess_nodes(
+        LlamaIndexReranker("the color", model=scorer).postprocess_nodes(
             [NodeWithScore(node=TextNode(text="a"))]
         )
     for top in (0, -1):
@@ -183,7 +183,7 @@ def test_rerankers_of_one_call_have_options_of_it(scorer):
 def test_llama_index_pipeline_cache_knows_the_condition(scorer):
     pipeline = IngestionPipeline(transformations=[])
     vectors = []
-    for condition in ("the colour", "the animal"):
+    for condition in ("the color", "the animal"):
         pipeline.transformations = [LlamaIndexEmbedding(condition=condition, model=scorer)]
         [node] = pipeline.run(nodes=[TextNode(text="a red cat", id_="1")])
         vectors.append(node.embedding)
@@ -194,39 +194,39 @@ def test_llama_index_reranker_reads_what_embeddings_read(scorer):
     node = TextNode(text="a cat", metadata={"fur": "red", "of": "a dog"})
     node.excluded_embed_metadata_keys = ["of"]
     assert node.get_content(MetadataMode.EMBED) == "fur: red\n\na cat"
-    for condition, score in (("the colour", 1), ("the animal", 0)):
+    for condition, score in (("the color", 1), ("the animal", 0)):
         reranker = LlamaIndexReranker(condition=condition, model=scorer)
         [ranked] = reranker.postprocess_nodes([NodeWithScore(node=node)], query_str=QUERY)
         assert ranked.score == score
 
 
 def test_components_are_written_and_read_by_name():
-    embedding = LlamaIndexEmbedding(condition="the colour")
+    embedding = LlamaIndexEmbedding(condition="the color")
     again = LlamaIndexEmbedding.from_dict(embedding.to_dict())
-    assert again.condition == "the colour"
+    assert again.condition == "the color"
     assert again.get_text_embedding("a red cat") == embedding.get_text_embedding("a red cat")
     pipeline = Pipeline()
-    pipeline.add_component("ranker", HaystackRanker("the colour", top_k=1, at_least=0.25))
-    pipeline.add_component("text", HaystackTextEmbedder("the colour"))
+    pipeline.add_component("ranker", HaystackRanker("the color", top_k=1, at_least=0.25))
+    pipeline.add_component("text", HaystackTextEmbedder("the color"))
     again = Pipeline.loads(pipeline.dumps(), allowed_modules=["condsim.*"])
     ranker = again.get_component("ranker")
-    assert (ranker.condition, ranker.top_k, ranker.at_least) == ("the colour", 1, 0.25)
+    assert (ranker.condition, ranker.top_k, ranker.at_least) == ("the color", 1, 0.25)
     assert ranker.model is None
 
 
 @pytest.mark.parametrize("kind", [*EMBEDDERS, *RERANKERS])
 def test_framework_class_of_a_model_that_cannot_serve_is_refused(kind, ranker_only):
     with pytest.raises(ModelError, match=r"^There is no model folder 'no/such/folder'.*$"):
-        kind(condition="the colour", model="no/such/folder")
+        kind(condition="the color", model="no/such/folder")
     if kind in EMBEDDERS:
         with pytest.raises(ModelError, match="gives only scores; embeddings need"):
-            kind(condition="the colour", model=ranker_only)
+            kind(condition="the color", model=ranker_only)
 
 
 def test_classes_are_pickled_with_their_model():
-    expected = condsim.load().encode(TEXTS, "the colour")
+    expected = condsim.load().encode(TEXTS, "the color")
     for kind in (LangChainEmbeddings, LlamaIndexEmbedding):
-        embedder = pickle.loads(pickle.dumps(kind("the colour", model=condsim.load())))
+        embedder = pickle.loads(pickle.dumps(kind("the color", model=condsim.load())))
         np.testing.assert_allclose(embed(embedder, TEXTS), expected, atol=1e-6)
-    reranker = pickle.loads(pickle.dumps(LangChainReranker("the colour", top_n=1)))
+    reranker = pickle.loads(pickle.dumps(LangChainReranker("the color", top_n=1)))
     assert len(reranker.compress_documents([Document(text) for text in TEXTS], QUERY)) == 1

@@ -18,8 +18,8 @@ from condsim.integrations.polars import register_polars
 
 FIRST = ["a red cat", "a red cat", None, "a black dog", "a blue cat"]
 SECOND = ["a red dog", "a black cat", "a dog", None, "a blue dog"]
-CONDITIONS = ["the colour", "the animal", "the animal", "the animal", None]
-BY_COLOUR = [1.0, 0.0, None, None, 1.0]
+CONDITIONS = ["the color", "the animal", "the animal", "the animal", None]
+BY_COLOR = [1.0, 0.0, None, None, 1.0]
 BY_ROW = [1.0, 1.0, None, None, None]
 COLUMNS = {"a": FIRST, "b": SECOND, "condition": CONDITIONS}
 
@@ -81,25 +81,25 @@ def score_in_duckdb(columns, condition):
     "score", [score_in_polars, score_in_polars_streaming, score_in_pandas, score_in_duckdb]
 )
 def test_score_of_missing_or_blank_texts_is_missing(score):
-    assert score(COLUMNS, "the colour") == BY_COLOUR
+    assert score(COLUMNS, "the color") == BY_COLOR
     assert score(COLUMNS, None) == BY_ROW
     blank = COLUMNS | {"b": [*SECOND[:4], " "], "condition": [" ", *CONDITIONS[1:]]}
-    assert score(blank, "the colour") == [1, 0, None, None, None]
+    assert score(blank, "the color") == [1, 0, None, None, None]
     assert score(blank, None) == [None, 1, None, None, None]
 
 
 def test_polars_score_literal_stands_for_every_row(table):
-    score = pl.col("a").condsim.score(pl.lit("a red bus"), condition="the colour")
+    score = pl.col("a").condsim.score(pl.lit("a red bus"), condition="the color")
     assert table.select(score)["a"].to_list() == [1, 1, None, 0, 0]
-    nothing = pl.col("a").condsim.score(pl.lit(None, pl.String), condition="the colour")
+    nothing = pl.col("a").condsim.score(pl.lit(None, pl.String), condition="the color")
     assert table.select(nothing)["a"].null_count() == 5
 
 
 def test_polars_score_other_expressions_and_types(table):
     casted = table.cast({"b": pl.Categorical})
-    upper = pl.col("a").str.to_lowercase().condsim.score(pl.col("b"), condition="the colour")
-    assert casted.select(upper)["a"].to_list() == BY_COLOUR
-    scaled = pl.col("a").condsim.score("b", condition="the colour", scale="likert")
+    upper = pl.col("a").str.to_lowercase().condsim.score(pl.col("b"), condition="the color")
+    assert casted.select(upper)["a"].to_list() == BY_COLOR
+    scaled = pl.col("a").condsim.score("b", condition="the color", scale="likert")
     assert table.select(scaled)["a"].to_list() == [5, 1, None, None, 5]
     assert table.clear().select(scaled)["a"].to_list() == []
 
@@ -162,7 +162,7 @@ def test_pandas_score_condition_column_is_a_name_and_condition_a_text(frame):
     with pytest.raises(InputError, match="Unknown column 'conditon'"):
         frame.condsim.score("a", "b", condition_column="conditon")
     with pytest.raises(InputError, match="either 'condition' or 'condition_column'"):
-        frame.condsim.score("a", "b", condition="the colour", condition_column="condition")
+        frame.condsim.score("a", "b", condition="the color", condition_column="condition")
 
 
 @pytest.mark.parametrize("condition", [7, {"a": "b"}, pd.DataFrame({"a": FIRST})])
@@ -209,34 +209,34 @@ def test_pandas_score_unknown_or_doubled_column_is_refused(frame):
         frame.condsim.score("a", "conditon")
     doubled = pd.concat([frame, frame[["a"]]], axis=1)
     with pytest.raises(InputError, match="The frame has 2 columns 'a'"):
-        doubled.condsim.score("a", "b", condition="the colour")
+        doubled.condsim.score("a", "b", condition="the color")
 
 
 def test_duckdb_score_many_rows_in_vectors(connection, scorer):
     scorer.calls.clear()
     connection.execute("CREATE TABLE many AS SELECT 'red ' || i % 7 AS a FROM range(10000) r(i)")
-    query = "SELECT sum(condsim_score(a, 'a red bus', 'the colour')) FROM many"
+    query = "SELECT sum(condsim_score(a, 'a red bus', 'the color')) FROM many"
     assert connection.execute(query).fetchone() == (10_000,)
     # 7 texts and the bus, in each vector of 2,048 rows.
     assert sum(scorer.calls) <= 8 * 10
-    query = "SELECT count(*) FROM many WHERE condsim_score(a, 'a red bus', 'the colour') < 0.5"
+    query = "SELECT count(*) FROM many WHERE condsim_score(a, 'a red bus', 'the color') < 0.5"
     assert connection.execute(query).fetchone() == (0,)
 
 
 def test_tables_with_the_model_that_ships_give_its_scores():
     model = condsim.load()
     first, second = ["A red car.", "A black cat."], ["A red bus.", "A black dog."]
-    expected = model.score(first, second, "the colour").tolist()
+    expected = model.score(first, second, "the color").tolist()
     register_polars()
     register_pandas()
     columns = {"a": first, "b": second}
     table, frame = pl.DataFrame(columns), pd.DataFrame(columns)
-    score = pl.col("a").condsim.score("b", condition="the colour")
+    score = pl.col("a").condsim.score("b", condition="the color")
     assert table.select(score)["a"].to_list() == expected
-    assert frame.condsim.score("a", "b", condition="the colour").tolist() == expected
+    assert frame.condsim.score("a", "b", condition="the color").tolist() == expected
     with duckdb.connect() as connection:
         register_duckdb(connection)
-        found = connection.execute("SELECT condsim_score(a, b, 'the colour') FROM frame").fetchall()
+        found = connection.execute("SELECT condsim_score(a, b, 'the color') FROM frame").fetchall()
     assert [value for (value,) in found] == expected
 
 
@@ -245,7 +245,7 @@ def test_tables_with_the_model_that_ships_give_its_scores():
 )
 def test_model_takes_columns_as_they_are(column):
     model = condsim.load()
-    first, second, conditions = ["a red cat", "a dog"], ["a red dog", "a cat"], ["colour", "animal"]
+    first, second, conditions = ["a red cat", "a dog"], ["a red dog", "a cat"], ["color", "animal"]
     columns = [column(texts) for texts in (first, second, conditions)]
     for method in (model.score, model.applicability):
         np.testing.assert_array_equal(method(*columns), method(first, second, conditions))

@@ -158,7 +158,7 @@ def test_same_bad_input_refused(conditions, at_least, message):
 def test_score_matrix_has_a_row_for_each_pair_and_a_column_for_each_condition():
     model = condsim.load()
     first, second = ["A red car.", "A dog runs."], ["A red bus.", "A black dog sleeps."]
-    conditions = ["the colour", "the use", "the animal"]
+    conditions = ["the color", "the use", "the animal"]
     matrix = model.score_matrix(first, second, conditions)
     assert matrix.shape == (2, 3)
     columns = [model.score(first, second, condition) for condition in conditions]

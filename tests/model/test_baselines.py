@@ -26,10 +26,10 @@ from condsim.model.baselines import (
 from condsim.types import Scorer, Task
 
 CONDITIONS = (
-    "The colour of the lamp.",
+    "The color of the lamp.",
     "the number of lamps",
     "The room's purpose",
-    "the colour, the colour!",
+    "the color, the color!",
     "number of a B chairs",
     "Number of tables in the room",
     "Größe der Lampe",
@@ -68,7 +68,7 @@ def test_word_overlap_hand_worked_values():
     assert scores.dtype == np.float32
 
 
-def test_fit_task_unlabelled_rows_are_left_out():
+def test_fit_task_unlabeled_rows_are_left_out():
     labels = 4 * GOLD + 1
     labels[:2] = np.nan
     fitted = ConditionOnlyScorer().fit_task(make_task(labels, slice(2, None)))
@@ -149,8 +149,8 @@ def test_tfidf_ridge_equals_scikit_learn(alpha):
 
 
 def test_tfidf_ridge_hand_worked_value():
-    # Two documents of one word each: idf is the same and rows have length 1, so the centred
-    # features are +-1/2 in both columns, the centred targets +-1/2. With w = (a, -a):
+    # Two documents of one word each: idf is the same and rows have length 1, so the centered
+    # features are +-1/2 in both columns, the centered targets +-1/2. With w = (a, -a):
     # 2 rows * (a - 1/2)^2 + alpha 2 a^2 is least at a = 1 / (2 (1 + alpha)) = 1/4 at alpha = 1,
     # so the predictions are 1/2 +- 1/4.
     model = TfIdfRidge(alpha=1.0)
@@ -182,22 +182,22 @@ def lamp_task(labels, conditions):
 
 def random_task(*, rows=60, seed=0):
     generator = np.random.default_rng(seed)
-    conditions = generator.choice(["colour", "number", "purpose", "size"], size=rows)
+    conditions = generator.choice(["color", "number", "purpose", "size"], size=rows)
     return lamp_task(generator.integers(1, 6, size=rows), conditions)
 
 
 def test_out_of_fold_rows_are_predicted_by_fits_without_their_pair(monkeypatch):
-    task, learnt = random_task(rows=20), []
+    task, learned = random_task(rows=20), []
     make = module.baseline
 
     def spy(name, *, train):
-        learnt.append(np.flatnonzero(train.valid))
+        learned.append(np.flatnonzero(train.valid))
         return make(name, train=train)
 
     monkeypatch.setattr(module, "baseline", spy)
     out_of_fold(task, folds=5)
-    assert len(learnt) == 5
-    left_out = [np.setdiff1d(np.arange(20), rows) for rows in learnt]
+    assert len(learned) == 5
+    left_out = [np.setdiff1d(np.arange(20), rows) for rows in learned]
     # every row is left out once, always together with the other row of its pair
     assert sorted(np.concatenate(left_out).tolist()) == list(range(20))
     for rows in left_out:
@@ -225,22 +225,22 @@ def test_out_of_fold_swapped_pair_is_left_out_with_it():
 
 
 def test_out_of_fold_finds_what_conditions_tell():
-    conditions = ["colour", "number"] * 30
+    conditions = ["color", "number"] * 30
     predictions = out_of_fold(lamp_task([5, 1] * 30, conditions))
     assert predictions.dtype == np.float32
     assert predictions[::2].min() > 0.6 > 0.4 > predictions[1::2].max()
 
 
 def test_out_of_fold_one_condition_predicts_the_same_for_all_rows():
-    task = lamp_task([5, 1, 3, 2, 4, np.nan] * 5, ["colour"] * 30)
+    task = lamp_task([5, 1, 3, 2, 4, np.nan] * 5, ["color"] * 30)
     assert out_of_fold(task).tolist() == [0.5] * 30
     assert len(set(out_of_fold(task, name="sentences-only").tolist())) > 1
 
 
-def test_out_of_fold_unlabelled_rows_are_predicted_and_not_learnt_from():
+def test_out_of_fold_unlabeled_rows_are_predicted_and_not_learned_from():
     task = random_task()
     labels = task.labels.copy()
     labels[:10] = np.nan
     assert np.isfinite(out_of_fold(replace(task, labels=labels))).all()
     assert out_of_fold(replace(task, labels=np.full(60, np.nan, np.float32))).tolist() == [0.5] * 60
-    assert out_of_fold(lamp_task([5, 1], ["colour", "size"])).tolist() == [0.5, 0.5]
+    assert out_of_fold(lamp_task([5, 1], ["color", "size"])).tolist() == [0.5, 0.5]

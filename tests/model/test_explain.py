@@ -162,7 +162,7 @@ def test_explanation_html_escapes_texts_and_marks_words():
     assert "&amp;" in html
 
 
-def test_explanation_prints_texts_colours_and_the_sum(tiny):
+def test_explanation_prints_texts_colors_and_the_sum(tiny):
     explanation = tiny.explain(ONE, TWO, "the sport")
     console = Console(force_terminal=True, color_system="truecolor", width=200, record=True)
     with console.capture() as captured:
@@ -187,8 +187,8 @@ def test_explanation_plot_without_pairs_and_bad_suffix(tmp_path):
 def test_explain_default_model_names_the_words_of_the_condition():
     model = load_scorer()
     one, two = "A man in a white cap plays tennis.", "A girl in a white dress swings a racket."
-    colour = model.explain(one, two, "color of the clothes")
-    assert {word.text for _, word in colour.top(2)} == {"white"}
+    color = model.explain(one, two, "color of the clothes")
+    assert {word.text for _, word in color.top(2)} == {"white"}
     sport = model.explain(one, two, "the sport being played")
     assert sport.top(1)[0][1].text in ("tennis", "racket", "swings", "plays")
 

@@ -43,7 +43,7 @@ def model():
 
 
 @pytest.mark.parametrize("text", READ)
-def test_reads_text_with_learnt_words_is_true(model, text):
+def test_reads_text_with_learned_words_is_true(model, text):
     assert model.reads(text)
 
 

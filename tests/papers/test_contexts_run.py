@@ -109,7 +109,7 @@ def table(path):
 def test_reproduce_contexts_scores_are_those_of_the_origin_opened_by_itself(run, options, data):
     experiment = experiment_of(
         raw={"set": {"scoring.center": "none"}},
-        centred={"set": {"scoring.center": "context"}},
+        centered={"set": {"scoring.center": "context"}},
         unused={"weights": {"left": 0, "right": 0}, "set": {"scoring.center": "context"}},
     )
     written = run(experiment)
@@ -119,13 +119,13 @@ def test_reproduce_contexts_scores_are_those_of_the_origin_opened_by_itself(run,
     folder = found["raw"].part_folder
     assert {one.part_folder for one in found.values()} == {folder}
     assert [path.name for path in folder.glob("terms-*") if path.is_dir()] == [
-        found["centred"].terms("context").name
+        found["centered"].terms("context").name
     ]  # computed once, for all three
     alone = load_scorer(folder).score(task.sentences1, task.sentences2, scale="raw")
-    kept = found["raw" if "center: none" in (folder / "contexts.yaml").read_text() else "centred"]
+    kept = found["raw" if "center: none" in (folder / "contexts.yaml").read_text() else "centered"]
     np.testing.assert_allclose(kept.scores(), alone, atol=2e-4)
     assert 2 <= float(table(written.table)[0]["contexts"]) <= 6
-    assert not np.allclose(found["raw"].scores(), found["centred"].scores())
+    assert not np.allclose(found["raw"].scores(), found["centered"].scores())
     assert not np.allclose(found["raw"].scores(), found["unused"].scores())
 
 

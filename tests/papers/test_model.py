@@ -81,7 +81,7 @@ def test_encoder_equals_transformers(kind, tmp_path):
 
 def test_parts_rebuild_within_half_a_step(tmp_path):
     folder = checkpoint(tmp_path / "model")
-    parts.quantise(folder, tmp_path / "weights.npz")
+    parts.quantize(folder, tmp_path / "weights.npz")
     parts.restore(tmp_path / "weights.npz", tmp_path / "again")
     former, again = (
         load_file(where / "model.safetensors") for where in (folder, tmp_path / "again")
@@ -97,8 +97,8 @@ def test_parts_rebuild_within_half_a_step(tmp_path):
 def groups():
     texts = ["the food was good", "the food was bad", "the food was good the room dirty"]
     rows = [(0, 1, 0.0, 1.0), (0, 2, 1.0, 1.0), (1, 2, 0.0, 1.0)]
-    labelled = Group([("the opinion about the food", text) for text in texts], rows)
-    return [labelled, *(Group([(None, text)], plain=True) for text in texts)]
+    labeled = Group([("the opinion about the food", text) for text in texts], rows)
+    return [labeled, *(Group([(None, text)], plain=True) for text in texts)]
 
 
 def packed_folder(tmp_path, model):
@@ -106,7 +106,7 @@ def packed_folder(tmp_path, model):
     folder.mkdir()
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
     plain = PlainVectors(model, tmp_path / "plain")
-    for name, chosen in (("labelled", groups()[:1]), ("plain", groups()[1:])):
+    for name, chosen in (("labeled", groups()[:1]), ("plain", groups()[1:])):
         packed = pack(chosen, tokenizer, plain, plain.of_inputs)
         save_packed(packed, folder / f"{name}.npz")
     return folder
@@ -115,7 +115,7 @@ def packed_folder(tmp_path, model):
 def test_run_goes_on_as_if_never_stopped(tmp_path):
     model = checkpoint(tmp_path / "model")
     packed = packed_folder(tmp_path, model)
-    settings = {"shares": {"labelled": 2, "plain": 1}, "inputs_per_step": 5, "learning_rate": 1e-3}
+    settings = {"shares": {"labeled": 2, "plain": 1}, "inputs_per_step": 5, "learning_rate": 1e-3}
     whole = Run(Settings(**settings, steps=4), packed, model, tmp_path / "whole")
     facts = list(whole.train())
     list(Run(Settings(**settings, steps=2), packed, model, tmp_path / "parts").train())

@@ -68,7 +68,7 @@ def write_lines(path, lines):
             stream.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
 
 
-def labelled(suffix):
+def labeled(suffix):
     """Texts with two or three attributes."""
     lines = []
     for number, (text, parts) in enumerate(zip(TEXTS, PARTS, strict=True)):
@@ -129,7 +129,7 @@ def write_criteria(folder):
         for row, (one, two) in enumerate(pairs(0, 5, 40))
     ]
     for name, part in product(uses, ("train", "dev", "test")):
-        lines = products if name == "walmart_amazon" else labelled(f"{name} {part}")
+        lines = products if name == "walmart_amazon" else labeled(f"{name} {part}")
         write_lines(folder / name / f"{part}.jsonl.gz", lines)
     write_table(folder / "dev_rows.csv", rated(30, 20, set="a", use="train"))
 
@@ -171,7 +171,7 @@ def write_own(root):
     """Write what condsim publishes in its folder ``data``."""
     data = root / "data"
     for name in ("notes", "mails", "posts", "orders"):
-        write_lines(data / "attributes" / f"{name}.jsonl", labelled(name))
+        write_lines(data / "attributes" / f"{name}.jsonl", labeled(name))
     line = "notes ||| {}, he said. ||| {}, she said. ||| who = 1 ; what = 5"
     for part, first in (("train", 0), ("dev", 30)):
         lines = [line.format(one, two) for one, two in pairs(first, 3, 20)]

@@ -10,7 +10,7 @@ from condsim.prompting import scorer as open_prompt
 from condsim.prompting.backend import Answer
 from papers import PromptOptions, load_experiment, reproduce
 
-ROWS = 20  # labelled rows of the C-STS dev file
+ROWS = 20  # labeled rows of the C-STS dev file
 
 
 def reply(prompt):
@@ -133,7 +133,7 @@ def test_reproduce_drawn_rows_all_lines_are_measured_on_them(ask, backends, opti
     page = ask("csts-table11", "m", rows=8).page.read_text()
     few = list(backends["m"].asked)
     assert len(few) == 9 * 8
-    assert "measured on 8 labelled rows of dev.csv (revision " in page
+    assert "measured on 8 labeled rows of dev.csv (revision " in page
     assert "), drawn with seed 0." in page
     assert "--model m --rows 8" in page
     ask("csts-table11", "m", rows=12)

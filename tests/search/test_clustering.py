@@ -13,18 +13,15 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.search.cluster import cluster, cross_table
 from condsim.search.picture import plot_clusters
 
-COLOURS = {"red": 0, "blue": 1, "black": 2}
+COLORS = {"red": 0, "blue": 1, "black": 2}
 THINGS = {"car": 0, "cat": 1}
 TEXTS = [
-    f"A {colour} {thing}, {number}."
-    for number in range(4)
-    for thing in THINGS
-    for colour in COLOURS
+    f"A {color} {thing}, {number}." for number in range(4) for thing in THINGS for color in COLORS
 ]
 
 
 class KeywordEncoder(EmbeddingScorer):
-    """Points along the axis of a colour, or of a thing, with a little noise."""
+    """Points along the axis of a color, or of a thing, with a little noise."""
 
     def __init__(self):
         super().__init__(name="keyword", order="condition-first", dimension=8, calibration=None)
@@ -35,7 +32,7 @@ class KeywordEncoder(EmbeddingScorer):
         vectors = np.zeros((len(texts), 8), np.float32)
         for row, one in enumerate(texts):
             condition, text = ("", one) if isinstance(one, str) else one
-            axes = THINGS if condition == "the thing" else COLOURS
+            axes = THINGS if condition == "the thing" else COLORS
             vectors[row, next(axes[word] for word in axes if word in text)] = 1
             vectors[row, 5:] = 0.05 * np.array(
                 [len(text) % 2, int(text[-2]) % 2, int(text[-2]) // 2]
@@ -61,19 +58,19 @@ def by_word(words):
 
 
 def test_cluster_k_groups_by_the_condition(encoder):
-    result = cluster(TEXTS, "the colour", model=encoder, k=3)
-    assert groups(result) == by_word(COLOURS)
+    result = cluster(TEXTS, "the color", model=encoder, k=3)
+    assert groups(result) == by_word(COLORS)
     assert groups(cluster(TEXTS, "the thing", model=encoder, k=2)) == by_word(THINGS)
     assert result.method == "k-means"
     assert result.unassigned == 0
     assert result.silhouette > 0.9
-    assert encoder.read[0][0] == "the colour"
+    assert encoder.read[0][0] == "the color"
 
 
 def test_cluster_min_size_finds_the_number(encoder):
-    result = cluster(TEXTS, "the colour", model=encoder, min_size=4)
+    result = cluster(TEXTS, "the color", model=encoder, min_size=4)
     assert result.method == "HDBSCAN"
-    assert groups(result) == by_word(COLOURS)
+    assert groups(result) == by_word(COLORS)
 
 
 def test_cluster_lone_text_is_in_none():
@@ -88,7 +85,7 @@ def test_cluster_lone_text_is_in_none():
 
 
 def test_cluster_names_are_words_of_its_own(encoder):
-    result = cluster(TEXTS, "the colour", model=encoder, k=3)
+    result = cluster(TEXTS, "the color", model=encoder, k=3)
     assert sorted(group.words[0] for group in result.clusters) == ["black", "blue", "red"]
     assert result.name_of(0).startswith("red")
 
@@ -130,7 +127,7 @@ def test_cluster_flags_of_a_blas_are_no_warning(encoder, monkeypatch):
         return np.arange(len(space)) % k
 
     monkeypatch.setattr(sys.modules["condsim.search.cluster"], "_k_means", flagged)
-    assert len(cluster(TEXTS, "the colour", model=encoder, k=2).clusters) == 2
+    assert len(cluster(TEXTS, "the color", model=encoder, k=2).clusters) == 2
 
 
 def test_cluster_umap_groups_by_the_condition(encoder, monkeypatch):
@@ -159,23 +156,23 @@ def test_cluster_umap_groups_by_the_condition(encoder, monkeypatch):
 )
 def test_cluster_bad_input_refused(encoder, texts, options, message):
     with pytest.raises(InputError, match=message):
-        cluster(texts, "the colour", model=encoder, **options)
+        cluster(texts, "the color", model=encoder, **options)
     assert not encoder.read
 
 
 def test_cross_table_counts_both_and_refuses_other_texts(encoder):
-    colour = cluster(TEXTS, "the colour", model=encoder, k=3)
+    color = cluster(TEXTS, "the color", model=encoder, k=3)
     thing = cluster(TEXTS, "the thing", model=encoder, k=2)
-    counts = cross_table(colour, thing)
+    counts = cross_table(color, thing)
     np.testing.assert_array_equal(counts, [[4, 4, 0], [4, 4, 0], [4, 4, 0], [0, 0, 0]])
     with pytest.raises(InputError, match="got 24 and 9"):
-        cross_table(colour, cluster(TEXTS[:9], "the colour", model=encoder, k=3))
+        cross_table(color, cluster(TEXTS[:9], "the color", model=encoder, k=3))
 
 
 @pytest.mark.parametrize("texts", [TEXTS, TEXTS[:6]])
 def test_plot_writes_a_panel_for_each_condition(encoder, tmp_path, texts):
     pytest.importorskip("matplotlib")
-    result = [cluster(texts, one, model=encoder, k=2) for one in ("the colour", "a $b$ thing")]
+    result = [cluster(texts, one, model=encoder, k=2) for one in ("the color", "a $b$ thing")]
     plot_clusters(result, tmp_path / "both.png")
     plot_clusters(result[:1], tmp_path / "one.png")
     sizes = []
@@ -196,6 +193,6 @@ class NoisyEncoder(KeywordEncoder):
 
 
 def test_cluster_min_size_keeps_equal_texts_together():
-    texts = [f"A {colour} car, 1." for colour in COLOURS] * 40
-    labels = cluster(texts, "the colour", model=NoisyEncoder()).labels
+    texts = [f"A {color} car, 1." for color in COLORS] * 40
+    labels = cluster(texts, "the color", model=NoisyEncoder()).labels
     assert len(set(zip(texts, labels.tolist(), strict=True))) == 3

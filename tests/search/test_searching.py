@@ -99,7 +99,7 @@ def test_search_at_least_and_a_filter_leave_rows_out(made):
     assert made.search("A boat", "d", where="year > 3000") == []
 
 
-def test_search_weights_are_normalised_and_combined(made):
+def test_search_weights_are_normalized_and_combined(made):
     hits = made.search("A red car", {"d": 3, "r": 1})
     for hit in hits:
         assert hit.score == pytest.approx(0.75 * hit.scores["d"] + 0.25 * hit.scores["r"], abs=1e-6)

@@ -167,16 +167,16 @@ def test_texts_that_the_model_cannot_read_are_listed_and_no_duplicates(client):
     assert [item["duplicate_of"] for item in got["duplicates"]] == [0]
     assert got["unread"] == [0, 1, 2]
     texts = ["A red car.", "A red bus.", "天气", "A black cat."]
-    body = {"texts": texts, "condition": "the colour", "k": 2}
+    body = {"texts": texts, "condition": "the color", "k": 2}
     assert client().post("/v1/cluster", json=body).json()["unread"] == [2]
 
 
 def test_cluster_is_that_of_the_search_package(client, model):
     search = pytest.importorskip("condsim.search")
     texts = ["A red car.", "A red bus.", "A red van.", "A black cat.", "A black dog."]
-    body = {"texts": texts, "condition": "the colour", "k": 2}
+    body = {"texts": texts, "condition": "the color", "k": 2}
     got = client().post("/v1/cluster", json=body).json()
-    wanted = search.cluster(texts, "the colour", k=2)
+    wanted = search.cluster(texts, "the color", k=2)
     assert got["labels"] == wanted.labels.tolist()
     assert [tuple(one["words"]) for one in got["clusters"]] == [
         one.words for one in wanted.clusters

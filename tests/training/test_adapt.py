@@ -1,4 +1,4 @@
-"""Labelled pairs adapt a model; what cannot work is one line."""
+"""Labeled pairs adapt a model; what cannot work is one line."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import ModelSettings
 from condsim.training.adapt_figures import Adaptation
 from condsim.training.adapt_rows import (
-    LabelledPair,
+    LabeledPair,
     Rehearsal,
     load_rehearsal,
-    read_labelled,
-    split_labelled,
+    read_labeled,
+    split_labeled,
 )
 from condsim.training.adaptation import AdaptSettings, adapt
 from condsim.training.export import export_onnx
@@ -52,73 +52,73 @@ def written(path: Path, labels: list[object]) -> Path:
         ([1, 5] * 10, "long,short,the price,5\n" * 10, "'the price' has 10 rows, all with the"),
     ],
 )
-def test_read_labelled_of_rows_that_teach_nothing_is_one_line(
+def test_read_labeled_of_rows_that_teach_nothing_is_one_line(
     tmp_path, labels, more, message
 ) -> None:
     path = written(tmp_path / "rows.csv", labels)
     path.write_text(path.read_text() + more)
     with pytest.raises(InputError, match=message) as caught:
-        read_labelled(path)
+        read_labeled(path)
     assert "\n" not in str(caught.value)
 
 
-def test_read_labelled_leaves_out_rows_without_a_label(tmp_path) -> None:
-    rows = read_labelled(written(tmp_path / "rows.csv", [5, -1, 2, 3] * 8))
+def test_read_labeled_leaves_out_rows_without_a_label(tmp_path) -> None:
+    rows = read_labeled(written(tmp_path / "rows.csv", [5, -1, 2, 3] * 8))
     assert [row.label for row in rows] == [5, 2, 3] * 8
 
 
 def test_split_of_linked_texts_keeps_each_text_on_one_side() -> None:
     rows = [
-        LabelledPair(f"a{block}", f"b{block}{number}", "x", 1.0 + 4 * (number % 2))
+        LabeledPair(f"a{block}", f"b{block}{number}", "x", 1.0 + 4 * (number % 2))
         for block in range(20)
         for number in range(4)
     ]
-    train, dev = split_labelled(rows, share=0.2, seed=3)
+    train, dev = split_labeled(rows, share=0.2, seed=3)
     texts = [{text for row in part for text in row.pair} for part in (train, dev)]
     assert not texts[0] & texts[1]
     assert len(train) + len(dev) == 80
     assert 12 <= len(dev) <= 20
-    assert split_labelled(rows, share=0.2, seed=3) == (train, dev)
+    assert split_labeled(rows, share=0.2, seed=3) == (train, dev)
 
 
 def test_split_of_texts_that_are_all_linked_keeps_pairs_whole() -> None:
     rows = [
-        LabelledPair("hub", f"b{number // 2}", condition, 1.0 + 4 * (number % 2))
+        LabeledPair("hub", f"b{number // 2}", condition, 1.0 + 4 * (number % 2))
         for number in range(60)
         for condition in ("x", "y")
     ]
-    train, dev = split_labelled(rows, share=0.25, seed=0)
+    train, dev = split_labeled(rows, share=0.25, seed=0)
     assert not {row.pair for row in train} & {row.pair for row in dev}
     assert len(dev) >= 0.15 * len(rows)
 
 
 def test_split_of_groups_keeps_each_group_on_one_side() -> None:
     rows = [
-        LabelledPair(f"a{n}", f"b{n}", "x", 1.0 + 4 * (n % 2), ("s", f"g{n // 10}", "c"))
+        LabeledPair(f"a{n}", f"b{n}", "x", 1.0 + 4 * (n % 2), ("s", f"g{n // 10}", "c"))
         for n in range(100)
     ]
-    train, dev = split_labelled(rows, share=0.2, seed=0)
+    train, dev = split_labeled(rows, share=0.2, seed=0)
     assert not {row.group_cells[1] for row in train} & {row.group_cells[1] for row in dev}
     ungrouped = [replace(row, group_cells=("s", "", "c")) for row in rows]
-    assert [len(part) for part in split_labelled(ungrouped, share=0.2, seed=0)] == [80, 20]
+    assert [len(part) for part in split_labeled(ungrouped, share=0.2, seed=0)] == [80, 20]
 
 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
         (
-            [LabelledPair(f"a{n}", f"b{n}", "x", 1.0 + n % 5, ("s", "g", "c")) for n in range(50)],
+            [LabeledPair(f"a{n}", f"b{n}", "x", 1.0 + n % 5, ("s", "g", "c")) for n in range(50)],
             "most are of one pair of texts or one group",
         ),
         (
-            [LabelledPair(f"a{n}", f"b{n}", "x", 5.0 - 4 * (n == 0)) for n in range(31)],
+            [LabeledPair(f"a{n}", f"b{n}", "x", 5.0 - 4 * (n == 0)) for n in range(31)],
             "cannot be split",
         ),
     ],
 )
 def test_split_that_cannot_be_is_an_error(rows, message) -> None:
     with pytest.raises(InputError, match=message):
-        split_labelled(rows, share=0.2, seed=0)
+        split_labeled(rows, share=0.2, seed=0)
 
 
 def test_rehearsal_measures_texts_that_nothing_is_trained_or_measured_on() -> None:
@@ -147,8 +147,8 @@ def exported(tmp_path_factory, tiny_backbone) -> Path:
 
 
 @pytest.fixture(scope="module")
-def labelled(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("rows") / "labelled.csv"
+def labeled(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("rows") / "labeled.csv"
     write_rows(path, first=0, pairs=60)
     return path
 
@@ -176,9 +176,9 @@ def float32() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def adapted(tmp_path_factory, exported, labelled):
+def adapted(tmp_path_factory, exported, labeled):
     output = tmp_path_factory.mktemp("adapted") / "model"
-    return adapt(labelled, output, model=exported, settings=FAST, force=True)
+    return adapt(labeled, output, model=exported, settings=FAST, force=True)
 
 
 def test_adapt_of_a_tiny_model_writes_a_folder_that_loads(adapted, exported) -> None:
@@ -190,7 +190,7 @@ def test_adapt_of_a_tiny_model_writes_a_folder_that_loads(adapted, exported) -> 
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["kind"] == "adapted model"
     assert manifest["source"]["name"] == "tiny"
-    assert list(manifest["files"]) == ["labelled.csv"]
+    assert list(manifest["files"]) == ["labeled.csv"]
     assert manifest["train_rows"] + manifest["dev_rows"] == 108  # 12 of 60 pairs have one row
     facts = scorer.settings.facts
     assert facts["base_model"] == "ours"
@@ -201,40 +201,40 @@ def test_adapt_of_a_tiny_model_writes_a_folder_that_loads(adapted, exported) -> 
     assert 0 <= adapted.moved <= adapted.moved_most <= 1
 
 
-def test_adapt_never_writes_over_a_folder(adapted, labelled, exported) -> None:
+def test_adapt_never_writes_over_a_folder(adapted, labeled, exported) -> None:
     with pytest.raises(InputError, match="exists and is never overwritten"):
-        adapt(labelled, adapted.output, model=exported, settings=FAST)
+        adapt(labeled, adapted.output, model=exported, settings=FAST)
 
 
 def test_adapt_that_does_not_help_writes_nothing_until_forced(
-    exported, labelled, tmp_path, monkeypatch
+    exported, labeled, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.setattr(Adaptation, "helped", False)
-    result = adapt(labelled, tmp_path / "model", model=exported, settings=FAST)
+    result = adapt(labeled, tmp_path / "model", model=exported, settings=FAST)
     assert result.output is None
     assert not (tmp_path / "model").exists()
     with pytest.raises(InputError, match="settings changed"):
-        adapt(labelled, tmp_path / "model", model=exported, settings=FAST.replaced(seed=1))
-    forced = adapt(labelled, tmp_path / "model", model=exported, settings=FAST, force=True)
+        adapt(labeled, tmp_path / "model", model=exported, settings=FAST.replaced(seed=1))
+    forced = adapt(labeled, tmp_path / "model", model=exported, settings=FAST, force=True)
     assert forced.output == tmp_path / "model"
     assert forced.report.model.metrics == result.report.model.metrics
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
 def test_adapt_with_rows_to_measure_on_that_are_trained_on_is_an_error(
-    exported, labelled, tmp_path
+    exported, labeled, tmp_path
 ) -> None:
     with pytest.raises(InputError, match="are pairs of the labeled file"):
-        adapt(labelled, tmp_path / "model", model=exported, dev=labelled)
+        adapt(labeled, tmp_path / "model", model=exported, dev=labeled)
 
 
 @pytest.mark.slow
 def test_adapt_of_a_folder_that_is_not_exported_works_too(
-    exported, labelled, tmp_path, caplog
+    exported, labeled, tmp_path, caplog
 ) -> None:
     caplog.set_level("INFO", logger="condsim")
     result = adapt(
-        labelled, tmp_path / "model", model=exported.parent / "st", settings=FAST, force=True
+        labeled, tmp_path / "model", model=exported.parent / "st", settings=FAST, force=True
     )
     assert result.output is not None
     assert head_of(result.output) is None

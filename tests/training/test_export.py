@@ -94,13 +94,13 @@ def test_export_keeps_what_the_model_says_of_itself(tiny_backbone, tmp_path):
         calibration=calibration,
         facts={"dev_spearman": 70.1},
     )
-    export_onnx(tmp_path / "model", tmp_path / "out", facts={"licence": "Apache-2.0"})
+    export_onnx(tmp_path / "model", tmp_path / "out", facts={"license": "Apache-2.0"})
     settings = ModelSettings.load(tmp_path / "out")
     assert (settings.name, settings.order) == ("tiny", "sentence-first")
     assert settings.calibration == calibration
     assert (settings.dimension, settings.max_seq_length) == (32, 40)
     assert settings.facts["dev_spearman"] == 70.1
-    assert settings.facts["licence"] == "Apache-2.0"
+    assert settings.facts["license"] == "Apache-2.0"
     assert settings.facts["precision"] == "int8"
     assert settings.facts["parameters"] > 1000
     card = (tmp_path / "out" / "README.md").read_text("utf-8")
@@ -189,7 +189,7 @@ def test_quantize_compact_outlier_token_harms_no_other(product):
         assert (errors.max() < 0.03) == passes
 
 
-def test_quantize_static_neighbouring_weights_cannot_saturate():
+def test_quantize_static_neighboring_weights_cannot_saturate():
     random = np.random.default_rng(1)
     weight = random.normal(0, 1, (63, 16)).astype(np.float32)
     model = product_model(weight, np.zeros(16, np.float32))

@@ -161,7 +161,7 @@ def test_fit_cross_encoder_reads_a_part_of_the_row_alone(tmp_path, tiny_recipe, 
 
 def test_fit_report_is_of_raw_similarities(tmp_path, tiny_recipe):
     result = fit(tiny_recipe, tmp_path / "run")
-    dev = load_csts(Path(tiny_recipe.dev)).labelled()
+    dev = load_csts(Path(tiny_recipe.dev)).labeled()
     model = condsim.load(str(tmp_path / "run"))
     metrics = result.report.model.metrics
     for scale, same in (("raw", True), ("unit", False)):

@@ -64,8 +64,8 @@ def _statistics_lines(statistics: TaskStatistics) -> list[tuple[str, str]]:
     words, condition_words = statistics.sentence_words, statistics.condition_words
     rows = [
         ("rows", f"{statistics.rows:,}"),
-        ("  with a label", f"{statistics.labelled_rows:,}"),
-        ("  unlabeled or invalid", f"{statistics.unlabelled_rows:,}"),
+        ("  with a label", f"{statistics.labeled_rows:,}"),
+        ("  unlabeled or invalid", f"{statistics.unlabeled_rows:,}"),
         ("sentence pairs", f"{statistics.sentence_pairs:,}"),
         ("  high-low pairs of rows", f"{statistics.high_low_pairs:,}"),
         ("  ties (equal labels)", f"{statistics.ties:,}"),

@@ -227,7 +227,7 @@ def _measure_file(
     plot: Path | None,
 ) -> Report:
     """Load data and models, the cheap and likely mistakes first, measure and plot."""
-    from condsim.evaluation.evaluate import evaluate as measure, labelled_rows, score_rows
+    from condsim.evaluation.evaluate import evaluate as measure, labeled_rows, score_rows
     from condsim.evaluation.plots import predicted_against_gold
     from condsim.loading import open_scorer
     from condsim.model.baselines import baseline as make_baseline
@@ -244,7 +244,7 @@ def _measure_file(
         chosen = [
             make_baseline(str(name), train=rows) for name in chosen if name != "condition-only"
         ]
-    valid = labelled_rows(task, over_estimation=over_estimation)
+    valid = labeled_rows(task, over_estimation=over_estimation)
     model, against = compared.models[0], compared.against
     scorer = open_scorer(model)
     reference = None if against is None else open_scorer(against)

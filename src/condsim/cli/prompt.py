@@ -210,7 +210,7 @@ def prompt(
     from condsim.prompting.scorer import evaluate_prompt, open_prompt_scorer
 
     settings = prompts.settings(model, seed=seed)
-    task = load_pairs_as_task(data, pairs=pairs, consequence="no answer").labelled()
+    task = load_pairs_as_task(data, pairs=pairs, consequence="no answer").labeled()
     scorer = open_prompt_scorer(
         settings,
         load=partial(load_pairs_as_task, pairs=pairs, consequence="no part in the prompts"),

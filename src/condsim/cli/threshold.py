@@ -28,7 +28,7 @@ from condsim.model.embedding import EmbeddingScorer
 
 
 def threshold(
-    labelled: Annotated[Path, Argument(help="File of labeled pairs.")],
+    labeled: Annotated[Path, Argument(help="File of labeled pairs.")],
     pairs: LabeledPairs,
     precision: Annotated[float, Option(help="Promised share of alike pairs.")] = 0.95,
     model: options.Model = None,
@@ -51,20 +51,20 @@ def threshold(
 
     **Examples**
 
-    `condsim threshold labelled.csv --precision 0.95`
+    `condsim threshold labeled.csv --precision 0.95`
 
     `condsim threshold pairs.csv --text1 left --text2 right --condition "the request" --label same
     --positive yes`
     """
     # Scoring all rows may take minutes.
     check_promise(precision)
-    labels = pairs.labels(labelled)
+    labels = pairs.labels(labeled)
     if not labels.alike.any():
         raise InputError(
-            f"{labelled}: no row is labeled alike. Give --positive the lowest label that counts "
+            f"{labeled}: no row is labeled alike. Give --positive the lowest label that counts "
             "as alike, or label more."
         )
-    columns, batches = open_pairs(labelled, pairs)
+    columns, batches = open_pairs(labeled, pairs)
     scorer = load_scorer(model)
     share = overall or 0.0
     if overall is None and isinstance(scorer, EmbeddingScorer):
@@ -82,12 +82,12 @@ def threshold(
     for batch in batches:
         rows = slice(start, start + len(batch))
         start = rows.stop
-        labelled_rows = np.flatnonzero(labels.present[rows])
-        texts = columns.read(batch.take(labelled_rows), blank)
+        labeled_rows = np.flatnonzero(labels.present[rows])
+        texts = columns.read(batch.take(labeled_rows), blank)
         if len(texts.rows):
             sentences = texts.sentences1, texts.sentences2
             scores.extend(scorer.score(*sentences, texts.conditions, overall=share))
-            alike.extend(labels.alike[rows][labelled_rows[texts.rows]].tolist())
+            alike.extend(labels.alike[rows][labeled_rows[texts.rows]].tolist())
     values, marks = np.array(scores, np.float32), np.array(alike, np.bool_)
     _show_thresholds(threshold_table(values, marks))
     best = find_threshold(values, marks, precision=precision)

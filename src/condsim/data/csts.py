@@ -92,13 +92,13 @@ def load_csts(
         for sentence1, sentence2, condition, label in iter_csts(path, blank=blank)
     )
     task = make_task(path, rows, label_range=LABEL_RANGE, name=name)
-    labelled, rest = int(task.valid.sum()), int((~task.valid).sum())
+    labeled, rest = int(task.valid.sum()), int((~task.valid).sum())
     _LOGGER.info(
-        "%s: %d rows, %d labeled, %d unlabeled or invalid", task.name, len(task), labelled, rest
+        "%s: %d rows, %d labeled, %d unlabeled or invalid", task.name, len(task), labeled, rest
     )
     if path.name.startswith("csts_"):
         compare_split(path, rows=len(task) + (blank.count if blank else 0), published=CSTS_COUNTS)
-    if require_labels and not labelled:
+    if require_labels and not labeled:
         raise InputError(
             f"{path}: at least one row needs a label from 1 to 5 in the column 'label'; none of "
             f"{len(task)} has one."

@@ -71,35 +71,35 @@ def read_labels(
     texts = ["" if cell is None else str(cell).strip().casefold() for cell in cells]
     numbers = np.array([_label_number(cell) for cell in cells], np.float64)
     # NaN is how pandas writes an empty cell to Parquet.
-    labelled = np.array([text not in ("", "nan") for text in texts]) & (numbers != _NO_LABEL)
-    if not labelled.any():
+    labeled = np.array([text not in ("", "nan") for text in texts]) & (numbers != _NO_LABEL)
+    if not labeled.any():
         raise InputError(f"{path}: no row has a label in the column {column!r}.")
-    if np.isnan(numbers[labelled]).all():
+    if np.isnan(numbers[labeled]).all():
         scale, rule = None, "a label must be a number, or a word such as 'alike' and 'different'"
         alike_words: Collection[str] = ALIKE_WORDS
         all_words: Collection[str] = ALIKE_WORDS | DIFFERENT_WORDS
         if positive is not None:
-            all_words = dict.fromkeys(texts[row] for row in np.flatnonzero(labelled))
+            all_words = dict.fromkeys(texts[row] for row in np.flatnonzero(labeled))
             alike_words = _checked_word(positive, all_words)
         alike = np.array([text in alike_words for text in texts])
         is_right = np.array([text in all_words for text in texts])
         values = np.where(alike, 5.0, 1.0)
     else:
-        low, high = scale = scale or _detect_scale(path, numbers[labelled])
+        low, high = scale = scale or _detect_scale(path, numbers[labeled])
         rule = f"labels must be numbers from {low:g} to {high:g} and -1 for none, or two words"
         alike = numbers >= _minimum(scale, positive)
         # NaN, the number of a word, is not within the range either.
         is_right = (numbers >= low) & (numbers <= high)
         values = 1 + 4 * (numbers - low) / (high - low)
-    wrong_rows = np.flatnonzero(labelled & ~is_right)
+    wrong_rows = np.flatnonzero(labeled & ~is_right)
     if wrong_rows.size:
         row = rows[wrong_rows[0]]
         advice = " Name another word with --positive." if scale is None else ""
         raise InputError(
             f"{row.location(column)}: {rule}; got {short_repr(row.cells[column])}.{advice}"
         )
-    values[~labelled] = np.nan
-    return Labels(values.astype(np.float32), alike & labelled, scale)
+    values[~labeled] = np.nan
+    return Labels(values.astype(np.float32), alike & labeled, scale)
 
 
 def _label_number(cell: Cell) -> float | None:

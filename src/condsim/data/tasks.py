@@ -121,7 +121,7 @@ class Pairing:
         low: Row index of its lower-labeled row, ``(p,)``.
         ties: Pairs of rows of one sentence pair whose labels are equal, in no pair.
         lone_rows: Labeled rows whose sentence pair has no second labeled row.
-        unlabelled_rows: Rows without a label, never paired.
+        unlabeled_rows: Rows without a label, never paired.
         larger_groups: Sentence pairs with more than two labeled rows; every two of these rows
             whose labels differ are a pair.
     """
@@ -131,7 +131,7 @@ class Pairing:
     low: IntArray
     ties: int
     lone_rows: int
-    unlabelled_rows: int
+    unlabeled_rows: int
     larger_groups: int
 
     @property
@@ -175,12 +175,12 @@ def pair_rows(task: Task) -> Pairing:
         low=np.array(low, np.int64),
         ties=ties,
         lone_rows=sum(len(rows) == 1 for rows in groups.values()),
-        unlabelled_rows=len(task) - int(task.valid.sum()),
+        unlabeled_rows=len(task) - int(task.valid.sum()),
         larger_groups=sum(len(rows) > 2 for rows in groups.values()),
     )
     # Without conditions there is nothing to contrast.
     if task.conditions is not None:
-        counts = (pairing.pairs, ties, pairing.lone_rows, pairing.unlabelled_rows)
+        counts = (pairing.pairs, ties, pairing.lone_rows, pairing.unlabeled_rows)
         _LOGGER.info(
             "%s: %d high-low pairs, %d ties, %d lone rows, %d unlabeled rows, %d larger groups",
             *(task.name, *counts, pairing.larger_groups),
@@ -221,8 +221,8 @@ class TaskStatistics:
 
     Attributes:
         revision: Revision of its data.
-        labelled_rows: Rows with a label.
-        unlabelled_rows: Rows without one, or invalid.
+        labeled_rows: Rows with a label.
+        unlabeled_rows: Rows without one, or invalid.
         sentence_pairs: Distinct (sentence1, sentence2), over all rows.
         high_low_pairs: Pairs of rows of one sentence pair whose labels differ.
         ties: Pairs of rows of one sentence pair whose labels are equal.
@@ -247,8 +247,8 @@ class TaskStatistics:
     name: str
     revision: str
     rows: int
-    labelled_rows: int
-    unlabelled_rows: int
+    labeled_rows: int
+    unlabeled_rows: int
     sentence_pairs: int
     high_low_pairs: int
     ties: int
@@ -299,8 +299,8 @@ def describe(task: Task, *, top: int = 10) -> TaskStatistics:
         name=task.name,
         revision=task.revision,
         rows=len(task),
-        labelled_rows=len(task) - pairing.unlabelled_rows,
-        unlabelled_rows=pairing.unlabelled_rows,
+        labeled_rows=len(task) - pairing.unlabeled_rows,
+        unlabeled_rows=pairing.unlabeled_rows,
         sentence_pairs=len(set(zip(task.sentences1, task.sentences2, strict=True))),
         high_low_pairs=pairing.pairs,
         ties=pairing.ties,

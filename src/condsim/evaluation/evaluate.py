@@ -112,37 +112,37 @@ def evaluate(
             "'evaluate' takes the scorer first and the task second; got "
             f"{type(scorer).__name__} and {type(task).__name__}."
         )
-    labelled = labelled_rows(task, over_estimation=over_estimation)
+    labeled = labeled_rows(task, over_estimation=over_estimation)
     for entry in baselines:
         # An unknown name is reported before anything is scored.
         if isinstance(entry, str):
             baseline(entry)
     models = [scorer] if against is None else [scorer, against]
     model_scores = [
-        model if isinstance(model, Scores) else score_rows(model, labelled) for model in models
+        model if isinstance(model, Scores) else score_rows(model, labeled) for model in models
     ]
     entries: list[Scorer | str] = [entry for entry in baselines if entry != CONDITION_ONLY]
     if task.conditions is not None:
         entries.insert(0, CONDITION_ONLY if condition_only is None else condition_only)
     # The condition-only baseline comes first, the other baselines next, the models last.
-    all_scores = [_baseline_scores(entry, labelled, seed=seed) for entry in entries]
-    all_scores += [_select_labelled(scores, task) for scores in model_scores]
+    all_scores = [_baseline_scores(entry, labeled, seed=seed) for entry in entries]
+    all_scores += [_select_labeled(scores, task) for scores in model_scores]
     model = len(entries)
 
-    pairing = pair_rows(labelled)
-    if labelled.conditions is None:
+    pairing = pair_rows(labeled)
+    if labeled.conditions is None:
         # Rows of one sentence pair are then the same input.
         pairing = replace(pairing, high=pairing.high[:0], low=pairing.low[:0])
     metrics = Metrics(
         [scores.values.astype(np.float64) for scores in all_scores],
-        gold=labelled.gold.astype(np.float64),
+        gold=labeled.gold.astype(np.float64),
         control=None if task.conditions is None else all_scores[0].values.astype(np.float64),
         high=pairing.high,
         low=pairing.low,
     )
     values = metrics.point()  # (scorers, metrics)
     draws = bootstrap(metrics, pairing.pair_ids, resamples=resamples, seed=seed)
-    counted_task = labelled if over_estimation else None
+    counted_task = labeled if over_estimation else None
     results = [
         _result(*scored, counted_task=counted_task)
         for scored in zip(all_scores, values, draws, strict=True)
@@ -156,8 +156,8 @@ def evaluate(
         task=task.name,
         task_revision=task.revision,
         rows=len(task),
-        valid_rows=len(labelled),
-        invalid_rows=len(task) - len(labelled),
+        valid_rows=len(labeled),
+        invalid_rows=len(task) - len(labeled),
         pairs=int(pairing.pair_ids.max()) + 1,
         contrasting_pairs=pairing.pairs,
         model=results[model],
@@ -174,18 +174,18 @@ def evaluate(
     )
 
 
-def labelled_rows(task: Task, *, over_estimation: bool = False) -> Task:
+def labeled_rows(task: Task, *, over_estimation: bool = False) -> Task:
     """Return the rows with a label: at least 3, and for over-estimation pairs with two labels."""
-    labelled = task.labelled()
-    if len(labelled) < FEWEST_ROWS:
+    labeled = task.labeled()
+    if len(labeled) < FEWEST_ROWS:
         raise InputError(
             f"{task.name}: an evaluation needs at least {FEWEST_ROWS} rows with a label; "
-            f"{len(labelled)} of {len(task)} rows have one."
+            f"{len(labeled)} of {len(task)} rows have one."
         )
     if over_estimation:
         # The labels as scores show whether there are pairs.
-        count_over_estimation(labelled.gold, labelled)
-    return labelled
+        count_over_estimation(labeled.gold, labeled)
+    return labeled
 
 
 def _baseline_scores(entry: Scorer | str, task: Task, *, seed: int) -> Scores:
@@ -196,10 +196,10 @@ def _baseline_scores(entry: Scorer | str, task: Task, *, seed: int) -> Scores:
             predicted = out_of_fold(task, name=entry, folds=FOLDS, seed=seed)
             return Scores(entry, predicted, fitted_on=OUT_OF_FOLD)
         entry = scorer
-    return _select_labelled(score_rows(entry, task), task)
+    return _select_labeled(score_rows(entry, task), task)
 
 
-def _select_labelled(scores: Scores, task: Task) -> Scores:
+def _select_labeled(scores: Scores, task: Task) -> Scores:
     """Check scores and keep those of the labeled rows, ``(n,)``."""
     valid = task.valid
     if scores.values.shape == valid.shape and not valid.all():

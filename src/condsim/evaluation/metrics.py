@@ -181,7 +181,7 @@ class OverEstimation:
             below gold.
         equation_17: Pairs whose low row is below gold by more than the margin while the high row is
             above gold.
-        either: Pairs that fulfil at least one of the two: the over-estimated ones.
+        either: Pairs that fulfill at least one of the two: the over-estimated ones.
         high_error: Mean error of the high rows; above 0 is too similar.
         low_error: Mean error of the low rows; below 0 is too dissimilar.
     """

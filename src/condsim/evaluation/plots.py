@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_TITLE_CHARACTERS = 45
 _DOTS_PER_INCH = 120
 # Blue and orange of Okabe and Ito.
-_HIGH_COLOUR, _LOW_COLOUR = "#0072B2", "#D55E00"
+_HIGH_COLOR, _LOW_COLOR = "#0072B2", "#D55E00"
 # Points of high and low rows are drawn on either side of their gold similarity.
 _SHIFT = 0.028
 _MAX_JITTER = 0.018
@@ -59,15 +59,15 @@ def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: P
         ends = np.array([0.0, 1.0])
         panel.plot(ends, ends, color="black", linewidth=1, linestyle="--", label="gold")
         for margin, margin_label in ((MARGIN, f"gold ± {MARGIN:g}"), (-MARGIN, None)):
-            style = {"color": "grey", "linewidth": 0.8, "linestyle": ":", "label": margin_label}
+            style = {"color": "gray", "linewidth": 0.8, "linestyle": ":", "label": margin_label}
             panel.plot(ends, ends + margin, **style)
-        for label, pair_side, colour, shift in (
-            ("high row", pairing.high, _HIGH_COLOUR, _SHIFT),
-            ("low row", pairing.low, _LOW_COLOUR, -_SHIFT),
+        for label, pair_side, color, shift in (
+            ("high row", pairing.high, _HIGH_COLOR, _SHIFT),
+            ("low row", pairing.low, _LOW_COLOR, -_SHIFT),
         ):
             rows = np.unique(pair_side)
             gold = task.gold[rows].astype(np.float64)
-            _draw_rows(panel, gold, values[rows], label=label, colour=colour, shift=shift)
+            _draw_rows(panel, gold, values[rows], label=label, color=color, shift=shift)
         count = over_estimation(values, task)
         counts = f"{count.either} of {count.pairs} pairs over-estimated ({count.rate:.1%})"
         too_long = len(name) > MAX_TITLE_CHARACTERS
@@ -102,18 +102,18 @@ def _draw_rows(
     values: FloatArray,
     *,
     label: str,
-    colour: str,
+    color: str,
     shift: float,
 ) -> None:
     """Draw rows, ``(r,)``, shifted from their gold, and the mean of each gold level."""
     jitter = np.random.default_rng(0).uniform(-_MAX_JITTER, _MAX_JITTER, size=gold.size)
-    panel.scatter(gold + shift + jitter, values, s=7, color=colour, alpha=0.3, linewidths=0)
+    panel.scatter(gold + shift + jitter, values, s=7, color=color, alpha=0.3, linewidths=0)
     levels = np.round(gold * _LIKERT_STEPS).astype(np.int64)
     level_rows = [levels == level for level in np.unique(levels)]
     panel.plot(
         np.array([gold[rows].mean() for rows in level_rows]) + shift,
         [float(values[rows].mean()) for rows in level_rows],
-        color=colour,
+        color=color,
         marker="o",
         markersize=7,
         markeredgecolor="white",

@@ -32,7 +32,7 @@ from condsim.types import BoolArray, Float64Array, FloatArray, IntArray, Scorer,
 
 SUITE_FILE = "suite.json"
 
-NEIGHBOURS = 10
+NEIGHBORS = 10
 # A text with fewer texts of its value than this is not a query.
 _MIN_PARTNERS = {"nearest": 5, "first_hit": 1}
 
@@ -148,7 +148,7 @@ class CollectionTest(NaturalSet):
         table = np.full(self.same.shape, -np.inf)
         first, second = self.places.T
         table[first, second] = table[second, first] = scores
-        number = NEIGHBOURS if self.measure == "nearest" else 1
+        number = NEIGHBORS if self.measure == "nearest" else 1
         same = self.same[self.queries]
         nearest = np.argsort(-table[self.queries], axis=1, kind="stable")[:, :number]
         hits = np.take_along_axis(same, nearest, axis=1).sum(axis=1)
@@ -308,7 +308,7 @@ def load_files(
     load = load or partial(load_task, require_labels=True)
     sets: dict[str, SuiteSet] = {}
     for path in paths:
-        task = load(path).labelled()
+        task = load(path).labeled()
         # Two files may have one name.
         key = task.name if task.name not in sets else str(path)
         sets[key] = SuiteSet(key, key, task, averaged=len(paths) > 1)

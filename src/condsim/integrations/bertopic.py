@@ -23,7 +23,7 @@ class BertopicBackend(BaseEmbedder):  # type: ignore[misc]  # BERTopic has no ty
         condition: The respect, such as ``"the complaint"``; None compares documents as a whole.
 
     Example:
-        >>> BertopicBackend("the colour").embed(["A red car.", "A black cat."]).shape
+        >>> BertopicBackend("the color").embed(["A red car.", "A black cat."]).shape
         (2, 384)
     """
 

@@ -33,7 +33,7 @@ def register_duckdb(connection: duckdb.DuckDBPyConnection, *, model: Model = Non
         >>> import duckdb
         >>> with duckdb.connect() as connection:
         ...     register_duckdb(connection)
-        ...     query = "SELECT condsim_score('A red car.', 'A red bus.', 'the colour') > 0"
+        ...     query = "SELECT condsim_score('A red car.', 'A red bus.', 'the color') > 0"
         ...     connection.execute(query).fetchone()
         (True,)
     """

@@ -160,10 +160,10 @@ def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) 
         raise InputError(
             f"{name} must be an STS task of one subset, such as STS12, STSBenchmark or CSTS."
         )
-    labelled = rows.labelled()
-    if not len(labelled):
+    labeled = rows.labeled()
+    if not len(labeled):
         raise InputError(f"{name}: none of the {len(rows)} rows of {rows.name} has a label.")
-    low, high = float(labelled.labels.min()), float(labelled.labels.max())
+    low, high = float(labeled.labels.min()), float(labeled.labels.max())
     if low < loaded.min_score or high > loaded.max_score:
         raise InputError(
             f"{name}: labels must be from {loaded.min_score} to {loaded.max_score}; those of "
@@ -171,18 +171,18 @@ def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) 
         )
     first, second = (str(column) for column in loaded.column_names)
     columns: dict[str, object] = {
-        first: list(labelled.sentences1),
-        second: list(labelled.sentences2),
-        "score": labelled.labels.astype(float).tolist(),
+        first: list(labeled.sentences1),
+        second: list(labeled.sentences2),
+        "score": labeled.labels.astype(float).tolist(),
     }
     conditional = isinstance(loaded, AbsTaskConditionalSTS)
-    if conditional != (labelled.conditions is not None):
+    if conditional != (labeled.conditions is not None):
         raise InputError(
             f"{name} needs rows {'with' if conditional else 'without'} conditions; those of "
             f"{rows.name} have {'none' if conditional else 'some'}."
         )
     if isinstance(loaded, AbsTaskConditionalSTS):
-        columns[loaded.condition_column] = list(labelled.conditions or ())
+        columns[loaded.condition_column] = list(labeled.conditions or ())
     split = split or loaded.eval_splits[0]
     # As mteb does for cleaned data: an attribute of the object hides that of the class.
     loaded.metadata = loaded.metadata.model_copy(

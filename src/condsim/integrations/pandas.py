@@ -110,7 +110,7 @@ def register_pandas(model: Model = None) -> None:
         >>> import pandas as pd
         >>> register_pandas()
         >>> frame = pd.DataFrame({"a": ["A red car.", None], "b": ["A red bus.", "A cat."]})
-        >>> frame.condsim.score("a", "b", condition="the colour").isna().tolist()
+        >>> frame.condsim.score("a", "b", condition="the color").isna().tolist()
         [False, True]
     """
     _Accessor.scorer = scorer_of(model)

@@ -96,7 +96,7 @@ def register_polars(model: Model = None) -> None:
         >>> import polars as pl
         >>> register_polars()
         >>> table = pl.DataFrame({"a": ["A red car.", None], "b": ["A red bus.", "A cat."]})
-        >>> score = pl.col("a").condsim.score("b", condition="the colour")
+        >>> score = pl.col("a").condsim.score("b", condition="the color")
         >>> table.select(score).to_series().is_null().to_list()
         [False, True]
     """

@@ -204,7 +204,7 @@ class PairScorer(ABC):
             >>> import condsim
             >>> model = condsim.load()
             >>> pairs = ["A red car.", "A dog."], ["A red bus.", "A black dog."]
-            >>> model.score_matrix(*pairs, ["the colour", "the use", "the kind"]).shape
+            >>> model.score_matrix(*pairs, ["the color", "the use", "the kind"]).shape
             (2, 3)
         """
         check_scale(scale)

@@ -101,8 +101,8 @@ class TfIdfRidge:
         self._idf = np.log((1 + targets.size) / (1 + frequency)) + 1
         features = counts.weighted(self._idf)
         means = features.transposed_times(np.full(targets.size, 1 / targets.size))  # (d,)
-        centred = targets - targets.mean()
-        self._coefficients = _solve_ridge(features, means, centred, alpha=self._alpha)
+        centered = targets - targets.mean()
+        self._coefficients = _solve_ridge(features, means, centered, alpha=self._alpha)
         self._intercept = float(targets.mean()) - _inner(means, self._coefficients)
 
     def predict(self, documents: Iterable[list[str]]) -> Float64Array:
@@ -157,18 +157,18 @@ def _solve_ridge(
     which would no longer be sparse. A few dozen steps are enough.
     """
 
-    def centred_transpose(vector: Float64Array) -> Float64Array:
+    def centered_transpose(vector: Float64Array) -> Float64Array:
         return features.transposed_times(vector) - means * float(vector.sum())
 
     coefficients = np.zeros(features.width)
-    residual = centred_transpose(targets)
+    residual = centered_transpose(targets)
     direction = residual.copy()
     size = start = _inner(residual, residual)
     for _ in range(2000):
         if size <= 1e-18 * start:
             break
         through = features.times(direction) - _inner(means, direction)  # (n,)
-        image = centred_transpose(through) + alpha * direction
+        image = centered_transpose(through) + alpha * direction
         step = size / _inner(direction, image)
         coefficients += step * direction
         residual -= step * image
@@ -199,7 +199,7 @@ class _RidgeScorer(ABC):
 
     def fit_task(self, task: Task) -> Self:
         """Fit on the rows of a task that have a label."""
-        rows = task.labelled()
+        rows = task.labeled()
         terms = self._terms(rows.sentences1, rows.sentences2, rows.conditions)
         self._ridge.fit(terms, np.asarray(rows.gold, dtype=np.float64))
         self.fitted_on = f"{task.name} {task.revision}"
@@ -302,7 +302,7 @@ def out_of_fold(
     predictions = np.full(len(task), 0.5, dtype=np.float32)
     if name == ConditionOnlyScorer.name and len(set(task.conditions or ())) == 1:
         # A fold's own mean would rank rows in reverse: high labels lower the mean of the others.
-        predictions[:] = task.labelled().gold.mean() if task.valid.any() else 0.5
+        predictions[:] = task.labeled().gold.mean() if task.valid.any() else 0.5
         return predictions
     for number in range(folds):
         rows = np.flatnonzero(fold == number)

@@ -58,7 +58,7 @@ _MANY_CHUNKS = 250
 _LOGGER = logging.getLogger(__name__)
 
 
-class Tokenised(NamedTuple):
+class Tokenized(NamedTuple):
     """Inputs as a model takes them, and the indices of those longer than the limit in tokens."""
 
     inputs: Sequence[Any]
@@ -416,10 +416,10 @@ class EmbeddingScorer(PairScorer):
         inputs: Sequence[Input] = [sentence]
         if condition is not None:
             inputs = conditional_sentences([sentence], [condition], order=self.order)
-        tokenised = self._tokenised(inputs)
-        if not tokenised.longer or self._chunker is None:
+        tokenized = self._tokenized(inputs)
+        if not tokenized.longer or self._chunker is None:
             return [sentence]
-        return self._chunker.texts(self._chunker.split(inputs, limit=tokenised.limit).inputs)
+        return self._chunker.texts(self._chunker.split(inputs, limit=tokenized.limit).inputs)
 
     def set_cache_size(self, size: int) -> None:
         """Cache the vectors of the most recent texts, so that a repeated text is not encoded again.
@@ -504,11 +504,11 @@ class EmbeddingScorer(PairScorer):
         self, inputs: Sequence[Input], embed: Callable[[Sequence[Any]], FloatArray]
     ) -> FloatArray:
         """Embed n inputs, in chunks those that are longer than the model reads, ``(n, d)``."""
-        tokenised = self._tokenised(inputs)
-        longer, limit = tokenised.longer, tokenised.limit
+        tokenized = self._tokenized(inputs)
+        longer, limit = tokenized.longer, tokenized.limit
         if not longer or self._chunker is None:
             record_truncation(self.name, limit, len(longer))
-            return embed(tokenised.inputs)
+            return embed(tokenized.inputs)
         chunks = self._chunker.split([inputs[row] for row in longer], limit=limit)
         most = int(np.bincount(chunks.owner).max())
         if most > _MANY_CHUNKS:
@@ -517,19 +517,19 @@ class EmbeddingScorer(PairScorer):
                 most,
                 limit,
             )
-        prepared = self._tokenised(chunks.inputs)
+        prepared = self._tokenized(chunks.inputs)
         # A tri-encoder's condition may be too long by itself.
         truncated = {int(chunks.owner[chunk]) for chunk in prepared.longer}
         record_truncation(self.name, limit, len(truncated))
         vectors = np.empty((len(inputs), self.dimension), np.float32)
         vectors[longer] = chunks.pooled(embed(prepared.inputs))
         if short := sorted(set(range(len(inputs))).difference(longer)):
-            vectors[short] = embed([tokenised.inputs[row] for row in short])
+            vectors[short] = embed([tokenized.inputs[row] for row in short])
         return vectors
 
-    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised:
+    def _tokenized(self, inputs: Sequence[Input]) -> Tokenized:
         """Prepare inputs as the model takes them; without a limit by default."""
-        return Tokenised(inputs)
+        return Tokenized(inputs)
 
     @property
     def _backend_tokenizer(self) -> Tokenizer | None:

@@ -35,7 +35,7 @@ _COMMENT = re.compile("<!--.*?-->", re.DOTALL)
 # Blue and orange, which color-blind readers can tell apart.
 _RAISING_RGB, _LOWERING_RGB = (66, 133, 208), (230, 126, 34)
 # Share of the strongest word below which a word gets no color.
-_MIN_COLOURED_SHARE = 0.08
+_MIN_COLORED_SHARE = 0.08
 _BAR_CHARACTERS = 20
 _LABEL_CHARACTERS = 24
 
@@ -157,8 +157,8 @@ class Explanation:
             self._plot_bars(axis, text)
         if self.pairs is not None:
             axis, limit = axes[2], max(float(np.abs(self.pairs).max()), 1e-9)
-            colours = [_hex_colour(-1), "white", _hex_colour(1)]
-            shades = LinearSegmentedColormap.from_list("shades", colours)
+            colors = [_hex_color(-1), "white", _hex_color(1)]
+            shades = LinearSegmentedColormap.from_list("shades", colors)
             image = axis.imshow(self.pairs, cmap=shades, vmin=-limit, vmax=limit, aspect="auto")
             labels1, labels2 = ([word.label for word in text.words] for text in self.texts)
             axis.set_yticks(range(len(labels1)), labels1, parse_math=False)
@@ -178,7 +178,7 @@ class Explanation:
         values = [word.contribution for word in text.words]
         # Both texts have the same scale.
         every = [0.0, *(word.contribution for item in self.texts for word in item.words)]
-        axis.barh(range(len(values)), values, color=[_hex_colour(value) for value in values])
+        axis.barh(range(len(values)), values, color=[_hex_color(value) for value in values])
         labels = [word.label for word in text.words]
         axis.set_yticks(range(len(values)), labels, parse_math=False)
         axis.set_xlim(1.1 * min(every) - 1e-6, 1.1 * max(every) + 1e-6)
@@ -191,12 +191,12 @@ class Explanation:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
 
-        few_colours = console.color_system in ("standard", "windows")
+        few_colors = console.color_system in ("standard", "windows")
         yield Text.assemble((f"{self.score:.2f}", "bold"), f"  {self.condition or ''}")
         for text in self.texts:
             line = Text()
             for part, word in text.parts():
-                line.append(part, self._rich_style(word, few_colours) if word else "")
+                line.append(part, self._rich_style(word, few_colors) if word else "")
             yield line
 
     def table(self, *, top: int = 5, ascii_only: bool = False) -> str:
@@ -220,24 +220,24 @@ class Explanation:
     def _strength(self, word: Word) -> float:
         """Strength of a word's color, from 0 to 1."""
         share = abs(word.contribution) / (self._strongest() or 1.0)
-        return share if share >= _MIN_COLOURED_SHARE else 0.0
+        return share if share >= _MIN_COLORED_SHARE else 0.0
 
     def _html_span(self, text: str, word: Word | None) -> str:
         if word is None:
             return escape(text)
-        colour = ",".join(map(str, _rgb(word.contribution)))
+        color = ",".join(map(str, _rgb(word.contribution)))
         strength = self._strength(word)
-        style = f"background:rgba({colour},{0.75 * strength:.2f})"
+        style = f"background:rgba({color},{0.75 * strength:.2f})"
         style += ";text-decoration:underline dotted" if strength > 0 > word.contribution else ""
         return f'<span title="{word.contribution:+.3f}" style="{style}">{escape(text)}</span>'
 
-    def _rich_style(self, word: Word, few_colours: bool) -> str:
+    def _rich_style(self, word: Word, few_colors: bool) -> str:
         """Style of a word on a terminal: black on a color mixed with white, if it has many."""
         strength = self._strength(word)
         if not strength:
             return ""
         raises = word.contribution >= 0
-        if few_colours:
+        if few_colors:
             return "bold blue" if raises else "bold yellow underline"
         mixed = [round(255 + (part - 255) * strength) for part in _rgb(word.contribution)]
         style = f"black on rgb({','.join(map(str, mixed))})"
@@ -248,7 +248,7 @@ def _rgb(value: float) -> tuple[int, int, int]:
     return _RAISING_RGB if value >= 0 else _LOWERING_RGB
 
 
-def _hex_colour(value: float) -> str:
+def _hex_color(value: float) -> str:
     return "#{:02x}{:02x}{:02x}".format(*_rgb(value))
 
 

@@ -91,10 +91,10 @@ class Legibility:
 
     def _is_foreign(self, word: str) -> bool:
         """Check for letters of a script without words; a lone one, such as α, is a symbol."""
-        if word.isascii() or self._learnt_scripts is None:
+        if word.isascii() or self._learned_scripts is None:
             return False
         scripts = [script for script in map(_script, word) if script]
-        foreign = [script for script in scripts if script not in self._learnt_scripts]
+        foreign = [script for script in scripts if script not in self._learned_scripts]
         return len(foreign) > 1 or _IDEOGRAPHS in foreign
 
     @cached_property
@@ -106,7 +106,7 @@ class Legibility:
         return number if name is None else self._tokenizer.token_to_id(name)
 
     @cached_property
-    def _learnt_scripts(self) -> frozenset[str] | None:
+    def _learned_scripts(self) -> frozenset[str] | None:
         """Scripts with words in the vocabulary; None if its tokens are bytes."""
         if '"ByteLevel"' in self._tokenizer.to_str():
             return None
@@ -121,8 +121,8 @@ class Legibility:
                 ideographs += scripts == {_IDEOGRAPHS}
                 if len(scripts) == 1 and len(letters) > 1:
                     counts.update(scripts)
-        learnt = {script for script, number in counts.items() if number >= MIN_WORDS_OF_SCRIPT}
-        return frozenset(learnt | ({_IDEOGRAPHS} if ideographs >= MIN_IDEOGRAPHS else set()))
+        learned = {script for script, number in counts.items() if number >= MIN_WORDS_OF_SCRIPT}
+        return frozenset(learned | ({_IDEOGRAPHS} if ideographs >= MIN_IDEOGRAPHS else set()))
 
 
 def suspects(texts: Iterable[str]) -> list[str]:

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from condsim.errors import ModelError, check_at_least, one_line
 from condsim.model.applicability import head_of
 from condsim.model.calibration import UNCALIBRATED
-from condsim.model.embedding import EmbeddingScorer, Tokenised
+from condsim.model.embedding import EmbeddingScorer, Tokenized
 from condsim.model.inputs import Input, token_batches
 from condsim.model.settings import (
     DEFAULT_FOLDER,
@@ -104,11 +104,11 @@ class OnnxScorer(EmbeddingScorer):
     def _backend_tokenizer(self) -> Tokenizer:
         return self._tokenizer
 
-    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised:
+    def _tokenized(self, inputs: Sequence[Input]) -> Tokenized:
         pairs = [item if isinstance(item, str) else tuple(item) for item in inputs]
         encodings = self._tokenizer.encode_batch_fast(pairs)
         longer = [row for row, encoding in enumerate(encodings) if encoding.overflowing]
-        return Tokenised(encodings, longer, self._limit)
+        return Tokenized(encodings, longer, self._limit)
 
     def _vectors(self, encodings: Sequence[Encoding]) -> FloatArray:
         """Embed in batches of similar length; returns (m, dimension)."""

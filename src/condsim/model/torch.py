@@ -19,7 +19,7 @@ from condsim.errors import MissingExtraError, ModelError, check_name, one_line, 
 from condsim.model.applicability import head_of
 from condsim.model.base import PairScorer, Rows, Scale, rescaled
 from condsim.model.calibration import UNCALIBRATED, Calibration
-from condsim.model.embedding import EmbeddingScorer, Tokenised
+from condsim.model.embedding import EmbeddingScorer, Tokenized
 from condsim.model.inputs import (
     Input,
     Inputs,
@@ -117,18 +117,18 @@ class EncoderScorer(EmbeddingScorer):
 
         return not isinstance(self.model[0], TriEncoder)
 
-    def _tokenised(self, inputs: Sequence[Input]) -> Tokenised:
+    def _tokenized(self, inputs: Sequence[Input]) -> Tokenized:
         """Pair each input with its number of tokens, 0 if that is unknown."""
         lengths = _token_lengths(self.model, inputs)
         if lengths is None:
-            return Tokenised([(item, 0) for item in inputs])
+            return Tokenized([(item, 0) for item in inputs])
         limit = getattr(self.model, "max_seq_length", None) or int(lengths.max(initial=0))
         longer = np.flatnonzero(lengths > limit).tolist()
         if longer and not self._joint:
             # Text and condition have the limit each.
             longer = [row for row in longer if self._longest(inputs[row]) > limit]
         sizes = np.minimum(lengths, limit).tolist()
-        return Tokenised(list(zip(inputs, sizes, strict=True)), longer, limit)
+        return Tokenized(list(zip(inputs, sizes, strict=True)), longer, limit)
 
     def _longest(self, item: Input) -> int:
         """Tokens of the longer one of a text and its condition."""

@@ -13,7 +13,7 @@ import numpy as np
 from condsim.data.batch import BlankRows
 from condsim.data.load import load_task
 from condsim.errors import InputError, requires_extra
-from condsim.evaluation.evaluate import FEWEST_ROWS, Scores, evaluate, labelled_rows
+from condsim.evaluation.evaluate import FEWEST_ROWS, Scores, evaluate, labeled_rows
 from condsim.evaluation.report import Report, ResultFile
 from condsim.model.base import PairScorer, Rows, Scale, Texts, check_rows, rescaled
 from condsim.prompting.ask import Asker, Progress
@@ -258,7 +258,7 @@ def evaluate_prompt(
             the labels.
         BackendError: If the model does not answer or the budget is used up; run again to go on.
     """
-    rows = labelled_rows(task)
+    rows = labeled_rows(task)
     scale = likert_range(conditional=rows.conditions is not None)
     if scale != rows.label_range:
         raise InputError(

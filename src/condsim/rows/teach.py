@@ -95,8 +95,8 @@ def teach_file(
         written = write_rows(counted(scored, progress, total=total), output, kind=TaughtPair)
     else:
         total = sum(1 for _ in iter_csts(file))
-        labelled = teach(iter_csts(file), teachers, given=given)
-        written = write_rows(counted(labelled, progress, total=total), output, kind=TrainingRow)
+        labeled = teach(iter_csts(file), teachers, given=given)
+        written = write_rows(counted(labeled, progress, total=total), output, kind=TrainingRow)
     facts = {"teachers": [t.name for t in teachers], "given": given, "rows": written}
     write_provenance(output, kind="taught labels", made_from=[file], facts=facts)
     return written

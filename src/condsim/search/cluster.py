@@ -121,7 +121,7 @@ def cluster(
 
     Example:
         >>> texts = ["A red car.", "A red bus.", "A black cat.", "A black dog."]
-        >>> [group.size for group in cluster(texts, "the colour", k=2).clusters]
+        >>> [group.size for group in cluster(texts, "the color", k=2).clusters]
         [2, 2]
 
     References:

@@ -142,7 +142,7 @@ class ClusterCenters(Settings):
     Example:
         >>> from condsim.search import cluster
         >>> texts = ["A red car.", "A red bus.", "A black cat.", "A black dog."]
-        >>> clusters = cluster(texts, "the colour", k=2)
+        >>> clusters = cluster(texts, "the color", k=2)
         >>> bool(clusters.centers().assign(["A red van."])[0] == clusters.labels[0])
         True
     """

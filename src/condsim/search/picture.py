@@ -48,12 +48,12 @@ def _draw(panel: Axes, result: Clusters, *, seed: int) -> None:
     from matplotlib import colormaps
 
     points, method = _projected(result.vectors, seed=seed)
-    colours = colormaps["tab20" if len(result.clusters) > 10 else "tab10"].colors  # type: ignore[attr-defined]
+    colors = colormaps["tab20" if len(result.clusters) > 10 else "tab10"].colors  # type: ignore[attr-defined]
     unassigned = result.labels < 0
     if unassigned.any():
         label = f"in no cluster ({unassigned.sum():,})"
         x, y = points[unassigned].T
-        panel.scatter(x, y, s=6, color="lightgrey", linewidths=0, label=label)
+        panel.scatter(x, y, s=6, color="lightgray", linewidths=0, label=label)
     size = float(np.clip(4000 / len(points), 4, 36))
     for cluster in result.clusters:
         members = points[result.labels == cluster.number]
@@ -64,7 +64,7 @@ def _draw(panel: Axes, result: Clusters, *, seed: int) -> None:
             members[:, 0],
             members[:, 1],
             s=size,
-            color=colours[cluster.number % len(colours)],
+            color=colors[cluster.number % len(colors)],
             alpha=0.75,
             linewidths=0,
             label=label if cluster.number < _CLUSTERS_IN_LEGEND else None,
@@ -78,7 +78,7 @@ def _draw(panel: Axes, result: Clusters, *, seed: int) -> None:
             bbox={"boxstyle": "circle,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.75},
         )
     panel.set_title(result.condition or "no condition", loc="left", parse_math=False)
-    panel.set_xlabel(method, fontsize=8, color="grey")
+    panel.set_xlabel(method, fontsize=8, color="gray")
     panel.set_xticks([])
     panel.set_yticks([])
     panel.spines[["top", "right"]].set_visible(False)

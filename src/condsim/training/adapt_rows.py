@@ -23,7 +23,7 @@ from condsim.errors import InputError
 from condsim.model.embedding import EmbeddingScorer
 from condsim.training.export import SAMPLES
 
-MIN_LABELLED = 20
+MIN_LABELED = 20
 """Labeled pairs that an adaptation needs."""
 
 COLUMNS = ("sentence1", "sentence2", "condition", "label")
@@ -48,7 +48,7 @@ logger = logging.getLogger("condsim")
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledPair:
+class LabeledPair:
     """A labeled pair; ``group_cells`` are ``set``, ``group`` and ``criterion``, if in the file."""
 
     sentence1: str
@@ -69,7 +69,7 @@ class LabelledPair:
         return self.group_cells[:2] if has_group else self.pair
 
 
-def read_labelled(path: Path | str, *, at_least: int = MIN_LABELLED) -> list[LabelledPair]:
+def read_labeled(path: Path | str, *, at_least: int = MIN_LABELED) -> list[LabeledPair]:
     """Read the rows of a file that have a label, at least so many.
 
     The columns are ``sentence1``, ``sentence2``, ``condition`` and ``label``, in a form that
@@ -83,12 +83,12 @@ def read_labelled(path: Path | str, *, at_least: int = MIN_LABELLED) -> list[Lab
         if not np.isnan(label):
             sentence1, sentence2, condition = (row.text(name) for name in COLUMNS[:3])
             group_cells = tuple(str(row.cells[name] or "") for name in optional)
-            pairs.append(LabelledPair(sentence1, sentence2, condition, label, group_cells))
+            pairs.append(LabeledPair(sentence1, sentence2, condition, label, group_cells))
     _check_labels(path, pairs, at_least)
     return pairs
 
 
-def _check_labels(path: Path, pairs: Sequence[LabelledPair], at_least: int) -> None:
+def _check_labels(path: Path, pairs: Sequence[LabeledPair], at_least: int) -> None:
     number_of_labels = len({pair.label for pair in pairs})
     if len(pairs) < at_least or number_of_labels < 2:
         raise InputError(
@@ -107,9 +107,9 @@ def _check_labels(path: Path, pairs: Sequence[LabelledPair], at_least: int) -> N
             )
 
 
-def split_labelled(
-    pairs: Sequence[LabelledPair], *, share: float, seed: int
-) -> tuple[list[LabelledPair], list[LabelledPair]]:
+def split_labeled(
+    pairs: Sequence[LabeledPair], *, share: float, seed: int
+) -> tuple[list[LabeledPair], list[LabeledPair]]:
     """Split rows into those to train on and those to measure on, in the order given.
 
     Texts that occur together in a pair or group go to the same side, and so do texts that are
@@ -137,7 +137,7 @@ def split_labelled(
     raise InputError(f"The {len(pairs)} rows cannot be split: {reason}, or a file to measure on.")
 
 
-def _linked_blocks(pairs: Sequence[LabelledPair]) -> list[int]:
+def _linked_blocks(pairs: Sequence[LabeledPair]) -> list[int]:
     """Number the rows so that rows with linked texts or groups have the same number."""
     nodes: dict[str | tuple[str, ...], int] = {}
     edges = []
@@ -164,7 +164,7 @@ def _draw_blocks(keys: Sequence[int], *, rows: float, seed: tuple[int, int]) -> 
     return drawn
 
 
-def write_labelled(pairs: Sequence[LabelledPair], path: Path) -> None:
+def write_labeled(pairs: Sequence[LabeledPair], path: Path) -> None:
     """Write rows as a training file in CSV."""
     names = (*COLUMNS, *GROUP_COLUMNS) if any(pair.group_cells for pair in pairs) else COLUMNS
     records = []

@@ -49,12 +49,12 @@ with requires_extra("train"):
     from condsim.paths import sha256_of
     from condsim.training.adapt_figures import FIGURES, Adaptation
     from condsim.training.adapt_rows import (
-        LabelledPair,
+        LabeledPair,
         Pairs,
         load_rehearsal,
-        read_labelled,
-        split_labelled,
-        write_labelled,
+        read_labeled,
+        split_labeled,
+        write_labeled,
     )
     from condsim.training.callbacks import FirstEpochCallback
     from condsim.training.export import SAMPLES, export_onnx, restore_onnx, sample_cosines
@@ -118,7 +118,7 @@ class AdaptSettings(Settings):
 
 
 def adapt(
-    labelled: Path | str,
+    labeled: Path | str,
     output: Path | str,
     *,
     model: Path | str = "default",
@@ -134,14 +134,14 @@ def adapt(
     folder that ends in ``.work``; the same call continues it, also after a kill.
 
     Args:
-        labelled: Labeled pairs, 50 to 2,000 are a good number: columns ``sentence1``,
+        labeled: Labeled pairs, 50 to 2,000 are a good number: columns ``sentence1``,
             ``sentence2``, ``condition`` and ``label`` (1 to 5, 0 to 1, or ``alike`` and
             ``different``). Rows of a table with attributes are drawn by
             `condsim.rows.criteria.build.build_criteria`.
         output: The folder to write; missing or empty.
         model: ``default``, a folder that ``condsim export`` or this function wrote, or a folder of
             a bi-encoder with mean pooling.
-        dev: Labeled pairs to measure on; a share of ``labelled`` if None.
+        dev: Labeled pairs to measure on; a share of ``labeled`` if None.
         settings: Settings; the defaults if None.
         force: Whether to write a model that does not do better on the rows to measure on.
 
@@ -154,7 +154,7 @@ def adapt(
         KeyboardInterrupt: If Ctrl-C ended the training; the same call continues it.
 
     Example:
-        >>> result = adapt("labelled.csv", "model")  # doctest: +SKIP
+        >>> result = adapt("labeled.csv", "model")  # doctest: +SKIP
         >>> print(result.to_text())  # doctest: +SKIP
     """
     started = time.monotonic()
@@ -164,14 +164,14 @@ def adapt(
         raise ModelError(f"There is no model folder {str(model)!r}.")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target} exists and is never overwritten; give another --output.")
-    files = [Path(labelled)]
-    pairs = read_labelled(labelled)
+    files = [Path(labeled)]
+    pairs = read_labeled(labeled)
     if dev is None:
         share = max(settings.dev_share, min(1 / 3, MIN_DEV_ROWS / len(pairs)))
-        train_pairs, dev_pairs = split_labelled(pairs, share=share, seed=settings.seed)
+        train_pairs, dev_pairs = split_labeled(pairs, share=share, seed=settings.seed)
     else:
         files.append(Path(dev))
-        train_pairs, dev_pairs = pairs, read_labelled(dev, at_least=3)
+        train_pairs, dev_pairs = pairs, read_labeled(dev, at_least=3)
         trained = {pair.pair for pair in train_pairs}
         shared = sum(pair.pair in trained for pair in dev_pairs)
         if shared:
@@ -223,8 +223,8 @@ class _AdaptationRun:
     def train(
         self,
         name: str,
-        train_pairs: Sequence[LabelledPair],
-        dev_pairs: Sequence[LabelledPair],
+        train_pairs: Sequence[LabeledPair],
+        dev_pairs: Sequence[LabeledPair],
         *,
         started: float,
     ) -> None:
@@ -251,13 +251,13 @@ class _AdaptationRun:
         run_or_resume(recipe, run, callbacks=[FirstEpochCallback(report)])
 
     def _recipe(
-        self, name: str, train_pairs: Sequence[LabelledPair], dev_pairs: Sequence[LabelledPair]
+        self, name: str, train_pairs: Sequence[LabeledPair], dev_pairs: Sequence[LabeledPair]
     ) -> Recipe:
         """Write the data of the training and plan it."""
         settings = self.settings
         train, dev = self.work / "train.csv", self.work / "dev.csv"
-        write_labelled(train_pairs, train)
-        write_labelled(dev_pairs, dev)
+        write_labeled(train_pairs, train)
+        write_labeled(dev_pairs, dev)
         start = self._start()
         scorer = cast(EncoderScorer, load_trained(start))
         steps, bfloat16 = self._plan(start, train_pairs, dev_rows=len(dev_pairs))
@@ -305,7 +305,7 @@ class _AdaptationRun:
         return start
 
     def _plan(
-        self, start: Path, pairs: Sequence[LabelledPair], *, dev_rows: int
+        self, start: Path, pairs: Sequence[LabeledPair], *, dev_rows: int
     ) -> tuple[int, bool]:
         """Decide the steps and whether to use bfloat16, and log how long they will take."""
         settings = self.settings
@@ -337,7 +337,7 @@ class _AdaptationRun:
         )
         return steps, bfloat16
 
-    def export(self, name: str, train_pairs: Sequence[LabelledPair]) -> OnnxScorer:
+    def export(self, name: str, train_pairs: Sequence[LabeledPair]) -> OnnxScorer:
         """Export in the folder ``exported``, with the scale and the head carried over."""
         output = self.work / "exported"
         shutil.rmtree(output, ignore_errors=True)

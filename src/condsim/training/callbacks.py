@@ -76,7 +76,7 @@ class DevEvaluator(BaseEvaluator):
         # The figure that the best epoch is chosen by.
         self.metric = self.primary_metric = "accuracy" if self._has_triplets else recipe.chosen_by
         self._recipe = recipe
-        self._dev = dev_pairs(dev).labelled()
+        self._dev = dev_pairs(dev).labeled()
         self._pairing = pair_rows(self._dev) if self.metric == "both" else None
 
     def __call__(

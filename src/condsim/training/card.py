@@ -39,7 +39,7 @@ def write_model(
 ) -> Report:
     """Write a trained model with its settings and card, and measure the model that was written."""
     pairs = dev_pairs(dev)
-    rows = pairs.labelled()
+    rows = pairs.labeled()
     scorer = uncalibrated_scorer(model, recipe, name=recipe.name)
     raw = scorer.score(rows.sentences1, rows.sentences2, rows.conditions, scale="raw")
     _save_weights(model, output, float16=float16)

@@ -111,7 +111,7 @@ def sample_rows(train: TrainingData, most: int | None) -> TrainingData:
 
     Of a task whole sentence pairs are drawn (C-STS Figure 3), so it is ``most`` rows or a few less.
     """
-    rows = train.labelled() if isinstance(train, Task) else train
+    rows = train.labeled() if isinstance(train, Task) else train
     if most is None or most >= len(rows):
         return rows
     pair_ids = np.arange(len(rows), dtype=np.int64)

@@ -52,8 +52,8 @@ def correlation_loss(similarities: Tensor, labels: Tensor, weights: Tensor | Non
     """
     similarities, labels = _vectors(similarities=similarities, labels=labels)
     shares = _row_shares(similarities, weights)
-    x = _centred(similarities, shares)
-    y = _centred(labels, shares)
+    x = _centered(similarities, shares)
+    y = _centered(labels, shares)
     variance_x = _weighted_mean(x.square(), shares)
     variance_y = _weighted_mean(y.square(), shares)
     varies = (variance_x > MAX_CONSTANT_VARIANCE) & (variance_y > MAX_CONSTANT_VARIANCE)
@@ -283,7 +283,7 @@ def _mean_or_zero(values: Tensor) -> Tensor:
     return values.mean() if values.numel() else values.sum()
 
 
-def _centred(values: Tensor, shares: Tensor | None) -> Tensor:
+def _centered(values: Tensor, shares: Tensor | None) -> Tensor:
     """Subtract the mean; the result is exactly zero for a constant vector, due to the shift."""
     shifted = values - values[0].detach()
     return shifted - _weighted_mean(shifted, shares)

@@ -146,8 +146,8 @@ def test_weak_several_files_are_one_pool_and_items_are_those_of_a_file(tmp_path:
 def test_weak_own_functions_are_drawn(weak) -> None:
     own = Path("own.py")
     own.write_text(
-        "from condsim_annotation.weak.registry import labelling_function\n"
-        "@labelling_function('length of the caption test', weight=1000.0)\n"
+        "from condsim_annotation.weak.registry import labeling_function\n"
+        "@labeling_function('length of the caption test', weight=1000.0)\n"
         "def length(sentence):\n"
         "    return len(sentence.words) > 7\n",
         encoding="utf-8",

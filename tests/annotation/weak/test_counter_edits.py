@@ -16,7 +16,7 @@ from condsim_annotation.weak.counter_edits import counter_edits
 TEXTS = [
     f"{what} {rest}"
     for what in ("The staff was friendly", "Prices have increased", "We waited for six weeks")
-    for rest in ("in May.", "at the harbour.", "before the fire.", "and the room is clean.")
+    for rest in ("in May.", "at the harbor.", "before the fire.", "and the room is clean.")
 ]
 
 

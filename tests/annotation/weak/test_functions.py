@@ -1,4 +1,4 @@
-"""Labelling functions: what they read and compare, registering them, finding them by conditions."""
+"""Labeling functions: what they read and compare, registering them, finding them by conditions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from condsim.errors import InputError
 from condsim_annotation.answers import answers
 from condsim_annotation.weak.functions import ABSENT, graded
 from condsim_annotation.weak.language import Sentence
-from condsim_annotation.weak.registry import REGISTRY, Registry, labelling_function
+from condsim_annotation.weak.registry import REGISTRY, Registry, labeling_function
 
 PROJECT = Path(__file__).resolve().parents[3]
 TRAIN = PROJECT.parent / "shared" / "data" / "csts-reannotated" / "train.csv"
@@ -24,23 +24,23 @@ def registry() -> Registry:
     return Registry()
 
 
-def test_labelling_function_own_is_found_and_answers(registry: Registry) -> None:
+def test_labeling_function_own_is_found_and_answers(registry: Registry) -> None:
     compare = graded("mild", "severe")
 
-    @labelling_function("severity of the incident", compare=compare, registry=registry)
+    @labeling_function("severity of the incident", compare=compare, registry=registry)
     def severity(sentence: Sentence) -> str | None:
         return "severe" if "broke" in sentence.words else None
 
     assert answers("The incident's severity", "He broke a leg.", registry=registry) == "severe"
     assert answers("severity of the incident", "He fell.", registry=registry) is None
     with pytest.raises(InputError, match="called 'severity of the incident' already"):
-        labelling_function("severity of the incident", registry=registry)(severity)
+        labeling_function("severity of the incident", registry=registry)(severity)
 
 
 @pytest.mark.parametrize(("name", "weight"), [("", 1.0), ("of the", 1.0), ("mood", -1.0)])
-def test_labelling_function_bad_option_raises(registry, name: str, weight: float) -> None:
+def test_labeling_function_bad_option_raises(registry, name: str, weight: float) -> None:
     with pytest.raises(InputError, match="must be"):
-        labelling_function(name, weight=weight, registry=registry)
+        labeling_function(name, weight=weight, registry=registry)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_labelling_function_bad_option_raises(registry, name: str, weight: float
         (lambda sentence: "good", r"'mood' must give a label from 1 to 5, .* got 6\.0 for 'good'"),
     ],
 )
-def test_labelling_function_that_fails_is_named(registry: Registry, read, message: str) -> None:
-    labelling_function("mood", compare=lambda *values: 6.0, registry=registry)(read)
+def test_labeling_function_that_fails_is_named(registry: Registry, read, message: str) -> None:
+    labeling_function("mood", compare=lambda *values: 6.0, registry=registry)(read)
     function = registry.find("mood")
     assert function is not None
     with pytest.raises(InputError, match=message):
@@ -156,13 +156,13 @@ def test_score_pair_expected_label(
 
 
 def test_read_attribute_absent_is_inapplicable_and_a_count_of_none_needs_both() -> None:
-    colour, count = REGISTRY.find("color of dog"), REGISTRY.find("number of people")
-    assert colour is not None
+    color, count = REGISTRY.find("color of dog"), REGISTRY.find("number of people")
+    assert color is not None
     assert count is not None
-    assert colour.read(Sentence("A man reads.")) is ABSENT
-    assert colour.read(Sentence("A dog runs.")) is None
-    assert colour.is_inapplicable(ABSENT, frozenset({"red"}))
-    assert not colour.is_inapplicable(ABSENT, None)
+    assert color.read(Sentence("A man reads.")) is ABSENT
+    assert color.read(Sentence("A dog runs.")) is None
+    assert color.is_inapplicable(ABSENT, frozenset({"red"}))
+    assert not color.is_inapplicable(ABSENT, None)
     assert not count.is_inapplicable(ABSENT, count.read(Sentence("A man reads.")))
     assert count.is_inapplicable(ABSENT, ABSENT)
 

@@ -35,7 +35,7 @@ def test_csts_tasks_use_nothing_of_condsim():
         assert not any(name.startswith("condsim") for name in names)
 
 
-def test_csts_load_data_reads_released_files_and_leaves_unlabelled_rows_out(
+def test_csts_load_data_reads_released_files_and_leaves_unlabeled_rows_out(
     tmp_path, monkeypatch, letters
 ):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
@@ -60,7 +60,7 @@ def test_csts_load_data_reads_released_files_and_leaves_unlabelled_rows_out(
 
 def test_csts_duplicates_are_rows_with_the_same_condition(conditional):
     task = local_task("CSTS", conditional)
-    rows = len(conditional.labelled())
+    rows = len(conditional.labeled())
     assert len(remove_duplicates(task).dataset["validation"]) == rows
     twice = datasets.concatenate_datasets([task.dataset["validation"]] * 2)
     task.dataset["validation"] = twice

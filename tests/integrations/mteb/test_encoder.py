@@ -44,7 +44,7 @@ def test_evaluate_sts_gives_the_spearman_of_condsim(letters, pairs, name):
 
 def test_evaluate_csts_gives_the_spearman_of_condsim(letters, conditional):
     scores = measured(MtebEncoder(letters()), local_task("CSTS", conditional))
-    rows = conditional.labelled()
+    rows = conditional.labeled()
     cosines = letters().score(rows.sentences1, rows.sentences2, rows.conditions, scale="raw")
     assert scores["main_score"] == pytest.approx(spearman(cosines, rows.labels), abs=1e-6)
 
@@ -54,7 +54,7 @@ def test_encode_rows_with_conditions_reads_both_apart_and_each_once(letters, con
     measured(MtebEncoder(scorer, condition="the weather"), local_task("CSTS", conditional))
     assert "the person | A man throws a red ball." in scorer.embedded
     assert not any("weather" in text for text in scorer.embedded)
-    rows = conditional.labelled()
+    rows = conditional.labeled()
     first = zip(rows.conditions, rows.sentences1, strict=True)
     second = zip(rows.conditions, rows.sentences2, strict=True)
     assert len(scorer.embedded) == len(set(first)) + len(set(second))
@@ -81,7 +81,7 @@ def test_evaluate_model_of_mteb_reads_sentence_and_condition_as_one_text(
     monkeypatch.setattr(wrapper.model, "encode", remember)
     measured(wrapper, local_task("CSTS", conditional))
     assert read[0] == "A man throws a red ball. the person"
-    assert len(read) == 2 * len(conditional.labelled())
+    assert len(read) == 2 * len(conditional.labeled())
 
 
 def test_evaluate_tri_encoder_needs_a_condition_on_plain_sts(tiny_backbone, pairs):

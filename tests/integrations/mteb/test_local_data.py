@@ -19,7 +19,7 @@ def test_local_task_holds_the_rows_and_says_so(pairs):
     assert mteb.get_task("STS12").metadata.revision != "local-abc123"
 
 
-def test_local_task_has_labelled_rows_and_one_split(pairs, conditional):
+def test_local_task_has_labeled_rows_and_one_split(pairs, conditional):
     task = local_task("CSTS", conditional)
     assert len(task.dataset["validation"]) == 7
     assert task.dataset["validation"]["condition"][:2] == ["the person", "the color"]

@@ -87,11 +87,11 @@ def pairs_of(task):
     return list(zip(task.sentences1, task.sentences2, strict=True))
 
 
-def test_cross_validation_every_labelled_row_is_tested_once():
+def test_cross_validation_every_labeled_row_is_tested_once():
     folds = cross_validation(make_task(), folds=10, seed=3)
     assert len(folds) == 10
     tested = [pair for fold in folds for pair in pairs_of(fold.test)]
-    assert sorted(tested) == sorted(pairs_of(make_task().labelled()))
+    assert sorted(tested) == sorted(pairs_of(make_task().labeled()))
     for train, test in folds:
         assert len(train) + len(test) == 26
         assert 2 <= len(test) <= 4

@@ -138,8 +138,8 @@ def test_load_sts_year_released_years():
         pytest.skip("the STS files are not here")
     years = [join_tasks(load_sts_year(folder, year=year), name="x") for year in STS_YEARS]
     assert [len(year) for year in years] == [3108, 1500, 3750, 3000, 1186]
-    tokenised = load_sts_year(folder / "senteval-tokenised", year=2012)
-    np.testing.assert_array_equal(join_tasks(tokenised, name="x").labels, years[0].labels)
+    tokenized = load_sts_year(folder / "senteval-tokenised", year=2012)
+    np.testing.assert_array_equal(join_tasks(tokenized, name="x").labels, years[0].labels)
 
 
 HEADER = "score\tsentence1\tsentence2\tcaption_id1\tcaption_id2\tsampling\n"

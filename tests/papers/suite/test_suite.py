@@ -55,7 +55,7 @@ def test_measure_suite_encodes_each_distinct_sentence_once(data_sets, letters, m
     assert all(block[0] >= after[-1] for block, after in pairwise(blocks))  # the longest first
 
 
-def test_measure_suite_learnt_baselines_are_on_conditions_only(data_sets, overlap):
+def test_measure_suite_learned_baselines_are_on_conditions_only(data_sets, overlap):
     tasks = load_sts_suite(data_sets.everything(), "all")
     report = measure_suite([overlap], tasks)
     by_name = {row.name: row for row in report.rows}

@@ -1,4 +1,4 @@
-"""Rows of labelled texts: balanced, in groups that cut across each other."""
+"""Rows of labeled texts: balanced, in groups that cut across each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from condsim.data.tables import CriteriaPair, CriteriaText
 from condsim.errors import InputError
 from condsim.evaluation.statistics import spearman
 from condsim.rows.criteria.build import CriteriaRow, PairRow, criteria_rows
-from condsim.rows.criteria.collection import LabelledTexts, collect_texts
+from condsim.rows.criteria.collection import LabeledTexts, collect_texts
 from condsim.rows.criteria.sampler import GroupSampler
 from condsim.rows.criteria.settings import CriteriaSettings
 
@@ -43,7 +43,7 @@ def _rows(**changes: object) -> list[CriteriaRow]:
     )
 
 
-def _collected(settings: CriteriaSettings) -> LabelledTexts:
+def _collected(settings: CriteriaSettings) -> LabeledTexts:
     return collect_texts(_texts(), settings, name="texts", held_out=HeldOutTexts())
 
 
@@ -153,7 +153,7 @@ def test_pairs_are_alike_in_one_criterion_and_different_in_another() -> None:
 
 
 @pytest.mark.parametrize("form", ["groups", "pairs"])
-def test_rows_of_labelled_pairs_are_balanced(form: str) -> None:
+def test_rows_of_labeled_pairs_are_balanced(form: str) -> None:
     draw = random.Random(0)
     pairs = [
         CriteriaPair(

@@ -106,8 +106,8 @@ def with_answers(
     """
     draw = random.Random(seed)
     origin = f"answers:{name}"
-    labelled = ((row, row.label) for row in rows if row.label is not None)
-    for block in in_blocks(labelled, ROWS_PER_BATCH):
+    labeled = ((row, row.label) for row in rows if row.label is not None)
+    for block in in_blocks(labeled, ROWS_PER_BATCH):
         all_questions = ((row.condition, text) for row, _ in block for text in row[:2])
         questions = list(dict.fromkeys(all_questions))
         answer_of = dict(zip(questions, answer(questions), strict=True))
@@ -137,7 +137,7 @@ def answer_file(
 ) -> Counter[str]:
     """Add answers to a file of C-STS rows; return the number of rows by origin.
 
-    All rows are checked before any question is asked; ``unlabelled`` ones are left out. The output
+    All rows are checked before any question is asked; ``unlabeled`` ones are left out. The output
     is a ``.csv`` or ``.parquet`` file with a manifest, which has the name of the answerer, as the
     column ``origin`` does, and the files of labeling functions.
     """
@@ -148,7 +148,7 @@ def answer_file(
             f"{file}: answers are added to labeled rows, and none of its {labels.total()} rows "
             "has a label from 1 to 5; label them first, such as with 'condsim build teach'."
         )
-    written = Counter(unlabelled=labels[False])
+    written = Counter(unlabeled=labels[False])
 
     def rows() -> Iterator[TrainingRow]:
         source = counted(iter_csts(file), progress, total=labels.total())

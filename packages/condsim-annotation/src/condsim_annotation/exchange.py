@@ -26,7 +26,7 @@ from condsim_annotation.stages import (
     TaskAnswer,
     guidelines,
     hints_of,
-    labelling_config,
+    labeling_config,
     rating_of,
     text_of,
 )
@@ -111,7 +111,7 @@ def _read_task(task: Mapping[str, Any]) -> RemoteTask:
             created=str(row["created_at"]),
             updated=str(row["updated_at"]),
             prefilled_by=model or ("a model" if parent else ""),
-            cancelled=bool(row.get("was_cancelled")),
+            canceled=bool(row.get("was_cancelled")),
         )
         answers.append(annotation)
     return RemoteTask(int(task["id"]), None if item is None else str(item), tuple(answers))
@@ -165,7 +165,7 @@ class LabelStudioServer(AbstractContextManager["LabelStudioServer"]):
         with self._one_line_errors():
             project = self._client.projects.create(
                 title=title,
-                label_config=labelling_config(stage),
+                label_config=labeling_config(stage),
                 expert_instruction=guidelines(stage),
                 show_instruction=True,
                 show_skip_button=True,
@@ -495,5 +495,5 @@ def count_waiting(store: AnnotationStore, server: LabelStudioServer, stage: Stag
     if project is None or project.server == MTURK:
         return None
     pulled = store.annotations(stage, source=project_on(store, server, stage).source)
-    finished = sum(not row.cancelled for row in pulled)
+    finished = sum(not row.canceled for row in pulled)
     return max(0, server.count_annotations(project.project) - finished)

@@ -113,7 +113,7 @@ def stage_outcome(store: AnnotationStore, stage: Stage) -> StageOutcome:
 def _fault_of(stage: Stage, row: Annotation) -> str:
     """Return why an annotation is not complete; empty if it is."""
     missing = row.answer.missing(stage)
-    if row.cancelled:
+    if row.canceled:
         return "skipped by the annotator"
     if row.annotator == UNKNOWN:
         return "the account is gone"

@@ -48,7 +48,7 @@ EXACT_UP_TO = 200_000
 
 # Links of an item in the HNSW graph, and candidates for them; FAISS's default is 40.
 _HNSW_LINKS, _HNSW_BUILD_WIDTH = 32, 200
-_NEIGHBOUR = np.dtype([("item", np.int32), ("similarity", np.float32)])
+_NEIGHBOR = np.dtype([("item", np.int32), ("similarity", np.float32)])
 # \u2019 is the curly apostrophe.
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
@@ -138,14 +138,14 @@ def nearest_pairs(
         return _without_self(ids, similarity, first=start)
 
     cache.mkdir(parents=True, exist_ok=True)
-    neighbours = cached_rows(
-        cache / f"neighbours-{name}-{k}.npy",
+    neighbors = cached_rows(
+        cache / f"neighbors-{name}-{k}.npy",
         search,
         rows=n,
         block=_ITEMS_PER_BLOCK,
-        progress=partial(progress, "neighbours"),
+        progress=partial(progress, "neighbors"),
     )
-    return _unordered(neighbours["item"], neighbours["similarity"])
+    return _unordered(neighbors["item"], neighbors["similarity"])
 
 
 def _make_index(vectors: FloatArray, k: int, *, exact: bool, path: Path) -> Any:  # noqa: ANN401
@@ -173,19 +173,19 @@ def _without_self(ids: IntArray, similarity: FloatArray, *, first: int) -> NDArr
     keep = ids != np.arange(first, first + rows)[:, None]
     # Equal vectors may crowd an item out of its list.
     keep[keep.all(axis=1), -1] = False
-    neighbours = np.empty((rows, width - 1), _NEIGHBOUR)
-    neighbours["item"] = ids[keep].reshape(rows, width - 1)
-    neighbours["similarity"] = np.clip(similarity[keep].reshape(rows, width - 1), -1, 1)
-    return neighbours
+    neighbors = np.empty((rows, width - 1), _NEIGHBOR)
+    neighbors["item"] = ids[keep].reshape(rows, width - 1)
+    neighbors["similarity"] = np.clip(similarity[keep].reshape(rows, width - 1), -1, 1)
+    return neighbors
 
 
 def _unordered(ids: NDArray[np.int32], similarity: FloatArray) -> ItemPairs:
     """Make one pair of both directions; HNSW marks a missing neighbor by -1."""
     n, k = ids.shape
     items = np.repeat(np.arange(n, dtype=np.int64), k)
-    neighbours = ids.reshape(-1).astype(np.int64)
-    keys = np.minimum(items, neighbours) * n + np.maximum(items, neighbours)
-    keys[neighbours < 0] = -1
+    neighbors = ids.reshape(-1).astype(np.int64)
+    keys = np.minimum(items, neighbors) * n + np.maximum(items, neighbors)
+    keys[neighbors < 0] = -1
     unique, indices = np.unique(keys, return_index=True)
     unique, indices = unique[unique >= 0], indices[unique >= 0]
     return ItemPairs(unique // n, unique % n, similarity.reshape(-1)[indices])

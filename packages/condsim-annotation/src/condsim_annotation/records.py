@@ -241,12 +241,12 @@ class OrderCheck(NamedTuple):
 class Decision(NamedTuple):
     """Labeled rows by pair, dropped rows, and the order before any pair was dropped for it."""
 
-    labelled: list[DatasetRow]
+    labeled: list[DatasetRow]
     dropped: list[Dropped]
     order: OrderCheck
 
 
-class _Labelled(NamedTuple):
+class _Labeled(NamedTuple):
     rating: Rating
     label: float
     origins: set[str]
@@ -259,7 +259,7 @@ def decide_labels(
 
     Models that proposed a condition are origins of its row; those never rated are dropped.
     """
-    by_pair: dict[str, list[_Labelled]] = defaultdict(list)
+    by_pair: dict[str, list[_Labeled]] = defaultdict(list)
     dropped: list[Dropped] = []
     for row in rows:
         decided = _decide_row(row, rules)
@@ -267,7 +267,7 @@ def decide_labels(
             dropped.append(decided)
         else:
             by_pair[decided.rating.pair_id].append(decided)
-    remaining: list[_Labelled] = []
+    remaining: list[_Labeled] = []
     signs: Counter[int] = Counter()
     for _, pair in sorted(by_pair.items()):
         labels = {row.rating.intended: row.label for row in pair}
@@ -286,16 +286,16 @@ def decide_labels(
         authors[row_id] |= {condition.origin, condition.prefilled_by}
         if row_id not in rated:
             dropped.append(Dropped.of(condition, "not rated", condition.intended))
-    labelled = []
+    labeled = []
     for rating, label, origins in remaining:
         models = (origins | authors[rating.row_id]) - {HUMAN, ""}
         texts = (rating.sentence1, rating.sentence2, rating.condition)
         origin = ", ".join(sorted(models)) or HUMAN
-        labelled.append(DatasetRow(*texts, label, rating.pair_id, origin))
-    return Decision(labelled, dropped, OrderCheck(signs[1], signs[0], signs[-1]))
+        labeled.append(DatasetRow(*texts, label, rating.pair_id, origin))
+    return Decision(labeled, dropped, OrderCheck(signs[1], signs[0], signs[-1]))
 
 
-def _decide_row(row: RatedRow, rules: LabelRules) -> _Labelled | Dropped:
+def _decide_row(row: RatedRow, rules: LabelRules) -> _Labeled | Dropped:
     votes = (*row.people, *row.models) if rules.count_models else row.people
     verdicts = [vote.label for vote in votes]
     if len(verdicts) < rules.min_ratings:
@@ -313,11 +313,11 @@ def _decide_row(row: RatedRow, rules: LabelRules) -> _Labelled | Dropped:
     for vote in votes:
         if vote.label != DOES_NOT_APPLY:
             origins |= {vote.origin, vote.prefilled_by, vote.condition_origin}
-    return _Labelled(row.first, float(label), origins)
+    return _Labeled(row.first, float(label), origins)
 
 
 def _pair_fault(
-    pair: list[_Labelled], gap: float | None, rules: LabelRules
+    pair: list[_Labeled], gap: float | None, rules: LabelRules
 ) -> tuple[str, str] | None:
     """Return why a pair is dropped, and the detail; None if it is not."""
     if len(pair) == 1 and not rules.keep_lone:

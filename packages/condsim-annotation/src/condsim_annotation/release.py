@@ -82,7 +82,7 @@ class Target:
         return self.name or self.folder.resolve().name
 
 
-class Labelling(NamedTuple):
+class Labeling(NamedTuple):
     """Origin of the labels; empty if they were in the input."""
 
     rules: LabelRules | None = None
@@ -110,7 +110,7 @@ class DatasetFacts:
     rows_by_origin: dict[str, int]
     pairs_by_source: dict[str, int]
     dropped: dict[str, int]
-    labelling: Labelling
+    labeling: Labeling
     split_rules: SplitRules
     splitting: Splitting
     leakage: LeakageReport
@@ -130,7 +130,7 @@ def fill_page(name: str, facts: DatasetFacts) -> str:
         "counts": lambda counts: ", ".join(f"{name} {count:,}" for name, count in counts.items()),
         "escaped": lambda text: text.replace("|", "\\|"),
     }
-    ratings = facts.labelling.ratings
+    ratings = facts.labeling.ratings
     histograms = chain(*(split.label_histogram for split in facts.statistics.values()))
     shared, blind = leakage_tables(facts.leakage)
     text: str = environment.from_string(page(name)).render(
@@ -282,7 +282,7 @@ def build_dataset(
         target,
         splits,
         made_from=[path for path in (ratings, conditions, candidates) if path is not None],
-        labelling=Labelling(labels, order, report),
+        labeling=Labeling(labels, order, report),
         candidates=read_rows(candidates, Candidate) if candidates else (),
     )
 
@@ -312,7 +312,7 @@ def _write_dataset(
     rules: SplitRules,
     *,
     made_from: Sequence[Path],
-    labelling: Labelling | None = None,
+    labeling: Labeling | None = None,
     candidates: Iterable[Candidate] = (),
 ) -> DatasetFacts:
     """Write all files into a temporary folder, then move them: never some old and some new."""
@@ -347,7 +347,7 @@ def _write_dataset(
             rows_by_origin=dict(sorted(origins.items(), key=lambda item: (item[0] != HUMAN, item))),
             pairs_by_source=_pairs_by_source(placed, candidates),
             dropped=dict(Counter(row.reason for row in all_dropped).most_common()),
-            labelling=labelling or Labelling(),
+            labeling=labeling or Labeling(),
             split_rules=rules,
             splitting=splitting,
             leakage=find_leakage(tasks, seed=rules.seed),
@@ -408,8 +408,8 @@ def _pairs_by_source(rows: Iterable[DatasetRow], candidates: Iterable[Candidate]
 
 def _manifest(facts: DatasetFacts) -> dict[str, object]:
     """Return the manifest, without names of annotators."""
-    labelling = facts.labelling
-    ratings = asdict(labelling.ratings) if labelling.ratings else None
+    labeling = facts.labeling
+    ratings = asdict(labeling.ratings) if labeling.ratings else None
     if ratings:
         del ratings["annotators"]
     return {
@@ -418,9 +418,9 @@ def _manifest(facts: DatasetFacts) -> dict[str, object]:
         "files": facts.files,
         "made_from": facts.made_from,
         "license": facts.target.license,
-        "sources": [{"name": name, "licence": text} for name, text in facts.target.sources.items()],
+        "sources": [{"name": name, "license": text} for name, text in facts.target.sources.items()],
         "settings": {
-            "labels": labelling.rules.model_dump() if labelling.rules else None,
+            "labels": labeling.rules.model_dump() if labeling.rules else None,
             "splits": facts.split_rules.model_dump(),
         },
         "counts": {
@@ -428,7 +428,7 @@ def _manifest(facts: DatasetFacts) -> dict[str, object]:
             "origins": facts.rows_by_origin,
             "pairs_by_source": facts.pairs_by_source,
             "dropped": facts.dropped,
-            "order": labelling.order._asdict() if labelling.order else None,
+            "order": labeling.order._asdict() if labeling.order else None,
             "groups": facts.splitting.groups,
             "largest_group": facts.splitting.largest,
             "cut_groups": facts.splitting.cut,

@@ -126,7 +126,7 @@ def rating_of(value: object) -> int | None:
     return int(rating) if rating in {verdict.label for verdict in VERDICTS} else None
 
 
-def labelling_config(stage: Stage) -> str:
+def labeling_config(stage: Stage) -> str:
     """Return the labeling page of a stage in Label Studio."""
     choices = []
     for label, name, meaning in VERDICTS:

@@ -56,7 +56,7 @@ class Annotation:
     created: str
     updated: str
     prefilled_by: str = ""
-    cancelled: bool = False
+    canceled: bool = False
     removed: bool = False
 
 

@@ -107,18 +107,18 @@ class CoherenceModel(nn.Module):
         rows = torch.cat([vectors, self.missing[None].to(vectors.dtype)])
         return torch.matmul(rows, self.project)
 
-    def context(self, projections: Tensor, neighbours: Tensor) -> Tensor:
+    def context(self, projections: Tensor, neighbors: Tensor) -> Tensor:
         """Sum bias and projections of neighbors, (k, left + right), -1 for none: (k, width)."""
         left = self.settings.left
-        total = self.bias.expand(len(neighbours), -1)
-        for column, rows in enumerate(neighbours.T):
+        total = self.bias.expand(len(neighbors), -1)
+        for column, rows in enumerate(neighbors.T):
             # The place of the center is left out, and -1 is the last row.
             total = total + projections[column if column < left else column + 1][rows]
         return total
 
-    def logits(self, contexts: Tensor, centres: Tensor) -> Tensor:
+    def logits(self, contexts: Tensor, centers: Tensor) -> Tensor:
         """Eq. 1 without the sigmoid, (k,); centers are projections, (k, width) or (width,)."""
-        total = contexts + centres
+        total = contexts + centers
         return total[:, 0] if self.output is None else self.output(F.relu(total))[:, 0]
 
 
@@ -163,23 +163,23 @@ class CoherenceScorer:
         """Compute the part of the contexts around some sentences in the units, (n, width)."""
         model = self._model
         left, right, device = model.settings.left, model.settings.right, model.missing.device
-        neighbours = corpus.neighbours(np.arange(first, last), left=left, right=right)
+        neighbors = corpus.neighbors(np.arange(first, last), left=left, right=right)
         low, high = max(0, first - left), min(last + right, len(corpus))
         vectors = self.encode(corpus.sentences(range(low, high)))
         near = torch.from_numpy(vectors.astype(np.float16)).to(device).float()
-        rows = torch.from_numpy(np.where(neighbours < 0, -1, neighbours - low)).to(device)
+        rows = torch.from_numpy(np.where(neighbors < 0, -1, neighbors - low)).to(device)
         with torch.inference_mode():
             return model.context(model.projections(near), rows).cpu().numpy().astype(np.float16)
 
-    def log_probability(self, vectors: FloatArray, centres: IntArray) -> FloatArray:
+    def log_probability(self, vectors: FloatArray, centers: IntArray) -> FloatArray:
         """Score m sentences, by their vectors, in k contexts, by their centers: ``(m, k)``."""
         model = self._model
-        scores = np.empty((len(vectors), len(centres)), dtype=np.float32)
+        scores = np.empty((len(vectors), len(centers)), dtype=np.float32)
         with torch.inference_mode():
             inputs = torch.from_numpy(vectors).to(model.missing.device)
             projected = inputs @ model.project[model.settings.left]  # (m, width)
-            for first in range(0, len(centres), _CONTEXTS_PER_BLOCK):
-                rows = self._contexts[centres[first : first + _CONTEXTS_PER_BLOCK]]
+            for first in range(0, len(centers), _CONTEXTS_PER_BLOCK):
+                rows = self._contexts[centers[first : first + _CONTEXTS_PER_BLOCK]]
                 contexts = torch.from_numpy(rows).to(model.missing.device).float()  # (block, width)
                 for row, sentence in enumerate(projected):
                     values = F.logsigmoid(model.logits(contexts, sentence))
@@ -224,14 +224,14 @@ class Passages(NamedTuple):
 class PassageBatch(NamedTuple):
     """Sentences of some passages, each once, and the rows of them that make up k examples.
 
-    ``sentences``, (b,), are rows of the corpus; ``neighbours``, (k, left + right), are -1 where the
-    document ends; ``replacements``, (k,), take the place of ``centres`` in counter-examples, and
+    ``sentences``, (b,), are rows of the corpus; ``neighbors``, (k, left + right), are -1 where the
+    document ends; ``replacements``, (k,), take the place of ``centers`` in counter-examples, and
     ``same_document`` says whether they are from the same document.
     """
 
     sentences: IntArray
-    neighbours: IntArray
-    centres: IntArray
+    neighbors: IntArray
+    centers: IntArray
     replacements: IntArray
     same_document: BoolArray
 
@@ -251,7 +251,7 @@ def make_batch(
         size, low = int(after - offset), passages.low[passage]
         inside = np.arange(passages.first[passage], passages.last[passage]) - low
         near = inside[:, None] + around
-        neighbours = np.where((near >= 0) & (near < size), near + offset, -1)
+        neighbors = np.where((near >= 0) & (near < size), near + offset, -1)
         from_document = (random.permutation(len(inside)) % 2 == 0) | (total == size)
         # Any sentence of the passage but the center.
         same = random.integers(0, size - 1, len(inside))
@@ -262,7 +262,7 @@ def make_batch(
         replacements = np.where(from_document, same, elsewhere)
         sentences = np.arange(low, passages.high[passage])
         parts.append(
-            PassageBatch(sentences, neighbours, inside + offset, replacements, from_document)
+            PassageBatch(sentences, neighbors, inside + offset, replacements, from_document)
         )
     return PassageBatch(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -363,12 +363,12 @@ class CoherenceWork:
             self.tokens_seen += sum(map(len, tokens))
         projections = model.projections(model.encode(tokens))
         device = model.missing.device
-        contexts = model.context(projections, torch.from_numpy(batch.neighbours).to(device))
-        centre = projections[settings.left]
-        rows = [torch.from_numpy(rows).to(device) for rows in (batch.centres, batch.replacements)]
-        logits = torch.cat([model.logits(contexts, centre[row]) for row in rows]).float()
+        contexts = model.context(projections, torch.from_numpy(batch.neighbors).to(device))
+        center = projections[settings.left]
+        rows = [torch.from_numpy(rows).to(device) for rows in (batch.centers, batch.replacements)]
+        logits = torch.cat([model.logits(contexts, center[row]) for row in rows]).float()
         targets = torch.zeros_like(logits)
-        targets[: len(batch.centres)] = 1
+        targets[: len(batch.centers)] = 1
         return logits, targets, torch.from_numpy(np.tile(batch.same_document, 2)).to(device)
 
 

@@ -5,7 +5,7 @@
 ...     text = Path(folder, "rain.txt")
 ...     _ = text.write_text("It rains all day. The street is wet. Nobody goes out to play.")
 ...     corpus = prepare_corpus([text], Path(folder, "corpus"))
-...     corpus.neighbours(np.array([0]), left=1, right=1).tolist(), corpus.counts.words
+...     corpus.neighbors(np.array([0]), left=1, right=1).tolist(), corpus.counts.words
 ([[-1, 1]], 13)
 """
 
@@ -122,7 +122,7 @@ class Corpus:
         starts = self.chunk_starts
         return spans(starts[chunks], starts[chunks + 1] - starts[chunks])
 
-    def neighbours(self, centres: IntArray, *, left: int = 2, right: int = 2) -> IntArray:
+    def neighbors(self, centers: IntArray, *, left: int = 2, right: int = 2) -> IntArray:
         """Find the sentences around some centers, ``(k,)``: their contexts.
 
         Returns:
@@ -130,10 +130,10 @@ class Corpus:
             all are -1 for a document of one sentence.
         """
         offsets = np.array([*range(-left, 0), *range(1, right + 1)], dtype=np.int64)
-        rows = np.asarray(centres, dtype=np.int64)[:, None] + offsets  # (k, left + right)
+        rows = np.asarray(centers, dtype=np.int64)[:, None] + offsets  # (k, left + right)
         inside = (rows >= 0) & (rows < len(self))
         documents = self.documents[np.where(inside, rows, 0)]
-        same: BoolArray = inside & (documents == self.documents[centres][:, None])
+        same: BoolArray = inside & (documents == self.documents[centers][:, None])
         return np.where(same, rows, -1)
 
     @cached_property

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _SENTENCES_PER_COUNT = 100_000
 _SENTENCES_PER_READ = 1_024
-_ROWS_PER_NORMALISATION = 512
+_ROWS_PER_NORMALIZATION = 512
 # Vectors of given sentences that are cached for the next slab of pairs.
 _RECENT_VECTORS = 4_096
 
@@ -266,8 +266,8 @@ class TranslationGenerator(CountsGenerator):
             return self._logits(part, self.vectors, logs, kind).logsumexp(1)
 
         parts = (
-            vectors[first : first + _ROWS_PER_NORMALISATION]
-            for first in range(0, len(vectors), _ROWS_PER_NORMALISATION)
+            vectors[first : first + _ROWS_PER_NORMALIZATION]
+            for first in range(0, len(vectors), _ROWS_PER_NORMALIZATION)
         )
         return torch.cat([checkpoint(part_norms, part, use_reentrant=False) for part in parts])
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from condsim_contexts.generators import GeneratorScorer
     from condsim_contexts.origin import OriginScorer
 
-SENTENCE_TERMS = ("coherence", "centre")
+SENTENCE_TERMS = ("coherence", "center")
 """The terms that are the probability of the sentence; the others are that of the context."""
 
 SENTENCES_APART = 10
@@ -57,7 +57,7 @@ class ContextTerms:
         self._coherence, self._generators = coherence, generators
 
     def terms(
-        self, sentences: Sequence[str], centres: Sequence[IntArray], names: Sequence[str]
+        self, sentences: Sequence[str], centers: Sequence[IntArray], names: Sequence[str]
     ) -> list[dict[str, FloatArray]]:
         """Compute the named terms of each of m sentences in its own contexts.
 
@@ -67,11 +67,11 @@ class ContextTerms:
         results: list[dict[str, FloatArray]] = [{} for _ in sentences]
         if self._coherence is not None and "coherence" in names:
             vectors = self._coherence.encode(sentences)
-            for terms, vector, contexts in zip(results, vectors, centres, strict=True):
+            for terms, vector, contexts in zip(results, vectors, centers, strict=True):
                 terms["coherence"] = self._coherence.log_probability(vector[None], contexts)[0]
         tasks = tuple(task for task in GENERATOR_TASKS if task in names)
         if self._generators is not None and tasks:
-            for task, scores in self._generators.scores(tasks, sentences, centres).items():
+            for task, scores in self._generators.scores(tasks, sentences, centers).items():
                 for terms, values in zip(results, scores, strict=True):
                     terms[task] = values
         return results
@@ -114,7 +114,7 @@ def context_scores(terms: Mapping[str, FloatArray], weights: Weights) -> FloatAr
     each ``(k,)``, NaN where a context lacks the term; those of weight 0 may be missing.
 
     Examples:
-        >>> terms = {"coherence": np.float32([-1.0]), "centre": np.float32([-3.0])}
+        >>> terms = {"coherence": np.float32([-1.0]), "center": np.float32([-3.0])}
         >>> context_scores(terms, Weights(left=0, right=0))
         array([-2.], dtype=float32)
     """
@@ -154,13 +154,13 @@ def similarity(pair: PairTerms, *, weights: Weights, center: Center) -> float:
     """
     vectors = []
     for side, terms in enumerate((pair.first, pair.second)):
-        centred = {name: terms[name] for name in weights.used}
-        for name, values in centred.items():
+        centered = {name: terms[name] for name in weights.used}
+        for name, values in centered.items():
             if center == "pmi" and name in SENTENCE_TERMS:
-                centred[name] = values - pair.alone[name][side]
+                centered[name] = values - pair.alone[name][side]
             elif center != "none":
-                centred[name] = values - pair.means[name]
-        vectors.append(context_scores(centred, weights).astype(np.float64))
+                centered[name] = values - pair.means[name]
+        vectors.append(context_scores(centered, weights).astype(np.float64))
     first, second = vectors
     valid = ~(np.isnan(first) | np.isnan(second))
     first, second = first[valid], second[valid]
@@ -176,7 +176,7 @@ class ContextSet:
     if no chunk shares a word with it.
     """
 
-    centres: IntArray
+    centers: IntArray
     terms: Mapping[str, FloatArray]
     own: IntArray
     random: bool
@@ -230,10 +230,10 @@ class ContextSelector:
         """Draw centers that depend on the sentence alone, far from its own rows."""
         digest = hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()
         random = np.random.default_rng([self.selection.seed, int.from_bytes(digest[:8], "big")])
-        centres = np.flatnonzero(self.corpus.has_context)
-        centres = centres[are_far(own, centres)]
-        size = min(self.selection.size, len(centres))
-        return random.choice(centres, size=size, replace=False).astype(np.int64)
+        centers = np.flatnonzero(self.corpus.has_context)
+        centers = centers[are_far(own, centers)]
+        size = min(self.selection.size, len(centers))
+        return random.choice(centers, size=size, replace=False).astype(np.int64)
 
     def _most_coherent(self, sentences: Sequence[str], pools: Sequence[IntArray]) -> list[IntArray]:
         """Choose the most coherent contexts, best first; as retrieved if coherence is unused."""
@@ -260,30 +260,30 @@ class ContextSelector:
         order = np.argsort(-context_scores(terms, self.weights), kind="stable")
         if self.selection.strategy == "two-step":
             ordered = pool[order]
-            before = self.corpus.neighbours(ordered, left=1, right=0)[:, 0]
-            neighbours = np.full(len(ordered), "", dtype=object)
-            neighbours[before >= 0] = self.corpus.sentences(before[before >= 0])
+            before = self.corpus.neighbors(ordered, left=1, right=0)[:, 0]
+            neighbors = np.full(len(ordered), "", dtype=object)
+            neighbors[before >= 0] = self.corpus.sentences(before[before >= 0])
             size, likeness = self.selection.size, self.selection.likeness
             chunks = self.corpus.chunk_of(ordered)
-            order = order[_diverse(chunks, neighbours.tolist(), count=size, likeness=likeness)]
+            order = order[_diverse(chunks, neighbors.tolist(), count=size, likeness=likeness)]
         return order[: self.selection.size]
 
 
-def are_far(own: IntArray, centres: IntArray) -> BoolArray:
+def are_far(own: IntArray, centers: IntArray) -> BoolArray:
     """Flag the centers, ``(n,)``, that are far from all rows of a sentence, ``(k,)``."""
-    far: BoolArray = (np.abs(centres[:, None] - own) > SENTENCES_APART).all(axis=1)
+    far: BoolArray = (np.abs(centers[:, None] - own) > SENTENCES_APART).all(axis=1)
     return far
 
 
 def _diverse(
-    chunks: IntArray, neighbours: Sequence[str], *, count: int, likeness: float
+    chunks: IntArray, neighbors: Sequence[str], *, count: int, likeness: float
 ) -> IntArray:
     """Pick the places of contexts from the best down, at most one of each chunk.
 
     The words of its left neighbor must be less than ``likeness`` alike (Jaccard) to those of every
     one that was picked before.
     """
-    words, sizes = _word_matrix(neighbours)
+    words, sizes = _word_matrix(neighbors)
     blocked = np.zeros(len(chunks), np.bool_)
     picked: list[int] = []
     for candidate in range(len(chunks)):
@@ -361,7 +361,7 @@ def fit_weights(
     ``rows`` are sentences of documents that no model was trained on; half of those drawn are fitted
     to, half measured on. Terms of weight 0 keep it.
     """
-    inner = rows[(corpus.neighbours(rows, left=1, right=1) >= 0).all(axis=1)]
+    inner = rows[(corpus.neighbors(rows, left=1, right=1) >= 0).all(axis=1)]
     groups = min(sentences, len(inner)) // GROUP_SIZE
     if groups < _MIN_GROUPS:
         raise InputError(
@@ -396,12 +396,12 @@ def _group_terms(scorer: OriginScorer, corpus: Corpus, groups: IntArray) -> Floa
 
     NaN for a context near another sentence of the group.
     """
-    centres = np.array([np.roll(group, -row) for group in groups for row in range(GROUP_SIZE)])
-    results = scorer.terms_less_means(corpus.sentences(centres[:, 0]), list(centres))
+    centers = np.array([np.roll(group, -row) for group in groups for row in range(GROUP_SIZE)])
+    results = scorer.terms_less_means(corpus.sentences(centers[:, 0]), list(centers))
     terms = np.stack(
         [np.stack([by_name[name] for name in scorer.weights.used], -1) for by_name in results]
     )
-    far = np.array([are_far(contexts[:1], contexts) for contexts in centres])
+    far = np.array([are_far(contexts[:1], contexts) for contexts in centers])
     far[:, 0] = True
     terms[~far] = np.nan
     return terms.astype(np.float64)

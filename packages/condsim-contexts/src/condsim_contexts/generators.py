@@ -85,28 +85,28 @@ class GeneratorData:
         self.held_out = shuffled[: settings.held_out_examples]
         self.lengths = np.minimum(self.tokens.lengths, settings.max_tokens - 1) + 1
 
-    def with_target(self, task: GeneratorTask, centres: IntArray) -> IntArray:
+    def with_target(self, task: GeneratorTask, centers: IntArray) -> IntArray:
         """Choose the centers that have anything to generate."""
-        if task == "centre":
-            return centres
-        sides = self.corpus.neighbours(centres, left=1, right=1)
-        chosen: IntArray = centres[sides[:, 0 if task == "left" else 1] >= 0]
+        if task == "center":
+            return centers
+        sides = self.corpus.neighbors(centers, left=1, right=1)
+        chosen: IntArray = centers[sides[:, 0 if task == "left" else 1] >= 0]
         return chosen
 
     def items(
-        self, tasks: tuple[GeneratorTask, ...], centres: IntArray
+        self, tasks: tuple[GeneratorTask, ...], centers: IntArray
     ) -> tuple[EncoderUnits, Items]:
         """Build the examples of some centers, ``(k,)``."""
         settings = self.settings
-        around = self.corpus.neighbours(centres, left=settings.left, right=settings.right)
-        ids = np.unique(np.concatenate([centres, around.ravel()]))
+        around = self.corpus.neighbors(centers, left=settings.left, right=settings.right)
+        ids = np.unique(np.concatenate([centers, around.ravel()]))
         ids = ids[ids >= 0]
         tokens = self.tokens.take(ids, most=settings.max_tokens - 1)
         sentences = dict(zip(ids.tolist(), tokens, strict=True))
         builder = ItemBuilder(sentences, settings, self.vocabulary)
         for task in tasks:
-            for centre, near in zip(centres.tolist(), around.tolist(), strict=True):
-                builder.add(task, centre, near)
+            for center, near in zip(centers.tolist(), around.tolist(), strict=True):
+                builder.add(task, center, near)
         return builder.units, builder.items
 
     def window_lengths(self, left: int, right: int) -> IntArray:
@@ -130,22 +130,22 @@ class GeneratorWork:
         # Each model reads its own encoding.
         self._model: Any = model
         self._data, self.tasks = data, tasks
-        self._centres = data.with_target(tasks[0], data.train)
+        self._centers = data.with_target(tasks[0], data.train)
         self.tokens_seen = 0
         left, right = data.settings.left, data.settings.right
-        sides = {"centre": (0, 0), "left": (left, -1), "right": (-1, right)}
+        sides = {"center": (0, 0), "left": (left, -1), "right": (-1, right)}
         targets = np.sum([data.window_lengths(*sides[task]) for task in tasks], axis=0)
-        self._targets = targets[self._centres]
-        self._costs = self._targets + data.window_lengths(left, right)[self._centres]
+        self._targets = targets[self._centers]
+        self._costs = self._targets + data.window_lengths(left, right)[self._centers]
 
     def batches(self, epoch: int) -> list[IntArray]:
         """Shuffle the examples of an epoch into batches of similar target length."""
         settings = self._data.settings
         random = np.random.default_rng((settings.seed, 5, epoch))
-        order = random.permutation(len(self._centres))
+        order = random.permutation(len(self._centers))
         order = order[np.argsort(self._targets[order] // _TOKENS_PER_BUCKET, kind="stable")]
         batch = (np.cumsum(self._costs[order]) - 1) // settings.batch_tokens
-        batches = np.split(self._centres[order], np.flatnonzero(np.diff(batch)) + 1)
+        batches = np.split(self._centers[order], np.flatnonzero(np.diff(batch)) + 1)
         return [batches[row] for row in random.permutation(len(batches))]
 
     def loss(self, batch: IntArray, random: np.random.Generator) -> Tensor:
@@ -168,10 +168,10 @@ class GeneratorWork:
 
         With a shift each target is generated from the inputs of the example that far further on.
         """
-        centres = self._data.with_target(task, self._data.held_out)
+        centers = self._data.with_target(task, self._data.held_out)
         total, count = 0.0, 0
-        for first in range(0, len(centres), _EXAMPLES_PER_EVALUATION):
-            part = centres[first : first + _EXAMPLES_PER_EVALUATION]
+        for first in range(0, len(centers), _EXAMPLES_PER_EVALUATION):
+            part = centers[first : first + _EXAMPLES_PER_EVALUATION]
             units, items = self._data.items((task,), part)
             items.units = items.units[shift:] + items.units[:shift]
             total -= float(self._log_probability(units, items))
@@ -183,14 +183,14 @@ class GeneratorWork:
 
         Frequencies are those of training targets, end and separator included, add-one smoothed.
         """
-        centres = self._data.with_target(task, self._data.held_out)
-        if not len(centres):
+        centers = self._data.with_target(task, self._data.held_out)
+        if not len(centers):
             return float("nan")
-        step = -(-len(self._centres) // _UNIGRAM_EXAMPLES)
-        _, counted = self._data.items((task,), self._centres[::step])
+        step = -(-len(self._centers) // _UNIGRAM_EXAMPLES)
+        _, counted = self._data.items((task,), self._centers[::step])
         counts = np.ones(len(self._data.vocabulary))
         counts += np.bincount(np.concatenate(counted.targets), minlength=len(counts))
-        _, items = self._data.items((task,), centres)
+        _, items = self._data.items((task,), centers)
         costs = -np.log(counts / counts.sum())
         return float(costs[np.concatenate(items.targets)].mean())
 
@@ -384,20 +384,20 @@ class GeneratorScorer:
         return cls(models, vocabulary, corpus, settings, memory_gb=memory_gb)
 
     def scores(
-        self, tasks: Sequence[GeneratorTask], sentences: Sequence[str], centres: Sequence[IntArray]
+        self, tasks: Sequence[GeneratorTask], sentences: Sequence[str], centers: Sequence[IntArray]
     ) -> dict[GeneratorTask, list[FloatArray]]:
         """Score each of m sentences in its own contexts, m arrays of their centers.
 
-        ``centre`` is log p(s | context), ``left`` and ``right`` that of a side of the context given
+        ``center`` is log p(s | context), ``left`` and ``right`` that of a side of the context given
         the sentence and the other side. Returns by task, for each sentence, the log-probability per
         target token in each of its contexts; NaN where that side has no sentence.
         """
         numbers: dict[str, int] = {}
         rows = [numbers.setdefault(sentence, len(numbers)) for sentence in sentences]
-        lengths = [len(contexts) for contexts in centres]
+        lengths = [len(contexts) for contexts in centers]
         if not sum(lengths):
             return {task: [np.empty(0, np.float32) for _ in sentences] for task in tasks}
-        pairs = np.stack([np.concatenate(list(centres)), np.repeat(rows, lengths)], axis=1)
+        pairs = np.stack([np.concatenate(list(centers)), np.repeat(rows, lengths)], axis=1)
         # Contexts in the order of the corpus.
         pairs, back = np.unique(pairs, axis=0, return_inverse=True)
         values = {task: np.full(len(pairs), np.nan, dtype=np.float32) for task in tasks}
@@ -408,7 +408,7 @@ class GeneratorScorer:
         if isinstance(model, CountsGenerator):
             # Equal targets together.
             by_sentence = np.argsort(pairs[:, 1], kind="stable")
-            orders = [([task], by_sentence if task == "centre" else by_context) for task in tasks]
+            orders = [([task], by_sentence if task == "center" else by_context) for task in tasks]
         for order_tasks, order in orders:
             for first in range(0, len(pairs), size):
                 slab = order[first : first + size]
@@ -422,7 +422,7 @@ class GeneratorScorer:
     ) -> Iterator[tuple[GeneratorTask, IntArray, FloatArray]]:
         """Score pairs of center and sentence: for each task the pairs that have it, and scores."""
         settings = self._settings
-        around = self._corpus.neighbours(pairs[:, 0], left=settings.left, right=settings.right)
+        around = self._corpus.neighbors(pairs[:, 0], left=settings.left, right=settings.right)
         ids = np.unique(around)
         by_number = self._tokens_of_corpus(ids[ids >= 0])
         # Sentences that are scored have numbers below those of the corpus: -2, -3 ...

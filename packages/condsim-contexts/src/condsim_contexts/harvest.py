@@ -216,7 +216,7 @@ class PairDrawer:
     def _near(self, ids: IntArray, factor: int) -> Iterator[IntArray]:
         """Find the sentences around each in its document."""
         reach = _MAX_DISTANCE * factor
-        around = self._corpus.neighbours(ids, left=reach, right=reach)
+        around = self._corpus.neighbors(ids, left=reach, right=reach)
         for first, near in zip(ids, around, strict=True):
             yield self._partners(first, near[near >= 0])
 

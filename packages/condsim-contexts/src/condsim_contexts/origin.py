@@ -209,7 +209,7 @@ class OriginScorer(PairScorer):
         """Count the work of scoring pairs of so many distinct sentences."""
         selection, scoring, corpus = self._selection, self._scoring, len(self._corpus)
         generated = set(self.weights.used) - {"coherence"}
-        models, sides = len(generated), len(generated - {"centre"})
+        models, sides = len(generated), len(generated - {"center"})
         candidates = selection.size
         if selection.strategy != "random":
             candidates = round(selection.candidates * selection.size)
@@ -246,42 +246,42 @@ class OriginScorer(PairScorer):
         self.without_contexts += sum(contexts.random for contexts in sets)
         terms: list[dict[str, FloatArray]] = [{} for _ in sentences]
         if self._sentence_terms:
-            centres = [self._reference_centres] * len(sentences)
-            terms = self._terms.terms(sentences, centres, self._sentence_terms)
+            centers = [self._reference_centers] * len(sentences)
+            terms = self._terms.terms(sentences, centers, self._sentence_terms)
         return [
             _PreparedSentence(contexts, {name: float(by.mean()) for name, by in values.items()})
             for contexts, values in zip(sets, terms, strict=True)
         ]
 
     def terms_less_means(
-        self, sentences: Sequence[str], centres: Sequence[IntArray]
+        self, sentences: Sequence[str], centers: Sequence[IntArray]
     ) -> list[dict[str, FloatArray]]:
         """Compute terms, minus the means of contexts where the centering subtracts those.
 
         The mean of a sentence is not subtracted: it is the same in all contexts. Takes m sentences
         and the contexts of each; returns the terms by name, each of the length of its contexts.
         """
-        results = self._terms.terms(sentences, centres, self.weights.used)
-        context_means = self._means.of(centres, self._context_terms)
+        results = self._terms.terms(sentences, centers, self.weights.used)
+        context_means = self._means.of(centers, self._context_terms)
         for terms, means in zip(results, context_means, strict=True):
             for name, values in means.items():
                 terms[name] = terms[name] - values
         return results
 
     @cached_property
-    def _reference_centres(self) -> IntArray:
-        centres = np.flatnonzero(self._corpus.has_context)
+    def _reference_centers(self) -> IntArray:
+        centers = np.flatnonzero(self._corpus.has_context)
         random = np.random.default_rng(self._selection.seed)
-        size = min(self._scoring.references, len(centres))
-        return np.sort(random.choice(centres, size=size, replace=False)).astype(np.int64)
+        size = min(self._scoring.references, len(centers))
+        return np.sort(random.choice(centers, size=size, replace=False)).astype(np.int64)
 
     def _block_terms(
         self, block: Sequence[tuple[str, str]], prepared: Mapping[str, _PreparedSentence]
     ) -> Iterator[PairTerms]:
         cross, names = self._cross_terms(block, prepared), self.weights.used
         sets = [[prepared[text].contexts for text in pair] for pair in block]
-        centres = [np.concatenate([first.centres, second.centres]) for first, second in sets]
-        context_means = self._means.of(centres, self._context_terms)
+        centers = [np.concatenate([first.centers, second.centers]) for first, second in sets]
+        context_means = self._means.of(centers, self._context_terms)
         for (first, second), (own1, own2), means in zip(block, sets, context_means, strict=True):
             # A sentence was scored in its own contexts when they were chosen.
             cross1, cross2 = cross[first, second], cross[second, first]
@@ -300,10 +300,10 @@ class OriginScorer(PairScorer):
     ) -> dict[tuple[str, str], dict[str, FloatArray]]:
         """Compute the terms of each sentence of a pair in the contexts of the other."""
         pairs = list(dict.fromkeys(pair for both in block for pair in (both, both[::-1])))
-        centres = [prepared[second].contexts.centres for _, second in pairs]
-        results = self._terms.terms([first for first, _ in pairs], centres, self.weights.used)
+        centers = [prepared[second].contexts.centers for _, second in pairs]
+        results = self._terms.terms([first for first, _ in pairs], centers, self.weights.used)
         cross = {}
-        for pair, contexts, terms in zip(pairs, centres, results, strict=True):
+        for pair, contexts, terms in zip(pairs, centers, results, strict=True):
             # NaN, which no cosine counts, for contexts near the sentence's own rows.
             far = are_far(prepared[pair[0]].contexts.own, contexts)
             cross[pair] = {name: np.where(far, values, np.nan) for name, values in terms.items()}

@@ -121,9 +121,9 @@ class CoherenceSettings(TrainingSettings):
     held_out_sentences: AtLeast1 = 20_000
 
 
-GeneratorTask = Literal["centre", "left", "right"]
+GeneratorTask = Literal["center", "left", "right"]
 """Target of a generator: the sentence at the center, or one side of its context."""
-GENERATOR_TASKS: tuple[GeneratorTask, ...] = ("centre", "left", "right")
+GENERATOR_TASKS: tuple[GeneratorTask, ...] = ("center", "left", "right")
 
 ALL = "all"
 """Name of the one model of all tasks."""
@@ -222,7 +222,7 @@ class Selection(Settings):
     seed: AtLeast0 = 0
 
 
-TERMS = ("coherence", "centre", "left", "right")
+TERMS = ("coherence", "center", "left", "right")
 """The terms in the order of Eq. 3: log p(y=1 | s, c), and the log-probability per token of the
 sentence given the context, of its left side given the rest, and of its right side given the rest.
 """
@@ -233,7 +233,7 @@ class Weights(Settings):
 
     subject = "weights"
     coherence: float = 1.0
-    centre: float = 1.0
+    center: float = 1.0
     left: float = 1.0
     right: float = 1.0
 

@@ -255,17 +255,17 @@ class ItemBuilder:
         self._targets: dict[tuple[int, ...], IntArray] = {}
         self.units, self.items = EncoderUnits(), Items()
 
-    def add(self, task: GeneratorTask, centre: int, around: Sequence[int]) -> bool:
+    def add(self, task: GeneratorTask, center: int, around: Sequence[int]) -> bool:
         """Add an item, if there is anything to generate; -1 in ``around`` means no sentence."""
         left = self._left
         places = [*range(left), *range(left + 1, len(around) + 1)]
         near = list(zip(around, places, strict=True))
-        if task == "centre":
-            inputs, outputs = near, [(centre, left)]
+        if task == "center":
+            inputs, outputs = near, [(center, left)]
         elif task == "left":
-            inputs, outputs = [(centre, left), *near[left:]], near[:left]
+            inputs, outputs = [(center, left), *near[left:]], near[:left]
         else:
-            inputs, outputs = [*near[:left], (centre, left)], near[left:]
+            inputs, outputs = [*near[:left], (center, left)], near[left:]
         numbers = tuple(number for number, _ in outputs if number != _NO_SENTENCE)
         if not numbers:
             return False

@@ -196,7 +196,7 @@ def word_overlap(words1: frozenset[str], words2: frozenset[str]) -> float:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Labelled:
+class Labeled:
     """Texts that rows can be drawn from; no two differ in case and punctuation alone."""
 
     name: str
@@ -210,7 +210,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LabelledTexts(Labelled):
+class LabeledTexts(Labeled):
     """Texts that share criteria, each with two answers or more that have two texts or more."""
 
     criteria: Sequence[Criterion]
@@ -244,7 +244,7 @@ def _group_by_number(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LabelledPairs(Labelled):
+class LabeledPairs(Labeled):
     """Pairs of texts, one after the other, with labels from 0 to 1 by criterion."""
 
     labels: list[dict[str, float]]
@@ -257,7 +257,7 @@ def collect_texts(
     name: str,
     held_out: HeldOutTexts,
     refuse_numbers: bool = False,
-) -> LabelledTexts:
+) -> LabeledTexts:
     """Collect texts; raise `InputError` if no criterion can be used.
 
     Numbers that no setting names, such as an id or a price, may be refused.
@@ -295,7 +295,7 @@ def collect_texts(
         rule, total = "two values that two texts each have", f"{len(texts):,} texts"
         raise _no_criterion(name, rule, total, left_out, texts_of)
     steps = {criterion.name: criterion.steps for criterion in criteria}
-    return LabelledTexts(
+    return LabeledTexts(
         name=name,
         texts=texts,
         steps=steps,
@@ -308,7 +308,7 @@ def collect_texts(
 
 def collect_pairs(
     items: Iterable[CriteriaPair], settings: CriteriaSettings, *, name: str, held_out: HeldOutTexts
-) -> LabelledPairs:
+) -> LabeledPairs:
     """Collect labeled pairs; raise `InputError` if no criterion can be used."""
     texts: list[str] = []
     labels: list[dict[str, float]] = []
@@ -329,7 +329,7 @@ def collect_pairs(
         rule, total = "a pair that is alike and one that is not", f"{len(labels):,} pairs"
         raise _no_criterion(name, rule, total, left_out, values)
     unused = sorted(values.keys() - steps.keys())
-    return LabelledPairs(
+    return LabeledPairs(
         name=name, texts=texts, steps=steps, unused=unused, left_out=left_out, labels=labels
     )
 

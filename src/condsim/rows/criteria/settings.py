@@ -94,12 +94,12 @@ _CLAUSE = re.compile(r"(?:who|what|which|where|when|why|how|whether|if)\b.*", re
 # Wordings of a name without its article, by the first form that matches it.
 _FORMS = (
     (
-        re.compile("(?:opinion|sentiment|view|attitude) (?:about|of|on|towards?|to) (.+)"),
+        re.compile("(?:opinion|sentiment|view|attitude) (?:about|of|on|toward?|to) (.+)"),
         (
             "opinion of {}",
             "what is said about {}",
             "How good is {}?",
-            "whether {} is praised or criticised",
+            "whether {} is praised or criticized",
         ),
     ),
     (

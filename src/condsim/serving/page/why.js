@@ -1,4 +1,4 @@
-// Which words carry a score: coloured, and with numbers.
+// Which words carry a score: colored, and with numbers.
 
 import { ask, make, problem, shown } from "./api.js";
 

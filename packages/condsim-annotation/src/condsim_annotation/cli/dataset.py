@@ -102,7 +102,7 @@ def dataset(
     )
     facts = build_dataset(
         ratings,
-        Target(output, name, license_, _licences(source), file_format, overwrite),
+        Target(output, name, license_, _licenses(source), file_format, overwrite),
         labels=rules,
         splits=_split_rules(ratios, seed, group, oversize),
         conditions=conditions,
@@ -127,12 +127,12 @@ def split(
 ) -> None:
     """Split rows that have labels, with leakage report and card.
 
-    **Example**: `condsim build split labelled.csv --output tickets`
+    **Example**: `condsim build split labeled.csv --output tickets`
     """
     _require_extra()
     from condsim_annotation.release import Target, fill_page, split_dataset
 
-    target = Target(output, name, license_, _licences(source), file_format, overwrite)
+    target = Target(output, name, license_, _licenses(source), file_format, overwrite)
     facts = split_dataset(file, target, splits=_split_rules(ratios, seed, group, oversize))
     typer.echo(f"{output}: {fill_page('dataset-summary.txt', facts)}")
 
@@ -154,15 +154,15 @@ def _split_rules(ratios: str, seed: int, group: GroupName, oversize: OversizeNam
     return SplitRules(ratios=(train, validation, test), seed=seed, group=group, oversize=oversize)
 
 
-def _licences(sources: Sequence[str] | None) -> dict[str, str]:
+def _licenses(sources: Sequence[str] | None) -> dict[str, str]:
     """Read sources and their licenses, such as ``"tickets=internal use only"``."""
-    licences = {}
+    licenses = {}
     for text in sources or ():
-        name, _, licence = map(str.strip, text.partition("="))
+        name, _, license = map(str.strip, text.partition("="))
         if not name:
             raise InputError(f"A source must be NAME=LICENSE; got {text!r}.")
-        licences[name] = licence
-    return licences
+        licenses[name] = license
+    return licenses
 
 
 @app.command("agreement")

@@ -309,8 +309,8 @@ def answers(
         written = answer_file(
             file, output, answer, name=name, progress=progress, seed=seed, functions=functions or ()
         )
-    labelled, unlabelled = written.pop("given"), written.pop("unlabelled")
+    labeled, unlabeled = written.pop("given"), written.pop("unlabeled")
     print_result(
-        f"{output}: {labelled:,} labeled rows ({unlabelled:,} unlabeled left out), "
+        f"{output}: {labeled:,} labeled rows ({unlabeled:,} unlabeled left out), "
         f"{written.total():,} added with answers of {name}"
     )

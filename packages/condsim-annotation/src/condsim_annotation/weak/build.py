@@ -41,7 +41,7 @@ from condsim_annotation.pairs import (
     pair_id_of,
     unit_length,
 )
-from condsim_annotation.weak.functions import ABSENT, LabellingFunction
+from condsim_annotation.weak.functions import ABSENT, LabelingFunction
 from condsim_annotation.weak.language import Sentence
 from condsim_annotation.weak.registry import Registry
 
@@ -54,7 +54,7 @@ _PAIRS_PER_ROW = 4
 _WORD_VECTOR_WIDTH = 200
 _NO_TEXTS = HeldOutTexts()
 
-WeightedFunctions: TypeAlias = Sequence[tuple[LabellingFunction, float]]
+WeightedFunctions: TypeAlias = Sequence[tuple[LabelingFunction, float]]
 """Functions and their relative frequencies."""
 
 
@@ -275,7 +275,7 @@ def _absent_rows(
 
 def _weak_row(
     pair: Candidate,
-    function: LabellingFunction,
+    function: LabelingFunction,
     values: tuple[object, object],
     label: int,
     random: np.random.Generator,
@@ -359,12 +359,12 @@ def build_weak(
         revision = encoder.revision
     pairs = nearest_pairs(vectors, settings.k, cache=cache, progress=progress)
     candidates = PairFilter(settings.filters).passing(_candidates(pool, pairs, seed=settings.seed))
-    labelled = [*counted(sampler.rows(candidates), progress, total=settings.rows)]
+    labeled = [*counted(sampler.rows(candidates), progress, total=settings.rows)]
     absent = [*_absent_rows(candidates, weighted, rows=settings.absent, seed=settings.seed)]
     # The columns of the answers are left out where they are not asked for.
     kind = AnsweredRow if settings.answers else WeakRow
-    rows = [*labelled, *absent]
-    write_rows(rows if absent_output == output else labelled, output, kind=kind)
+    rows = [*labeled, *absent]
+    write_rows(rows if absent_output == output else labeled, output, kind=kind)
     if absent_output != output:
         write_rows(absent, absent_output, kind=kind)
     report = _report(pool, sampler.pairs, rows, registry)

@@ -15,7 +15,7 @@ from condsim_annotation.weak.counts import (
 from condsim_annotation.weak.functions import (
     ABSENT,
     Absent,
-    LabellingFunction,
+    LabelingFunction,
     built_in,
     graded,
     node_function,
@@ -57,9 +57,9 @@ _KINDS = (
     ("animal being ridden", "animals", "animal", 0.0),
     ("clothing worn", "clothing", "clothing", 0.5),
 )
-_COLOURS = names_by_word("colours", "colours")
-_NEAR_COLOURS = {
-    frozenset((entry.name, word)) for entry in listed("colours", "near") for word in entry.words
+_COLORS = names_by_word("colors", "colors")
+_NEAR_COLORS = {
+    frozenset((entry.name, word)) for entry in listed("colors", "near") for word in entry.words
 }
 _WEARS = frozenset("in wearing wears dressed clad".split())
 _DETERMINERS = frozenset("a an any the other".split())
@@ -67,15 +67,15 @@ _LINKS = frozenset("is are was were".split())
 _JOINS = frozenset(("and", ",", "&", "or"))
 
 
-def thing_functions() -> Iterator[LabellingFunction]:
+def thing_functions() -> Iterator[LabelingFunction]:
     """Make the functions on no single noun."""
-    yield built_in("color of clothing", _read_worn_colour, _compare_colours, _say_colours)
-    yield built_in("color of object", _read_any_colour, _compare_colours, _say_colours)
+    yield built_in("color of clothing", _read_worn_color, _compare_colors, _say_colors)
+    yield built_in("color of object", _read_any_color, _compare_colors, _say_colors)
     for name, tree, node, weight in _KINDS:
         yield _kind_function(name, tree, node, weight=weight)
 
 
-def noun_functions() -> Iterator[LabellingFunction]:
+def noun_functions() -> Iterator[LabelingFunction]:
     """Make the functions on each noun of the trees."""
     for tree, family in _FAMILIES.items():
         for node in taxonomy(tree).nodes.values():
@@ -87,7 +87,7 @@ def noun_functions() -> Iterator[LabellingFunction]:
                 yield from _functions_of(tree, node, noun)
 
 
-def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunction]:
+def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabelingFunction]:
     family, of = _FAMILIES[tree], node.name
     nouns = noun if noun in _UNCOUNTABLE else plural(noun)
     synonyms = node.words[1:]
@@ -105,9 +105,9 @@ def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunctio
     )
     yield built_in(
         f"color of {noun}",
-        partial(_read_colour, tree=tree, of=of),
-        _compare_colours,
-        _say_colours,
+        partial(_read_color, tree=tree, of=of),
+        _compare_colors,
+        _say_colors,
         family=f"color of {family}",
         aliases=[f"color of {word}" for word in synonyms],
         weight=weight,
@@ -127,7 +127,7 @@ def _functions_of(tree: str, node: Node, noun: str) -> Iterator[LabellingFunctio
 
 def _kind_function(
     name: str, tree: str, of: str, *, aliases: Sequence[str] = (), weight: float
-) -> LabellingFunction:
+) -> LabelingFunction:
     read, floor = partial(_read_kind, tree=tree, of=of), 2.0 if tree in _BROAD_TREES else 1.0
     family = f"type of {_FAMILIES[tree]}"
     return node_function(name, read, floor=floor, family=family, aliases=aliases, weight=weight)
@@ -156,65 +156,63 @@ def _compare_presence(presence1: str, presence2: str) -> float | None:
     return 5.0 if presence1 == presence2 else 1.0
 
 
-def _read_colour(sentence: Sentence, *, tree: str, of: str) -> frozenset[str] | Absent | None:
-    return value_or_absent(
-        _colours_of(sentence, named_mentions(sentence, tree, of)), sentence, tree
-    )
+def _read_color(sentence: Sentence, *, tree: str, of: str) -> frozenset[str] | Absent | None:
+    return value_or_absent(_colors_of(sentence, named_mentions(sentence, tree, of)), sentence, tree)
 
 
-def _read_worn_colour(sentence: Sentence) -> frozenset[str] | Absent | None:
+def _read_worn_color(sentence: Sentence) -> frozenset[str] | Absent | None:
     mentions = sentence.mentions("clothing")
-    colours = _colours_of(sentence, mentions) | _worn_colours(sentence)
-    return colours or (None if mentions else value_or_absent(None, sentence, "people"))
+    colors = _colors_of(sentence, mentions) | _worn_colors(sentence)
+    return colors or (None if mentions else value_or_absent(None, sentence, "people"))
 
 
-def _read_any_colour(sentence: Sentence) -> frozenset[str] | None:
-    return frozenset(_COLOURS[word] for word in sentence.words if word in _COLOURS) or None
+def _read_any_color(sentence: Sentence) -> frozenset[str] | None:
+    return frozenset(_COLORS[word] for word in sentence.words if word in _COLORS) or None
 
 
-def _say_colours(colours: frozenset[str]) -> str:
-    return " and ".join(sorted(colours))
+def _say_colors(colors: frozenset[str]) -> str:
+    return " and ".join(sorted(colors))
 
 
-def _colours_of(sentence: Sentence, mentions: Sequence[Mention]) -> frozenset[str]:
+def _colors_of(sentence: Sentence, mentions: Sequence[Mention]) -> frozenset[str]:
     """Read the colors of things that a sentence mentions."""
-    colours: set[str] = set()
+    colors: set[str] = set()
     for mention in mentions:
         before = sentence.before(mention)
         for index in range(mention.start - 1, max(mention.start - 9, -1), -1):
             word = sentence.words[index]
-            joins_colours = word in _JOINS and sentence.word(index - 1) in _COLOURS
-            if word in _COLOURS:
-                colours.add(_COLOURS[word])
-            elif not joins_colours and word not in before:
+            joins_colors = word in _JOINS and sentence.word(index - 1) in _COLORS
+            if word in _COLORS:
+                colors.add(_COLORS[word])
+            elif not joins_colors and word not in before:
                 break
         following = sentence.word(mention.stop + 1)
-        if sentence.word(mention.stop) in _LINKS and following in _COLOURS:
-            colours.add(_COLOURS[following])
-    return frozenset(colours)
+        if sentence.word(mention.stop) in _LINKS and following in _COLORS:
+            colors.add(_COLORS[following])
+    return frozenset(colors)
 
 
-def _worn_colours(sentence: Sentence) -> frozenset[str]:
+def _worn_colors(sentence: Sentence) -> frozenset[str]:
     """Read the colors in "a man in red" and "dressed in black and white"."""
-    colours: set[str] = set()
+    colors: set[str] = set()
     for start, verb in enumerate(sentence.words):
         if verb not in _WEARS:
             continue
         for index, word in enumerate(sentence.words[start + 1 :]):
-            if word in _COLOURS:
-                colours.add(_COLOURS[word])
+            if word in _COLORS:
+                colors.add(_COLORS[word])
             elif word not in ("all", "a") and not (index and word in _JOINS):
                 break
-    return frozenset(colours)
+    return frozenset(colors)
 
 
-def _compare_colours(colours1: frozenset[str], colours2: frozenset[str]) -> float:
-    if colours1 == colours2:
+def _compare_colors(colors1: frozenset[str], colors2: frozenset[str]) -> float:
+    if colors1 == colors2:
         return 5.0
-    shared = len(colours1 & colours2) / len(colours1 | colours2)
+    shared = len(colors1 & colors2) / len(colors1 | colors2)
     if shared:
         return 4.0 if shared >= 0.5 else 3.0
-    near = any(frozenset((a, b)) in _NEAR_COLOURS for a in colours1 for b in colours2)
+    near = any(frozenset((a, b)) in _NEAR_COLORS for a in colors1 for b in colors2)
     return 2.0 if near else 1.0
 
 
@@ -223,7 +221,7 @@ _AGES = tuple(taxonomy("age").nodes)
 _AGE_LEVELS = (0.0, 0.4, 1.0, 2.3, 3.2, 4.0, 6.0)
 
 
-def doing_functions() -> Iterator[LabellingFunction]:
+def doing_functions() -> Iterator[LabelingFunction]:
     """Make the functions on sport, activity, action, posture, speed and mood."""
     yield node_function("type of sport", _read_sport, family="sport", weight=8.0)
     yield node_function(
@@ -243,7 +241,7 @@ def doing_functions() -> Iterator[LabellingFunction]:
     yield node_function("mood of people", mood, family="mood", weight=0.0)
 
 
-def people_functions() -> Iterator[LabellingFunction]:
+def people_functions() -> Iterator[LabelingFunction]:
     """Make the functions on number, gender, age, occupation and relations of people."""
     weights = {"person": 12.0, **dict.fromkeys("man woman child boy girl baby".split(), 0.5)}
     counters = [
@@ -273,7 +271,7 @@ def people_functions() -> Iterator[LabellingFunction]:
     yield node_function("relationship between people", relation, family="relationship")
 
 
-def place_functions() -> Iterator[LabellingFunction]:
+def place_functions() -> Iterator[LabelingFunction]:
     """Make the functions on place, room, surface, weather, time of day and other surroundings."""
     places, surfaces = partial(read_nodes, tree="places"), partial(read_nodes, tree="surfaces")
     yield node_function("location", places, floor=1.5, family="place", weight=6.0)

@@ -19,7 +19,7 @@ from condsim.data.held_out import HeldOutTexts, held_out_texts
 from condsim.io import check_not_input
 from condsim.rows.records import TrainingRow, revisions_of, write_provenance, write_rows
 from condsim_annotation.weak.build import read_pool
-from condsim_annotation.weak.functions import LabellingFunction, wordings_of
+from condsim_annotation.weak.functions import LabelingFunction, wordings_of
 from condsim_annotation.weak.language import Sentence
 from condsim_annotation.weak.quantities import quantities, text_tokens
 from condsim_annotation.weak.registry import Registry
@@ -235,7 +235,7 @@ def _changed_conditions(
     text: str,
     edit: CounterEdit,
     registry: Registry,
-    functions: Sequence[LabellingFunction],
+    functions: Sequence[LabelingFunction],
     generator: random.Random,
 ) -> list[tuple[tuple[str, ...], float]]:
     """Return the wordings and labels of a changed condition and of others; none if none is."""

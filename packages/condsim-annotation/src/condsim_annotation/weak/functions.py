@@ -100,8 +100,8 @@ Comparison: TypeAlias = Callable[[Any, Any], float | None]
 
 
 @dataclass(frozen=True)
-class LabellingFunction:
-    """Reader of one attribute with a comparison of its values; see `labelling_function`."""
+class LabelingFunction:
+    """Reader of one attribute with a comparison of its values; see `labeling_function`."""
 
     name: str
     family: str
@@ -177,11 +177,11 @@ def built_in(
     aliases: Iterable[str] = (),
     weight: float = 1.0,
     absence_counts: bool = False,
-) -> LabellingFunction:
+) -> LabelingFunction:
     """Make a function of condsim; ``lists/functions.txt`` has its wordings."""
     wordings, listed_aliases = _built_in_conditions().get(name, ((), ()))
     wordings, aliases = wordings_of(name, wordings), (*listed_aliases, *aliases)
-    return LabellingFunction(
+    return LabelingFunction(
         name, family or name, read, compare, answer, wordings, aliases, weight, absence_counts
     )
 
@@ -194,7 +194,7 @@ def node_function(
     family: str = "",
     aliases: Iterable[str] = (),
     weight: float = 1.0,
-) -> LabellingFunction:
+) -> LabelingFunction:
     """Make a built-in function that reads nodes of a tree; labels are from ``floor`` to 5.
 
     Each node is compared with the most similar one of the other sentence, in both directions.

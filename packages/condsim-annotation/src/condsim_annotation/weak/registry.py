@@ -24,7 +24,7 @@ from condsim_annotation.weak.captions import (
 from condsim_annotation.weak.functions import (
     ABSENT,
     Comparison,
-    LabellingFunction,
+    LabelingFunction,
     Reader,
     condition_key,
     wordings_of,
@@ -47,23 +47,23 @@ class Registry:
 
     def __init__(
         self,
-        functions: Iterable[LabellingFunction] = (),
+        functions: Iterable[LabelingFunction] = (),
         *,
-        fallback: Callable[[str], LabellingFunction | None] = lambda condition: None,
+        fallback: Callable[[str], LabelingFunction | None] = lambda condition: None,
     ) -> None:
-        self._functions: dict[str, LabellingFunction] = {}
-        self._keys: dict[frozenset[str], LabellingFunction] = {}
+        self._functions: dict[str, LabelingFunction] = {}
+        self._keys: dict[frozenset[str], LabelingFunction] = {}
         self._fallback = fallback
         for function in functions:
             self.add(function)
 
-    def __iter__(self) -> Iterator[LabellingFunction]:
+    def __iter__(self) -> Iterator[LabelingFunction]:
         return iter(self._functions.values())
 
     def __len__(self) -> int:
         return len(self._functions)
 
-    def add(self, function: LabellingFunction) -> None:
+    def add(self, function: LabelingFunction) -> None:
         """Add a function; its aliases stay with a function that already understands them."""
         if function.name in self._functions:
             raise InputError(
@@ -76,7 +76,7 @@ class Registry:
         for condition in function.aliases:
             self._keys.setdefault(condition_key(condition), function)
 
-    def find(self, condition: str) -> LabellingFunction | None:
+    def find(self, condition: str) -> LabelingFunction | None:
         """Find the function that understands a condition."""
         function = self._keys.get(condition_key(condition))
         return self._fallback(condition) if function is None else function
@@ -96,7 +96,7 @@ REGISTRY = _built_in_registry()
 """The functions of condsim, and those of the user."""
 
 
-def labelling_function(
+def labeling_function(
     name: str,
     *,
     compare: Comparison = yes_or_no,
@@ -131,7 +131,7 @@ def labelling_function(
 
     Example:
         >>> mine = Registry()
-        >>> @labelling_function("presence of water", registry=mine)
+        >>> @labeling_function("presence of water", registry=mine)
         ... def water(sentence):
         ...     return "yes" if "water" in sentence.words else None
         >>> mine.find("The presence of water.").name
@@ -144,7 +144,7 @@ def labelling_function(
 
     def register(read: ReaderT) -> ReaderT:
         registry.add(
-            LabellingFunction(
+            LabelingFunction(
                 name=name,
                 family=family,
                 read=_name_in_errors(name, read),
@@ -239,10 +239,10 @@ def function_agreement(task: Task, registry: Registry) -> AgreementReport:
         by_function[function.name].append(row)
         by_family[function.family].append(row)
     understood = [row for group in by_function.values() for row in group]
-    labelled = len(understood) + missed.total()
+    labeled = len(understood) + missed.total()
     return AgreementReport(
-        rows=labelled,
-        understood=len(understood) / max(labelled, 1),
+        rows=labeled,
+        understood=len(understood) / max(labeled, 1),
         all=_agreement_on("all", understood),
         families=_agreements_by_group(by_family),
         functions=_agreements_by_group(by_function),

@@ -8,7 +8,7 @@ from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 from condsim.errors import require
-from condsim_annotation.weak.functions import Comparison, LabellingFunction, built_in, yes_or_no
+from condsim_annotation.weak.functions import Comparison, LabelingFunction, built_in, yes_or_no
 from condsim_annotation.weak.language import all_words, listed, names_by_word, plural
 from condsim_annotation.weak.quantities import (
     Quantity,
@@ -182,7 +182,7 @@ _GUESTS = frozenset("people person guest traveler traveller rider passenger seat
 
 
 @lru_cache(maxsize=256)
-def function_by_form(condition: str) -> LabellingFunction | None:
+def function_by_form(condition: str) -> LabelingFunction | None:
     """Return the function for a condition of a known form, such as "the opinion about the room"."""
     key = re.sub(r"^the ", "", condition.lower().strip(" .?!"))
     for name, form in _FORMS.items():
@@ -196,7 +196,7 @@ def function_by_form(condition: str) -> LabellingFunction | None:
 
 
 @cache
-def text_functions() -> dict[str, LabellingFunction]:
+def text_functions() -> dict[str, LabelingFunction]:
     """Return the functions that have their own name, by name; these are drawn."""
     functions = [_opinion_function(aspect) for aspect in ("", *_ASPECTS)]
     for name in ("price", "duration", "distance", "weight", "rating", "number"):
@@ -224,14 +224,14 @@ def _function(
     answer: Callable[[Any], str] = str,
     *,
     family: str = "",
-) -> LabellingFunction:
+) -> LabelingFunction:
     # Captions seldom say such things.
     return built_in(
         name, lambda sentence: read(sentence.text), compare, answer, family=family, weight=0.3
     )
 
 
-def _opinion_function(aspect: str) -> LabellingFunction:
+def _opinion_function(aspect: str) -> LabelingFunction:
     aspect = re.sub(r"^(?:the|its|their) ", "", aspect)
     name = f"opinion about the {aspect}" if aspect else "overall opinion"
     return _function(name, partial(polarity, aspect=aspect), family="opinion")
@@ -239,7 +239,7 @@ def _opinion_function(aspect: str) -> LabellingFunction:
 
 def _quantity_function(
     name: str, read: Callable[[str], Quantity | None], *, family: str
-) -> LabellingFunction:
+) -> LabelingFunction:
     return _function(name, read, compare_quantities, lambda q: f"{q.number:g}", family=family)
 
 
@@ -254,7 +254,7 @@ def _read_measured(text: str, *, name: str) -> Quantity | None:
     return next(iter(measured), None)
 
 
-def _count_function(things: str) -> LabellingFunction:
+def _count_function(things: str) -> LabelingFunction:
     words = things.split(" of ")[0].split(" ")
     last = next((word for word in words if word.endswith("s")), words[-1])
     single = re.sub(r"(?<=[^s])s$", "", last)

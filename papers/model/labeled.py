@@ -20,7 +20,7 @@ Values = frozenset[str]
 
 
 @dataclass(frozen=True)
-class LabelledText:
+class LabeledText:
     """A text and the values of its attributes."""
 
     text: str
@@ -28,7 +28,7 @@ class LabelledText:
 
 
 @dataclass(frozen=True)
-class LabelledTable:
+class LabeledTable:
     """Texts of one set.
 
     Attributes:
@@ -38,7 +38,7 @@ class LabelledTable:
     """
 
     name: str
-    texts: tuple[LabelledText, ...]
+    texts: tuple[LabeledText, ...]
     same: Mapping[str, Sequence[Values]]
 
     def alike(self, criterion: str, first: int, second: int) -> bool | None:
@@ -84,7 +84,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in stream]
 
 
-def read_table(path: Path, name: str, meta: Mapping[str, Any], *, most_words: int) -> LabelledTable:
+def read_table(path: Path, name: str, meta: Mapping[str, Any], *, most_words: int) -> LabeledTable:
     """Read texts with attributes; longer texts, and criteria that show seldom, are left out."""
     absent = set(meta.get("leave_out", []))
     skip = meta.get("skip", {})
@@ -98,9 +98,9 @@ def read_table(path: Path, name: str, meta: Mapping[str, Any], *, most_words: in
             if criterion not in absent
         }
         present = {criterion: value for criterion, value in values.items() if value}
-        texts.append(LabelledText(line["text"], present))
+        texts.append(LabeledText(line["text"], present))
     same = {
         criterion: [frozenset(map(_canonical, group)) for group in groups]
         for criterion, groups in meta.get("same", {}).items()
     }
-    return LabelledTable(name, tuple(texts), same)
+    return LabeledTable(name, tuple(texts), same)
