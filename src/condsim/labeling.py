@@ -35,7 +35,7 @@ _LITTLE = 0.01
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a session stands.
+    """State of a session.
 
     Attributes:
         labeled: Number of texts with a value.
@@ -124,7 +124,7 @@ class LabelSession:
 
     @property
     def criterion(self) -> Criterion | None:
-        """What was learned from the answers; None before there are enough."""
+        """The criterion learned from the answers; None before there are enough."""
         return self._criterion
 
     def next(self) -> str | None:

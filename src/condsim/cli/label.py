@@ -29,7 +29,7 @@ _MARKS = {"s": SKIP, "d": SILENT}
 def label(
     file: Annotated[Path, Argument(help="File of texts.")],
     condition: Annotated[str, Option(help="What to tell the texts apart by.")],
-    output: Annotated[Path, Option(help="CSV file of the labels; goes on if it exists.")],
+    output: Annotated[Path, Option(help="CSV file of the labels; continued if it exists.")],
     column: options.TextColumn = "text",
     model: options.Model = None,
     strict: options.Strict = False,

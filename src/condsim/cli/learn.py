@@ -28,7 +28,7 @@ def learn(
     condition: Annotated[str, Option(help="What the values are values of.")],
     output: Annotated[Path, Option(help="File to write, such as problem.criterion."), Output(None)],
     column: options.TextColumn = "text",
-    value: Annotated[str, Option(help="Column of the values; a blank is no label.")] = "value",
+    value: Annotated[str, Option(help="Column of the values; blank cells are ignored.")] = "value",
     model: options.Model = None,
     strict: options.Strict = False,
     separator: options.Separator = None,

@@ -33,7 +33,7 @@ _INT8 = 127
 
 
 class Encoder(Protocol):
-    """What a criterion needs of a model: its name and embeddings of length 1."""
+    """Model of a criterion: its name and its embeddings, of length 1."""
 
     name: str
 
@@ -45,7 +45,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class Figures:
-    """How well a criterion tells pairs apart, by cross-validation over texts.
+    """Figures of a criterion on pairs, by cross-validation over texts.
 
     Attributes:
         labels: Number of labeled texts, or of labeled pairs.

@@ -119,7 +119,7 @@ def _labeled(texts: Sequence[str], values: Sequence[object]) -> dict[str, str]:
         raise InputError(f"All labeled texts have the value {value!r}. Label texts of another one.")
     if max(counts.values()) < 2:
         raise InputError(
-            "Every labeled text has a value of its own. Some texts must share a value."
+            "All labeled texts have different values. Some texts must share a value."
         )
     return labeled
 
