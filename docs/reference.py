@@ -38,6 +38,7 @@ PACKAGES = {
     "integrations.llama_index": "Needs `condsim[llama-index]`.",
     "integrations.haystack": "Needs `condsim[haystack]`.",
     "integrations.bertopic": "Needs `condsim[bertopic]`.",
+    "integrations.ray": "Needs `condsim[ray]`.",
 }
 COMPANIONS = {"condsim_contexts": "Similarity from plain text. Needs `condsim[contexts]`."}
 API_START = """# Python API

@@ -68,17 +68,7 @@ def test_index_add_update_delete_info(folder, tmp_path):
 def test_index_prepare_counts_and_approximate_needs_many_rows(folder):
     result = succeed("index", "prepare", folder, "--condition", "the topic")
     assert "the topic: 3 texts encoded" in result.stderr
-    message = fault("index", "prepare", folder, "--condition", "x", "--workers", 2)
-    assert "are for --engine ray" in message
     fault("index", "approximate", folder)
-
-
-@pytest.mark.slow
-def test_index_prepare_on_ray_encodes_the_same(folder):
-    pytest.importorskip("ray")
-    words = ("index", "prepare", folder, "--condition", "the topic")
-    succeed(*words, "--engine", "ray", "--workers", 1)
-    assert "the topic: 0 texts encoded" in succeed(*words).stderr
 
 
 def test_index_build_and_add_leave_out_rows_without_text(tmp_path):

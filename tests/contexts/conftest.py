@@ -101,22 +101,6 @@ def vocabulary(vocabulary_folder: Path) -> Vocabulary:
     return Vocabulary.open(vocabulary_folder)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[None]:
-    """Two cores of a cluster of this machine's own; nothing of it is left afterwards."""
-    ray = pytest.importorskip("ray")
-    ray.init(
-        address="local",
-        num_cpus=2,
-        num_gpus=0,
-        include_dashboard=False,
-        log_to_driver=False,
-        object_store_memory=80 * 2**20,
-    )
-    yield
-    ray.shutdown()
-
-
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """Sums are then added in one order, so that two trainings can be equal to the last bit."""

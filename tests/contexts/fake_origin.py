@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 import time
 from pathlib import Path
@@ -42,21 +41,6 @@ class FakeOrigin:
         )
         self.single_index = None
         self.scorer = FakeScorer(delay=delay)
-
-
-class DyingScorer(FakeScorer):
-    """Ends its process, hard, at the first call in all; a file remembers that it did."""
-
-    def __init__(self, mark: Path) -> None:
-        super().__init__(delay=0.05)
-        self.mark = mark
-
-    def cosines(self, sentences1: Any, sentences2: Any) -> Any:
-        try:
-            self.mark.touch(exist_ok=False)
-        except FileExistsError:
-            return super().cosines(sentences1, sentences2)
-        os._exit(1)
 
 
 SETTINGS = HarvestSettings(pairs=600, shard_pairs=40, seed=3)

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from condsim.cli.main import app
-from condsim.errors import InputError, MissingExtraError
+from condsim.errors import InputError
 
 pytest.importorskip("pyarrow")
 
@@ -44,7 +44,7 @@ def made(monkeypatch) -> Any:
             yield self
             asked.append("ended")
 
-        def run(self, engine: Any) -> Iterator[str]:
+        def run(self) -> Iterator[str]:
             self.progress("corpus", 1, 2)
             yield "corpus: done"
 
@@ -105,21 +105,10 @@ def test_weigh_prints_a_setting_that_run_takes(recipe, made, monkeypatch):
     "error", [OSError(errno.ENOSPC, "full"), RuntimeError("I/O error: No space left on device")]
 )
 def test_run_full_disk_is_one_line(recipe, made, monkeypatch, error: Exception):
-    def full(self: Any, engine: Any = None) -> Any:
+    def full(self: Any) -> Any:
         raise error
 
     monkeypatch.setattr("condsim_contexts.pipeline.Pipeline.run", full)
     done = invoke(recipe, "--output", "out")
     assert isinstance(done.exception, InputError)
     assert "out cannot be written: " in str(done.exception)
-
-
-def test_run_without_ray_installed_is_told_before_anything_is_made(recipe, made, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    done = invoke(recipe, "--output", "out", "--engine", "ray")
-    assert isinstance(done.exception, MissingExtraError)
-    assert str(done.exception).endswith("pip install 'condsim[ray]'")
-    done = invoke(recipe, "--output", "out", "--workers", "2")
-    assert isinstance(done.exception, InputError)
-    assert "are for --engine ray" in str(done.exception)
-    assert made == []

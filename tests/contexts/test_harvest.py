@@ -10,8 +10,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ import pytest
 from tests.contexts import fake_origin as fake
 
 from condsim.errors import InputError
-from condsim_contexts.harvest import Harvest, harvest_pairs, write_on_ray
+from condsim_contexts.harvest import Harvest, harvest_pairs
 from condsim_contexts.recipe import PairMix
 
 
@@ -154,66 +152,3 @@ def test_harvest_full_disk_is_one_line_and_finished_shards_stay(folder, whole, m
     assert made.missing() == [3, 4]
     assert not list(made.folder.glob("*.partial"))
     assert rows(fake.run(folder)) == rows(whole)
-
-
-@pytest.fixture(scope="module")
-def text(small_corpus, tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("text")
-    shutil.copytree(small_corpus.folder, folder / "corpus")
-    fake.FakeOrigin(folder)  # builds the index
-    return folder
-
-
-def shards(made: Harvest) -> list[bytes]:
-    return [made.shard(number).read_bytes() for number in range(made.settings.shards)]
-
-
-def opened(folder: Path, mark: Path | None = None) -> Any:
-    origin = fake.FakeOrigin(folder)
-    if mark is not None:
-        origin.scorer = fake.DyingScorer(mark)
-    return origin
-
-
-@pytest.fixture(scope="module")
-def engine(cluster) -> Iterator[Callable[..., Any]]:
-    from ray import cloudpickle
-
-    from condsim.integrations.ray import RayWorkers
-
-    cloudpickle.register_pickle_by_value(fake)
-    yield lambda workers: partial(write_on_ray, RayWorkers(workers=workers))
-    cloudpickle.unregister_pickle_by_value(fake)
-
-
-@pytest.mark.slow
-def test_ray_engine_worker_that_dies_is_replaced_and_shards_are_the_same(engine, text, tmp_path):
-    mark = tmp_path / "one worker died"
-    settings, identity = fake.SETTINGS, fake.IDENTITY
-    told: list[int] = []
-    by_ray = harvest_pairs(
-        tmp_path / "ray",
-        settings,
-        partial(opened, text, mark),
-        identity=identity,
-        engine=engine(workers=2),
-        progress=lambda done, total: told.append(done),
-    )
-    assert mark.exists()
-    assert told[0] == 0
-    assert told[-1] == settings.pairs
-    assert len(told) == settings.shards + 1
-    here = harvest_pairs(tmp_path / "here", settings, partial(opened, text), identity=identity)
-    assert shards(by_ray) == shards(here)
-
-
-@pytest.mark.slow
-def test_ray_engine_worker_that_cannot_begin_is_one_line(engine, tmp_path):
-    with pytest.raises(InputError, match=r"A worker of the harvest failed: .* no corpus"):
-        harvest_pairs(
-            tmp_path / "ray",
-            fake.SETTINGS,
-            partial(opened, tmp_path / "nothing"),
-            identity={},
-            engine=engine(workers=1),
-        )

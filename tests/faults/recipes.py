@@ -194,14 +194,6 @@ def places() -> Iterator[Case]:
         files={"r.yaml": "name: x\ninputs: [d.txt]\nvocabulary: {size: 1000000000000}\n"},
     )
     yield Case(
-        "ray/an address where nobody answers",
-        "condsim score --file p.csv --output o --engine ray --address 127.0.0.1:1",
-        says="Cannot connect",
-        files={"p.csv": PAIRS},
-        writes=("o",),
-        lines=2,
-    )
-    yield Case(
         "prompt/answers under a file",
         ask + " --answers p.csv/a --base-url http://127.0.0.1:9/v1",
         says="Cannot write",

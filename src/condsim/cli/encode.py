@@ -5,7 +5,6 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import IO, Annotated, NamedTuple
 
@@ -112,10 +111,10 @@ def _encode_file(
 
 
 def encode(
-    file: Annotated[Path, Argument(help="File of texts; with --engine ray, a glob pattern.")],
+    file: Annotated[Path, Argument(help="File of texts.")],
     output: Annotated[
         Path,
-        Option(help="File to write: .npy, or .npz; with --engine ray, a folder."),
+        Option(help="File to write: .npy, or .npz."),
         Output(".npy", checked=False),
     ],
     column: Annotated[str, Option(help="Column of the texts.")] = "sentence",
@@ -128,9 +127,6 @@ def encode(
     strict: options.Strict = False,
     separator: options.Separator = None,
     encoding: options.Encoding = None,
-    engine: options.Engine = "local",
-    address: options.RayAddress = None,
-    workers: options.RayWorkers = None,
 ) -> None:
     """Encode texts, each under its condition.
 
@@ -144,28 +140,8 @@ def encode(
     `condsim encode sentences.csv --output embeddings.npy`
 
     `condsim encode tickets.csv --column text --condition "the request" --output request.npz`
-
-    `condsim encode 'texts/part-*.csv' --engine ray --output embeddings`
     """
-    options.check_engine(engine, address, workers)
     if plain and (condition is not None or overall):
         raise InputError("--condition and --overall cannot go with --plain.")
     columns = _TextColumns(column, condition_column, condition, plain, separator, encoding, strict)
-    work = partial(_encode_file, columns=columns, model=model, overall=overall, float16=float16)
-    if engine == "local":
-        work(file, output)
-        return
-    from condsim.cli.parts import work_on_parts
-
-    settings = {**columns._asdict(), "float16": float16}
-    if overall:
-        settings["overall"] = overall
-    work_on_parts(
-        file,
-        output,
-        work,
-        settings={"command": "encode", "model": options.model_identity(model), **settings},
-        suffix=".npy",
-        address=address,
-        workers=workers,
-    )
+    _encode_file(file, output, columns=columns, model=model, overall=overall, float16=float16)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -16,13 +16,10 @@ from condsim.cli.options import (
     JsonFile,
     Model,
     Overall,
-    RayAddress,
-    RayWorkers,
     Separator,
     Strict,
     TextColumn,
     check_column,
-    check_engine,
     write_report,
 )
 from condsim.cli.process import long_work, print_note
@@ -187,33 +184,20 @@ def info(folder: Folder) -> None:
 def prepare(
     folder: Folder,
     condition: Annotated[list[str], Option(help="Condition to prepare. Repeatable.")],
-    engine: Annotated[
-        Literal["local", "ray"], Option(help="Encode in this process or on a Ray cluster.")
-    ] = "local",
-    address: RayAddress = None,
-    workers: RayWorkers = None,
     model: ModelOption = None,
 ) -> None:
     """Encode all texts under a condition: searches under it are exact and fast after that.
 
     To continue a stopped command, run it again.
 
-    **Examples**
+    **Example**
 
     `condsim index prepare tickets.index --condition "the complaint"`
-
-    `condsim index prepare tickets.index --condition "the complaint" --engine ray --address auto`
     """
-    check_engine(engine, address, workers)
     with long_work(log=None) as progress:
         index = _open(folder, model)
-        encoding = None
-        if engine == "ray":
-            from condsim.integrations.ray import RayEncoding
-
-            encoding = RayEncoding(model or index.about.model, address=address, workers=workers)
         for name in condition:
-            encoded = index.prepare(name, encoding=encoding, progress=progress)
+            encoded = index.prepare(name, progress=progress)
             progress.say(f"{name}: {encoded:,} texts encoded")
 
 

@@ -77,15 +77,6 @@ Overall: TypeAlias = Annotated[
 Strict: TypeAlias = Annotated[
     bool, Option("--strict", help="Stop at a row without text instead of skipping it.")
 ]
-RayAddress: TypeAlias = Annotated[
-    str | None, Option(help="Address of the Ray cluster.", show_default="one on this machine")
-]
-RayWorkers: TypeAlias = Annotated[
-    int | None, Option(min=1, help="Ray workers.", show_default="as many as fit")
-]
-Engine: TypeAlias = Annotated[
-    Literal["local", "ray"], Option(help="Work in this process, or on many files on a Ray cluster.")
-]
 JsonFile: TypeAlias = Annotated[
     Path | None,
     Option(
@@ -104,14 +95,6 @@ def given(**options: object) -> dict[str, Any]:
         for name, value in options.items()
         if value is not None
     }
-
-
-def check_engine(
-    engine: str, address: str | None, workers: int | None, gpus: float | None = None
-) -> None:
-    """Reject options of a Ray cluster without one."""
-    if engine == "local" and (address is not None or workers is not None or gpus):
-        raise InputError("--address, --workers and the like are for --engine ray.")
 
 
 def chosen_conditions(conditions: Sequence[str] | None, *, plain: bool) -> list[str] | None:
@@ -139,14 +122,6 @@ def check_column(file: Path, column: str, file_format: FileFormat = DETECTED) ->
             f"{file}: there is no column {column!r}; found {join_names(names)}."
             f"{header_hint(names)} Name the column of the texts with --column."
         )
-
-
-def model_identity(model: str | None) -> str:
-    """Return what changes when a model's scores may: a hash of its files, or its Hub name."""
-    from condsim.loading import NamedScorer
-
-    name = model or "default"
-    return NamedScorer(name, name).revision() or name
 
 
 def write_report(path: Path | None, report: object) -> None:

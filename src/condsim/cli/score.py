@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
@@ -53,14 +52,12 @@ def score(
     pairs: PairsUnderConditions,
     file: Annotated[
         Path | None,
-        Option(help="File of pairs; - is standard input. With --engine ray, a glob pattern."),
+        Option(help="File of pairs; - is standard input."),
         Input(streamed=True),
     ] = None,
     output: Annotated[
         Path | None,
-        Option(
-            help=f"File to write: {WRITTEN}; or .parquet if --file is. With --engine ray, a folder."
-        ),
+        Option(help=f"File to write: {WRITTEN}; or .parquet if --file is."),
         Output(".tsv", checked=False),
     ] = None,
     model: options.Model = None,
@@ -78,9 +75,6 @@ def score(
             show_default="a table on a terminal",
         ),
     ] = None,
-    engine: options.Engine = "local",
-    address: options.RayAddress = None,
-    workers: options.RayWorkers = None,
 ) -> None:
     """Score how similar two sentences are with respect to a condition.
 
@@ -97,11 +91,10 @@ def score(
     `condsim score --file pairs.csv --text1 left --text2 right --condition "the color" --condition
     "the use"`
     """
-    options.check_engine(engine, address, workers)
     source = pair_arguments(sentence1, sentence2, condition, pairs.conditions, file)
     if isinstance(source, SinglePair):
         file_options = (output, applicability, pairs.strict, pairs.separator, pairs.encoding)
-        if any(file_options) or table is not None or engine != "local":
+        if any(file_options) or table is not None:
             raise InputError("Options of files, such as --output and --table, go with --file.")
         scorer = load_scorer(model, device=device)
         _print_scores(source, scorer, scale=scale, overall=overall)
@@ -113,19 +106,7 @@ def score(
     scoring = _Scoring(pairs, model, device, scale, overall, applicability)
     if table is None:
         table = sys.stdout is not None and sys.stdout.isatty() and not applicability
-    if engine == "ray":
-        from condsim.cli.parts import work_on_parts
-
-        work_on_parts(
-            source,
-            output,
-            partial(_score_to_file, scoring=scoring),
-            settings=_part_settings(scoring),
-            address=address,
-            workers=workers,
-            device=device,
-        )
-    elif output is not None:
+    if output is not None:
         with long_work(log=None, resume="Nothing was written.") as progress:
             _score_to_file(source, output, scoring, progress)
     elif table:
@@ -213,9 +194,7 @@ class _ScoredFile:
                 batch[names[kind][condition]] = values
 
 
-def _score_to_file(
-    file: Path, output: Path, scoring: _Scoring, progress: ProgressDisplay | None = None
-) -> None:
+def _score_to_file(file: Path, output: Path, scoring: _Scoring, progress: ProgressDisplay) -> None:
     """Score a file into another, whose suffix decides the format."""
     check_output(output)
     table = is_table(output, any_rows=False)
@@ -225,15 +204,6 @@ def _score_to_file(
             writer.write(batch)
     scored.print_notes()
     print_note(f"{output}: {writer.rows - scored.blank.count} rows scored")
-
-
-def _part_settings(scoring: _Scoring) -> dict[str, object]:
-    """Return the settings that the parts of one output must share, without defaults."""
-    defaults = {**asdict(PairsUnderConditions()), "overall": 0.0, "applicability": False}
-    values = {**asdict(scoring.pairs), **scoring._asdict()}
-    changed = {name: values[name] for name in defaults if values[name] != defaults[name]}
-    model = options.model_identity(scoring.model)
-    return {"command": "score", "model": model, "scale": scoring.scale, **changed}
 
 
 def _print_rows(file: Path, scoring: _Scoring) -> None:

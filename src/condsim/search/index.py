@@ -42,7 +42,7 @@ from condsim.search.store import (
     check_model,
     model_name,
 )
-from condsim.search.writer import Encoding, IndexWriter, key_digests
+from condsim.search.writer import IndexWriter, key_digests
 from condsim.types import FloatArray
 
 _LOGGER = logging.getLogger(__name__)
@@ -324,15 +324,12 @@ class Index:
         return self._searcher.search(parsed, self.about.prepared)
 
     @collect_unread()
-    def prepare(
-        self, condition: str, *, encoding: Encoding | None = None, progress: Progress = silent
-    ) -> int:
+    def prepare(self, condition: str, *, progress: Progress = silent) -> int:
         """Encode all rows under a condition; searches under it are exact from then on.
 
         A stopped call can be repeated; only rows that have no vector yet are encoded.
 
         Args:
-            encoding: Encodes the texts, such as a `RayEncoding`; this process by default.
             progress: As `build` takes it.
 
         Returns:
@@ -345,7 +342,7 @@ class Index:
         check_rows(condition)
         with self._store.writing():
             self._writer.refresh()
-            return self._writer.prepare(condition, encoding or self._writer.encode, progress)
+            return self._writer.prepare(condition, progress)
 
     def vectors(self, condition: str) -> Iterator[tuple[list[str], FloatArray]]:
         """Yield the vectors under a prepared condition, in blocks.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -28,10 +28,8 @@ from condsim.search.records import (
 )
 from condsim.search.store import ROWS, AddResult, IndexMetadata, Model, Store, check_model
 from condsim.search.vectors import condition_vectors
-from condsim.types import FloatArray, IntArray
+from condsim.types import IntArray
 
-TextBatch = tuple[IntArray, list[str]]
-Encoding = Callable[[Iterable[TextBatch], str], Iterable[tuple[IntArray, FloatArray]]]
 """Encode batches of row numbers and texts under a condition, in any order of the batches."""
 
 
@@ -115,7 +113,7 @@ class IndexWriter:
             else:
                 result = self._merge(reader, summary.rows, replace=replace, progress=progress)
             for condition in self.metadata.prepared:
-                self.prepare(condition, self.encode, progress)
+                self.prepare(condition, progress)
         return result
 
     def _append(self, reader: RowReader, rows: int, progress: Progress) -> AddResult:
@@ -162,7 +160,7 @@ class IndexWriter:
         numbers = self._store.row_ids()[0]
         return int(numbers[-1]) + 1 if len(numbers) else 1
 
-    def prepare(self, condition: str, encoding: Encoding, progress: Progress) -> int:
+    def prepare(self, condition: str, progress: Progress) -> int:
         """Encode the rows that have no vector under a condition; remove vectors without a row."""
         name = prepared_table(condition)
         self._store.table(name, vector_schema(self.metadata.dimension))
@@ -173,27 +171,17 @@ class IndexWriter:
         missing = self._store.unprepared(name)
         done, stage = len(rows) - len(missing), f"preparing {condition!r}"
         progress(stage, done, len(rows))
-        for numbers, vectors in encoding(self._text_batches(missing), condition):
+        text = self.metadata.text
+        for start in range(0, len(missing), ROWS_PER_BATCH):
+            numbers = missing[start : start + ROWS_PER_BATCH]
+            texts = [record[text] for record in self._store.rows(numbers, [text])]
+            vectors = condition_vectors(self.scorer, texts, condition)
             self._store.add(name, vector_table(numbers, vectors))
             done += len(numbers)
             progress(stage, done, len(rows))
         if len(missing):
             self._store.compact(name)
         return len(missing)
-
-    def _text_batches(self, numbers: IntArray) -> Iterator[TextBatch]:
-        """Read the texts of rows in batches."""
-        for start in range(0, len(numbers), ROWS_PER_BATCH):
-            batch = numbers[start : start + ROWS_PER_BATCH]
-            records = self._store.rows(batch, [self.metadata.text])
-            yield batch, [record[self.metadata.text] for record in records]
-
-    def encode(
-        self, batches: Iterable[TextBatch], condition: str
-    ) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Encode in this process."""
-        for numbers, texts in batches:
-            yield numbers, condition_vectors(self.scorer, texts, condition)
 
 
 def key_digests(rows: pa.Table) -> IntArray:

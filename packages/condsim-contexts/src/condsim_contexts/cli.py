@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from condsim.cli.files import FOLDER
-from condsim.cli.options import RayAddress, RayWorkers, check_engine
 from condsim.cli.process import long_work
 from condsim.errors import require
 from condsim.io import saved_work
 
 if TYPE_CHECKING:
-    from condsim_contexts.harvest import Engine
+    pass
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
 Stage = Literal["corpus", "index", "coherence", "generators", "origin", "harvest", "surrogate"]
-EngineName = Literal["local", "ray"]
 
 
 @app.command()
@@ -34,14 +31,6 @@ def run(
     until: Annotated[
         Stage, typer.Option(help="Stop after this stage; the same command continues from there.")
     ] = "surrogate",
-    engine: Annotated[
-        EngineName, typer.Option(help="Harvest in this process or on a Ray cluster.")
-    ] = "local",
-    address: RayAddress = None,
-    workers: RayWorkers = None,
-    worker_gpus: Annotated[
-        float, typer.Option(min=0, help="Accelerators of a Ray worker; may be a fraction.")
-    ] = 0,
 ) -> None:
     """Train a similarity model on raw text: corpus, models, harvest, surrogate.
 
@@ -54,8 +43,6 @@ def run(
     `condsim contexts run recipes/contexts/tiny.yaml --output runs/contexts`
 
     `condsim contexts run my.yaml --output runs/my --until origin`
-
-    `condsim contexts run my.yaml --output runs/my --engine ray --address auto`
     """
     for module in ("pyarrow", "filelock", "torch"):
         require(module, extra="contexts")
@@ -65,10 +52,9 @@ def run(
     require("sentence_transformers", extra="contexts")
     from condsim_contexts.pipeline import Pipeline
 
-    harvest_engine = _harvest_engine(engine, address=address, workers=workers, gpus=worker_gpus)
     with long_work(log=None) as progress, saved_work(output):
         with Pipeline(output, settings, until=until, progress=progress).locked() as pipeline:
-            for line in pipeline.run(harvest_engine):
+            for line in pipeline.run():
                 # The trainer of the surrogate has its own display.
                 progress.close()
                 progress.say(line)
@@ -101,19 +87,3 @@ def weigh(
         fitted = open_pipeline(run, progress=progress).fit_weights(sentences=sentences)
     typer.echo(fitted.setting)
     typer.echo(fitted.summary(), err=True)
-
-
-def _harvest_engine(
-    name: EngineName, *, address: str | None, workers: int | None, gpus: float
-) -> Engine | None:
-    """Make and check the engine of a name; None for this process."""
-    check_engine(name, address, workers, gpus)
-    if name == "local":
-        return None
-    from condsim.integrations.ray import RayWorkers as Cluster
-    from condsim_contexts.harvest import write_on_ray
-
-    cluster = Cluster(address=address, workers=workers, gpus=gpus)
-    if address is not None:
-        cluster.check()
-    return partial(write_on_ray, cluster)

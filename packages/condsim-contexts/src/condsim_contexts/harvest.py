@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -33,7 +33,6 @@ from condsim_contexts.index import TfidfIndex
 from condsim_contexts.recipe import PAIR_KINDS, HarvestSettings, PairMix
 
 if TYPE_CHECKING:
-    from condsim.integrations.ray import RayWorkers
     from condsim_contexts.origin import ContextsRun
 
 SPLITS = ("train", "dev", "test")
@@ -298,10 +297,6 @@ class Harvest:
                 yield table
 
 
-Engine = Callable[[Harvest, Callable[[], "ContextsRun"], list[int]], Iterable[int]]
-"""Writes the shards of those numbers and yields each number when its shard is finished."""
-
-
 class ShardWriter:
     """Draw and score pairs of one run, and write shards."""
 
@@ -316,9 +311,7 @@ class ShardWriter:
         )
 
     def work(self, number: int) -> int:
-        """Write a shard, unless it exists already: a call may come twice after a failure."""
-        if self._target.has(number):
-            return number
+        """Write a shard and return its number."""
         settings, corpus, scorer = self._target.settings, self._origin.corpus, self._origin.scorer
         pairs = self._drawer.draw(number * settings.shard_pairs, settings.pairs_of(number))
         first, second = corpus.sentences(pairs.first), corpus.sentences(pairs.second)
@@ -338,43 +331,15 @@ class ShardWriter:
         return number
 
 
-def _write_in_process(
-    target: Harvest, opener: Callable[[], ContextsRun], numbers: list[int]
-) -> Iterator[int]:
-    return map(ShardWriter(target, opener).work, numbers)
-
-
-def write_on_ray(
-    workers: RayWorkers, target: Harvest, opener: Callable[[], ContextsRun], numbers: list[int]
-) -> Iterator[int]:
-    """Write shards on the workers of a Ray cluster, in any order; a worker that dies is replaced.
-
-    All machines must share the folder.
-    """
-    return workers.map(
-        ShardWriter,
-        # Each worker has its own working directory.
-        (replace(target, folder=target.folder.resolve()), opener),
-        numbers,
-        max_workers=len(numbers),
-        failure="A worker of the harvest failed: {} Finished shards are saved; run the same "
-        "command again for the rest.",
-    )
-
-
 def harvest_pairs(
     folder: Path,
     settings: HarvestSettings,
     opener: Callable[[], ContextsRun],
     *,
     identity: Mapping[str, Any],
-    engine: Engine | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Harvest:
-    """Draw pairs of the corpus and score them, or continue a harvest that was stopped.
-
-    Shards are written by the engine, or in this process.
-    """
+    """Draw pairs of the corpus and score them, or continue a harvest that was stopped."""
     plain = json.loads(json.dumps(identity))
     target = Harvest(folder, settings, plain)
     if (folder / HARVEST_MANIFEST).exists():
@@ -388,8 +353,7 @@ def harvest_pairs(
     done = settings.pairs - sum(map(settings.pairs_of, missing))
     if missing:
         progress(done, settings.pairs)
-        write = engine or _write_in_process
-        for number in write(target, opener, missing):
+        for number in map(ShardWriter(target, opener).work, missing):
             done += settings.pairs_of(number)
             progress(done, settings.pairs)
     return target

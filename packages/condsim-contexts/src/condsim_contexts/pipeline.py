@@ -25,14 +25,13 @@ from condsim_contexts.generators import GeneratorReport, train_generators
 from condsim_contexts.harvest import (
     HARVEST_MANIFEST,
     SPLITS,
-    Engine,
     Harvest,
     build_single_index,
     harvest_pairs,
     splits_of,
 )
 from condsim_contexts.index import TfidfIndex
-from condsim_contexts.origin import ContextsRun, Cost, OriginScorer, open_pipeline
+from condsim_contexts.origin import ContextsRun, Cost, OriginScorer
 from condsim_contexts.recipe import (
     COHERENCE,
     CORPUS,
@@ -113,14 +112,14 @@ class Pipeline(ContextsRun):
             save_contexts_recipe(self.recipe, self.folder / RECIPE)
             yield self
 
-    def run(self, engine: Engine | None = None) -> Iterator[str]:
+    def run(self) -> Iterator[str]:
         """Make the stages in their order, or open those on disk; yield a line about each."""
         for stage in self._stages:
             if stage == "harvest" and (cost := self.harvest_cost()) is not None:
                 yield f"harvest, to be done: {cost}"
-            yield self._make(stage, engine)
+            yield self._make(stage)
 
-    def _make(self, stage: Stage, engine: Engine | None) -> str:
+    def _make(self, stage: Stage) -> str:
         """Make or open a stage by the property of its name; return the line about it."""
         match stage:
             case "corpus":
@@ -135,7 +134,7 @@ class Pipeline(ContextsRun):
                 _ = self.scorer
                 return f"origin: {self.folder}, for condsim evaluate --model"
             case "harvest":
-                return self.harvest(engine).summary()
+                return self.harvest().summary()
             case "surrogate":
                 finished = self.surrogate(self.harvest())
                 if finished is None:
@@ -234,18 +233,13 @@ class Pipeline(ContextsRun):
         sentences = int((-rows * np.expm1(2 * sizes * np.log1p(-1 / rows))).round().sum())
         return self.scorer.cost(sentences=sentences, pairs=int(sizes.sum()))
 
-    def harvest(self, engine: Engine | None = None) -> Harvest:
-        """Harvest pairs (stage 7) by an engine, this process by default, or continue with it."""
-        # Sentence vectors are computed and stored here, before workers score pairs.
-        _ = self.scorer
-        # Workers may have another working directory.
-        folder = self.folder.resolve()
+    def harvest(self) -> Harvest:
+        """Harvest pairs (stage 7), or continue with it."""
         return harvest_pairs(
             self.folder / HARVEST,
             self.recipe.harvest,
-            partial(open_pipeline, folder) if engine else lambda: self,
+            lambda: self,
             identity=self.identity,
-            engine=engine,
             progress=partial(self._progress, HARVEST),
         )
 
