@@ -33,10 +33,10 @@ class KeywordEncoder(EmbeddingScorer):
         for row, one in enumerate(texts):
             condition, text = ("", one) if isinstance(one, str) else one
             axes = THINGS if condition == "the thing" else COLORS
-            vectors[row, next(axes[word] for word in axes if word in text)] = 1
-            vectors[row, 5:] = 0.05 * np.array(
-                [len(text) % 2, int(text[-2]) % 2, int(text[-2]) // 2]
-            )
+            vectors[row, next((axes[word] for word in axes if word in text), 4)] = 1
+            # Phrases that name a cluster have no number.
+            number = int(text[-2]) if text[-2:-1].isdigit() else 0
+            vectors[row, 5:] = 0.05 * np.array([len(text) % 2, number % 2, number // 2])
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 

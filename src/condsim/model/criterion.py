@@ -16,7 +16,7 @@ from condsim.errors import InputError, ModelError, one_line
 from condsim.io import write_text
 from condsim.model.applicability import MIN_PROBE_COSINE, PROBE
 from condsim.model.calibration import Calibration
-from condsim.types import BoolArray, FloatArray, html_table
+from condsim.types import BoolArray, FloatArray, IntArray, html_table
 
 SUFFIX = ".criterion"
 """Suffix of the files of criteria."""
@@ -215,6 +215,13 @@ class Criterion:
     def probabilities(self, vectors: FloatArray) -> FloatArray:
         """Compute the probability of each value, ``(n, k)``."""
         return softmax(vectors @ self.weights.T + self.bias)
+
+    def likeliest(self, embeddings: FloatArray) -> IntArray:
+        """Return the index of the likeliest value, ``(n,)``, of texts as `embed` embeds them."""
+        if not self.helps:
+            return self.probabilities(embeddings).argmax(axis=1)
+        width = self.weights.shape[1]
+        return embeddings[:, width : width + len(self.values)].argmax(axis=1)
 
     def assign(
         self,

@@ -12,55 +12,21 @@ import numpy as np
 from condsim.console import Progress, silent
 from condsim.errors import InputError, require, requires_extra
 from condsim.loading import load_encoder
-from condsim.model.base import COLLECTION_SHARE, check_fraction, check_rows
+from condsim.model.base import COLLECTION_SHARE, Condition, check_fraction, check_rows
+from condsim.model.criterion import Criterion, unit
 from condsim.model.embedding import EmbeddingScorer
+from condsim.model.inputs import collect_truncations
 from condsim.model.legibility import collect_unread
 from condsim.search.clusters import Cluster, Clusters
-from condsim.search.vectors import encode_texts
+from condsim.search.names import cluster_words, condition_phrases, value_names
+from condsim.search.vectors import condition_vectors, encode_texts
 from condsim.types import FloatArray, IntArray
 
 with requires_extra("search"):
     from sklearn.cluster import HDBSCAN, KMeans
     from sklearn.decomposition import PCA
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.metrics import silhouette_score
-
-_WORDS_PER_NAME = 4
-_APOSTROPHE = "['\N{RIGHT SINGLE QUOTATION MARK}]"
-# Words but the parts of "don't" and "we've".
-_TOKEN = rf"(?<!{_APOSTROPHE})\b[^\W\d_]\w+\b(?!{_APOSTROPHE}(?:d|ll|m|re|t|ve)\b)"
-
-
-def cluster_words(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Find up to four words of each group by class-based TF-IDF, the best first.
-
-    A word weighs ``share · log(1 + mean / total)``: its share of the words of the group, the mean
-    number of words of a group, and how often it occurs in all of them (Grootendorst, 2022,
-    BERTopic, section 3.3). Unlike there, a word counts once in a text, and one that occurs in a
-    single text of a group names it only where no word occurs in two. Stop words are left out.
-    """
-    if not groups:
-        return []
-    counter = CountVectorizer(stop_words="english", token_pattern=_TOKEN, binary=True)
-    try:
-        counter.fit([text for group in groups for text in group])
-    except ValueError:
-        # All words are stop words.
-        return [()] * len(groups)
-    totals = [np.asarray(counter.transform(group).sum(axis=0))[0] for group in groups]
-    counts = np.stack(totals).astype(np.float64)  # (g, words)
-    sizes = counts.sum(axis=1, keepdims=True)
-    shares = counts / np.maximum(sizes, 1)
-    weights = shares * np.log1p(sizes.mean() / counts.sum(axis=0))
-    vocabulary = counter.get_feature_names_out()
-    weights[(counts < 2) & (counts > 1).any(axis=1, keepdims=True)] = 0
-    best = np.argsort(-weights, axis=1, kind="stable")[:, :_WORDS_PER_NAME]
-    return [
-        tuple(str(vocabulary[word]) for word in row if weight[word] > 0)
-        for row, weight in zip(best, weights, strict=True)
-    ]
-
 
 # In more dimensions, HDBSCAN finds every text far from every other.
 _COMPONENTS = 10
@@ -77,7 +43,7 @@ _AUTO_TEXTS = 4_000
 @collect_unread()
 def cluster(
     texts: Sequence[str],
-    condition: str | None,
+    condition: Condition | None,
     *,
     model: str | Path | EmbeddingScorer | None = None,
     k: int | Literal["auto"] | None = None,
@@ -96,7 +62,8 @@ def cluster(
 
     Args:
         texts: The texts, length n, 3 or more.
-        condition: The respect, such as ``"the complaint"``; None compares the texts as a whole.
+        condition: The respect, such as ``"the complaint"``, or a learned criterion, whose values
+            then name the clusters; None compares the texts as a whole.
         model: A bi- or tri-encoder, or what `condsim.load` takes; None is the default model.
         k: Number of clusters, from 2 to n; there are fewer where texts have equal embeddings.
             ``"auto"`` takes the number from 2 to 20 with the highest silhouette.
@@ -137,9 +104,11 @@ def cluster(
     if condition is None:
         overall = 0.0
     reducer = umap_reducer(len(texts), dimensions=_UMAP_COMPONENTS, seed=seed) if umap else None
+    namer: Namer = _frequent_words
     if vectors is None:
         encoder = load_encoder(model)
         vectors = encode_texts(encoder, texts, condition, overall, progress)
+        namer = _namer(encoder, condition, overall)
     elif len(vectors) != len(texts):
         raise InputError(
             f"There must be a vector for each of the {len(texts)} texts; got {len(vectors)}."
@@ -157,10 +126,10 @@ def cluster(
             labels = _densest(space, min_size, reduced=reducer is not None)
         labels = _by_size(labels)
         return Clusters(
-            condition=condition,
+            condition=None if condition is None else str(condition),
             method="HDBSCAN" if k is None else "k-means",
             labels=labels,
-            clusters=_described(texts, vectors, labels),
+            clusters=_described(texts, vectors, labels, namer),
             silhouette=_silhouette(vectors, labels, seed=seed),
             vectors=vectors,
             tried=tried,
@@ -294,9 +263,44 @@ def _by_size(labels: IntArray) -> IntArray:
     return np.array([number.get(int(label), -1) for label in labels], dtype=np.int64)
 
 
-def _described(texts: list[str], vectors: FloatArray, labels: IntArray) -> tuple[Cluster, ...]:
+Namer = Callable[[list[list[str]], FloatArray, IntArray], list[tuple[str, ...]]]
+"""Names k groups, given their texts, all vectors and the group of each."""
+
+
+def _frequent_words(
+    groups: list[list[str]], vectors: FloatArray, labels: IntArray
+) -> list[tuple[str, ...]]:
+    return cluster_words(groups)
+
+
+def _namer(encoder: EmbeddingScorer, condition: Condition | None, overall: float) -> Namer:
+    """Return what names clusters under a condition."""
+    criterion = encoder.resolved(condition)
+
+    def name(
+        groups: list[list[str]], vectors: FloatArray, labels: IntArray
+    ) -> list[tuple[str, ...]]:
+        if isinstance(criterion, Criterion) and criterion.values:
+            return value_names(criterion, vectors, labels, len(groups))
+        if condition is None or not groups:
+            return cluster_words(groups)
+        means = [vectors[labels == number].mean(axis=0) for number in range(len(groups))]
+        centers = unit(np.stack(means))
+        with collect_truncations(warn=False), collect_unread(log=False):
+            return condition_phrases(
+                groups,
+                centers,
+                lambda phrases: condition_vectors(encoder, phrases, condition, overall=overall),
+            )
+
+    return name
+
+
+def _described(
+    texts: list[str], vectors: FloatArray, labels: IntArray, namer: Namer
+) -> tuple[Cluster, ...]:
     groups = [np.flatnonzero(labels == number) for number in range(labels.max() + 1)]
-    words = cluster_words([[texts[row] for row in group] for group in groups])
+    words = namer([[texts[row] for row in group] for group in groups], vectors, labels)
     clusters = []
     for number, group in enumerate(groups):
         members = vectors[group]  # (m, dim)

@@ -37,7 +37,8 @@ class Cluster:
     Attributes:
         number: Its number, from 0 for the largest.
         size: How many texts are in it, 1 or more.
-        words: Up to four words that are frequent in it and rare in the others, the best first.
+        words: Up to three words or phrases that answer the condition, or the value of a criterion;
+            without a condition, up to four words that are frequent in it and rare in the others.
         nearest: Index of the text that is nearest to its center.
         text: That text.
     """

@@ -184,14 +184,19 @@ def find_duplicates(
     if isinstance(texts, str) or iter(texts) is texts:
         raise InputError("The 'texts' are read twice; give a list, not one text or an iterator.")
     check_fraction("share", overall=overall)
-    tests = _threshold_tests(condition, at_least, and_overall, to)
+    tests = _threshold_tests(condition_list(condition, scorer), at_least, and_overall, to)
     limits = [
-        lowest_cosine(scorer, score, argument="and_overall" if name is None else "at_least")
+        lowest_cosine(
+            scorer,
+            score,
+            argument="and_overall" if name is None else "at_least",
+            condition=name,
+        )
         for name, score in tests
     ]
     review = None
     if review_from is not None:
-        review = lowest_cosine(scorer, review_from, argument="review_from")
+        review = lowest_cosine(scorer, review_from, argument="review_from", condition=tests[0][0])
     distinct = _DistinctTexts(texts, progress)
     preferred_row, order = distinct.preferred(keep)
     try:
@@ -223,13 +228,12 @@ def find_duplicates(
 
 
 def _threshold_tests(
-    condition: ConditionInput,
+    conditions: Sequence[str | None],
     at_least: float | Sequence[float] | None,
     and_overall: float | None,
     to: int | None,
 ) -> list[tuple[str | None, float]]:
     """Return the conditions with their thresholds; None stands for no condition."""
-    conditions = condition_list(condition)
     if and_overall is not None and conditions == [None]:
         raise InputError("Without a condition, 'at_least' is the score that 'and_overall' means.")
     if to is not None:
@@ -412,9 +416,8 @@ class _Deduplication:
             part = differ[start : start + _TEXTS_PER_BLOCK]
             sides = (np.searchsorted(encoded, rows[part]) for rows in (texts, leaders))
             vectors, leader_vectors = (file.take(rows.astype(np.int32)) for rows in sides)
-            scores[part] = cosine_scores(
-                self._scorer, np.einsum("nd,nd->n", vectors, leader_vectors)
-            )
+            cosines = np.einsum("nd,nd->n", vectors, leader_vectors)
+            scores[part] = cosine_scores(self._scorer, cosines, condition)
         return scores
 
     def _vectors_of(self, condition: str | None, texts: Numbers) -> tuple[VectorFile, Numbers]:

@@ -76,15 +76,19 @@ def width(scorer: EmbeddingScorer, condition: Condition | None, overall: float) 
     return scorer.dimension * (2 if overall and condition is not None else 1)
 
 
-def cosine_scores(scorer: EmbeddingScorer, cosines: FloatArray) -> FloatArray:
-    """Turn cosines of such vectors into scores, in [0, 1]."""
-    return rescaled(np.clip(cosines, -1, 1), scorer.calibration, "unit")
+def cosine_scores(
+    scorer: EmbeddingScorer, cosines: FloatArray, condition: Condition | None = None
+) -> FloatArray:
+    """Turn cosines of such vectors under a condition into scores, in [0, 1]."""
+    return rescaled(np.clip(cosines, -1, 1), scorer.calibration_of(condition), "unit")
 
 
-def lowest_cosine(scorer: EmbeddingScorer, score: float, *, argument: str) -> float:
+def lowest_cosine(
+    scorer: EmbeddingScorer, score: float, *, argument: str, condition: Condition | None = None
+) -> float:
     """Return the lowest cosine with a score; InputError names the argument if there is none."""
     check_fraction("score", **{argument: score})
-    calibration = scorer.calibration
+    calibration = scorer.calibration_of(condition)
     cosine = score if calibration is None else calibration.lowest_raw(score)
     if cosine > 1:
         highest = float(calibration.apply(1.0)) if calibration else 1.0
