@@ -10,8 +10,8 @@ import condsim
 
 pytest.importorskip("sklearn")
 
-from condsim.search.cluster import cluster  # noqa: E402
-from condsim.search.names import condition_phrases  # noqa: E402
+from condsim.search.cluster import cluster
+from condsim.search.names import condition_phrases
 
 HELPDESK = Path(__file__).parents[2] / "examples" / "helpdesk.csv"
 
