@@ -64,7 +64,7 @@ def load_afs(path: Path | str, *, name: str | None = None) -> Task:
     # A stray quote is accepted, as by the public readers of the release.
     records = csv_records(path, io.StringIO(_decode(path), newline=""), strict=False)
     rows = never_empty(path, table_rows(path, records, ColumnSelection(AFS_COLUMNS)))
-    task = task_of_pairs(path, rows, name=name, columns=AFS_COLUMNS, label_range=_LABEL_RANGE)
+    task = task_of_pairs(path, rows, name=name, columns=AFS_COLUMNS, scale=_LABEL_RANGE)
     if path.name in _TOPICS:
         compare_count(str(path), rows=len(task), published=_PAIRS_PER_TOPIC)
     return task

@@ -45,7 +45,7 @@ def load_sick(
     file gives the split.
     """
     path = Path(path)
-    task = load_pairs(path, name=name, columns=SICK_COLUMNS, label_range=_LABEL_RANGE)
+    task = load_pairs(path, name=name, columns=SICK_COLUMNS, scale=_LABEL_RANGE)
     if split is not None:
         task = _take_split(path, task, split)
         compare_count(f"{path}, {split}", rows=len(task), published=SICK_COUNTS[split])

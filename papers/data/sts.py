@@ -82,7 +82,7 @@ def load_sts(path: Path | str, *, gold: Path | str | None = None, name: str | No
     if is_sts_input(path):
         gold = path.with_name(path.name.replace(".input.", ".gs.", 1)) if gold is None else gold
         return _load_semeval(path, Path(gold), name=name)
-    task = load_pairs(path, label_range=_LABEL_RANGE, name=name)
+    task = load_pairs(path, scale=_LABEL_RANGE, name=name)
     year, subset = subset_of(path) or (None, "")
     if year is not None and subset in STS_COUNTS[year]:
         compare_count(str(path), rows=len(task), published=STS_COUNTS[year][subset])
@@ -192,6 +192,6 @@ def is_cxc_sts(path: Path) -> bool:
 def load_cxc_sts(path: Path | str, *, name: str | None = None) -> Task:
     """Load a file of Crisscrossed Captions STS with the text joined in; labels are from 0 to 5."""
     path = Path(path)
-    task = load_pairs(path, label_range=_LABEL_RANGE, name=name)
+    task = load_pairs(path, scale=_LABEL_RANGE, name=name)
     compare_split(path, rows=len(task), published=CXC_STS_COUNTS)
     return task

@@ -25,7 +25,7 @@ def _stop_after_reading(monkeypatch, numbers):
         raise RowsReadError([pair.label for pair in read_labeled(labeled)])
 
     def stop_evaluate(task, **_):
-        raise RowsReadError(task.labels[task.valid].tolist())
+        raise RowsReadError((1 + 4 * task.gold[task.valid]).tolist())
 
     def stop_threshold(scores, alike, **_):
         raise RowsReadError(np.where(alike, 5, 1).tolist())
@@ -57,6 +57,9 @@ def labeled(different, alike):
         (1, 5, ()),
         (0, 5, ()),
         (1, 5, ("--scale", "1-5")),
+        (1, 7, ("--scale", "1..7")),
+        (0, 100, ()),
+        (-1, 1, ("--scale", "-1-1")),
         ('"1,0"', "5", ()),
         ("neu", "gleich", ("--positive", "gleich")),
     ],

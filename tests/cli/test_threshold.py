@@ -59,12 +59,14 @@ def test_threshold_positive_scale_and_rows_without_text(write):
 @pytest.mark.parametrize(
     ("labels", "options", "message"),
     [
-        ([5] * 10, (), "takes at least 103 positive ones"),
-        ([1, 2] * 10, (), "no row is labeled alike. Give --positive"),
-        (["alike", "new"] * 10, (), "a number, or a word such as 'alike' and 'different'"),
-        ([5, -0.5], (), "labels must be numbers from 0 to 5"),
-        ([5, "alike"], (), "labels must be numbers from 1 to 5"),
-        ([1, 3], ("--scale", "0-1"), "labels must be numbers from 0 to 1"),
+        ([1, *[5] * 9], (), "takes at least 103 positive ones"),
+        ([5] * 10, (), "every row is labeled alike, and rows of both kinds are needed"),
+        ([1, -1] * 10, (), "no row is labeled alike, and rows of both kinds are needed"),
+        (["alike", "new"] * 10, (), "a number, or a word such as 'alike' or 'different'"),
+        ([5, -0.5], (), "must be a number from 1 to 5, or -1 for no label, got '-0.5'"),
+        ([5, "alike"], (), "must be a number from 1 to 5"),
+        ([1, 3], ("--scale", "0-1"), "must be a number from 0 to 1"),
+        ([1, 3], ("--scale", "5-1"), "--scale: must be LOWEST-HIGHEST, such as 1-5"),
         ([5] * 10, ("--precision", "95"), "above 0 and below 1"),
     ],
 )

@@ -36,7 +36,7 @@ def test_load_csts_unlabeled_count_logged_and_labels_required(write_csts, caplog
     with caplog.at_level(logging.INFO, logger="condsim"):
         task = load_csts(write_csts("A,B,C,1\nA,B,D,-1\n"), require_labels=True)
     assert (len(task), "2 rows, 1 labeled, 1 unlabeled" in caplog.text) == (2, True)
-    with pytest.raises(InputError, match=r"none of 1 has one"):
+    with pytest.raises(InputError, match="no row has a label in the column"):
         load_csts(write_csts("A,B,C,-1\n"), require_labels=True)
 
 

@@ -198,14 +198,17 @@ def test_load_task_hub_other_set_told_by_its_columns(hub):
     task = load_task("hub:some/csts@main#validation", require_labels=True)
     assert (task.name, task.conditions) == ("csts-validation", ("the animal",))
     hub.rows = [PAIR | {"score": 1.5}]
+    assert load_task("hub:some/pairs@main").label_range == (1, 5)
+    hub.rows.append(PAIR | {"score": 0.5})
     assert load_task("hub:some/pairs@main").label_range == (0, 5)
+    hub.rows = [PAIR | {"score": 1}]
     assert load_task("hub:mteb/sickr-sts@main").label_range == (1, 5)
 
 
 def test_load_task_hub_split_without_labels_says_so(hub):
     hub.rows = [PAIR | {"label": -1.0}]
-    with pytest.raises(InputError, match="column 'score': must be a number from 0 to 1"):
-        load_task("hub:nyu-mll/glue/stsb@main")
+    with pytest.raises(InputError, match="no row has a label in the column 'score'"):
+        load_task("hub:nyu-mll/glue/stsb@main", require_labels=True)
 
 
 @pytest.mark.parametrize(

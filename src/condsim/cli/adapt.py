@@ -143,7 +143,7 @@ def _write_usual_columns(file: Path, folder: Path, pairs: LabeledPairs) -> Path:
     blank = BlankRows(strict=pairs.strict)
     rows = list(iter_labeled_pairs(file, pairs, blank, conditional=True))
     print_note(blank.note("no part in the training"))
-    if pairs.are_usual and not blank.count:
+    if pairs.are_usual and pairs.scale is None and not blank.count:
         return file
     names = {*column_names(file, pairs.file_format)}
     groups = GROUP_COLUMNS if "group" in names else ()

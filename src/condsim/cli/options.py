@@ -49,8 +49,12 @@ Positive: TypeAlias = Annotated[
     ),
 ]
 LabelScale: TypeAlias = Annotated[
-    Literal["0-1", "1-5", "0-5"] | None,
-    Option("--scale", help="Scale of the labels.", show_default="detected"),
+    str | None,
+    Option(
+        "--scale",
+        help="Lowest and highest label, such as 0-1, 1-5, 0-100 or -1-1.",
+        show_default="told by the labels",
+    ),
 ]
 Seed: TypeAlias = Annotated[int, Option(min=0, help="Seed of all random draws.")]
 Resamples: TypeAlias = Annotated[

@@ -18,7 +18,7 @@ from condsim.cli.options import check_conditions
 from condsim.cli.process import print_note
 from condsim.data.batch import ROWS_PER_BATCH, Batch, BlankRows
 from condsim.data.files import DataFile, column_names
-from condsim.data.labels import Labels, read_labels
+from condsim.data.labels import Labels, Scale, parse_scale, read_labels
 from condsim.data.row import header_hint, join_names
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
@@ -84,17 +84,22 @@ class LabeledPairs(PairsUnderOne):
 
     @property
     def are_usual(self) -> bool:
-        """True if the options name no column, condition or form."""
-        return replace(self, strict=False) == LabeledPairs()
+        """True if the options name no column, condition, form or word."""
+        return replace(self, strict=False, scale=None) == LabeledPairs()
+
+    @property
+    def label_scale(self) -> Scale | None:
+        """The scale that is stated; InputError if it is not possible."""
+        return None if self.scale is None else parse_scale(self.scale)
 
     def labels(self, file: Path) -> Labels:
         """Read the labels of a file."""
-        scale = None
-        if self.scale is not None:
-            low, high = self.scale.split("-")
-            scale = float(low), float(high)
         return read_labels(
-            file, self.label, positive=self.positive, scale=scale, file_format=self.file_format
+            file,
+            self.label,
+            positive=self.positive,
+            scale=self.label_scale,
+            file_format=self.file_format,
         )
 
 
@@ -257,7 +262,7 @@ def iter_labeled_pairs(
     """
     labels = None
     if pairs.label != LabeledPairs.label or pairs.label in column_names(file, pairs.file_format):
-        labels = pairs.labels(file).values
+        labels = pairs.labels(file).likert
     columns, batches = open_pairs(file, pairs, conditional=conditional)
     start = 0
     for batch in batches:
@@ -281,9 +286,9 @@ def load_pairs_as_task(
     from condsim.data.tasks import compare_split, make_task
 
     blank = BlankRows(strict=pairs.strict)
-    columns = {pairs.text1, pairs.text2, pairs.condition_column, pairs.label}
-    if pairs.are_usual and not (require_labels and columns <= {*column_names(file)}):
-        task = load_task(file, require_labels=require_labels, blank=blank)
+    if pairs.are_usual:
+        scale = pairs.label_scale
+        task = load_task(file, require_labels=require_labels, blank=blank, scale=scale)
     else:
         if require_labels:
             pairs.labels(file)

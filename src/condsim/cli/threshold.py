@@ -59,10 +59,12 @@ def threshold(
     # Scoring all rows may take minutes.
     check_promise(precision)
     labels = pairs.labels(labeled)
-    if not labels.alike.any():
+    number = int(labels.alike.sum())
+    if number in (0, int(labels.present.sum())):
         raise InputError(
-            f"{labeled}: no row is labeled alike. Give --positive the lowest label that counts "
-            "as alike, or label more."
+            f"{labeled}: {'every' if number else 'no'} row is labeled alike, and rows of both "
+            "kinds are needed. Give --positive the lowest label that counts as alike, or label "
+            "more."
         )
     columns, batches = open_pairs(labeled, pairs)
     scorer = load_scorer(model)

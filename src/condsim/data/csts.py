@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 from condsim.data.batch import BlankRows
 from condsim.data.files import iter_rows
+from condsim.data.labels import LIKERT, Scale, make_labeled_task
 from condsim.data.row import Row, number_of
 from condsim.data.tasks import compare_split, make_task
 from condsim.errors import InputError
 from condsim.types import Task
 
-LABEL_RANGE = (1.0, 5.0)
+LABEL_RANGE = LIKERT
 """Lowest and highest label of the Likert scale."""
 
 CSTS_COUNTS = {"train": 11342, "validation": 2834, "test": 4732}
@@ -49,13 +50,17 @@ def iter_csts(
     The label is None where it is missing, empty, NaN or -1. Without ``labels``, a column of that
     name is ignored.
     """
-    optional = ("label",) if labels else ()
+    for row in _present_rows(path, blank, optional=("label",) if labels else ()):
+        sentence1, sentence2, condition = map(row.text, _TEXT_COLUMNS)
+        yield CstsRow(sentence1, sentence2, condition, _csts_label(row) if labels else None)
+
+
+def _present_rows(
+    path: Path | str, blank: BlankRows | None, *, optional: tuple[str, ...]
+) -> Iterator[Row]:
     blank = blank or BlankRows(strict=True)
     rows = iter_rows(path, columns=_TEXT_COLUMNS, optional=optional)
-    for _, row in blank.present(rows, _TEXT_COLUMNS):
-        sentence1, sentence2, condition = map(row.text, _TEXT_COLUMNS)
-        label = _csts_label(row) if labels else None
-        yield CstsRow(sentence1, sentence2, condition, label)
+    return (row for _, row in blank.present(rows, _TEXT_COLUMNS))
 
 
 def load_csts(
@@ -64,8 +69,9 @@ def load_csts(
     name: str | None = None,
     require_labels: bool = False,
     blank: BlankRows | None = None,
+    scale: Scale | None = None,
 ) -> Task:
-    """Load a C-STS file.
+    """Load a file with the columns of C-STS.
 
     The number of unlabeled rows is logged at level info. A file named as in the original release
     with another number of rows than published is logged as a warning.
@@ -76,10 +82,10 @@ def load_csts(
         name: Name of the task; the file's stem by default.
         require_labels: Whether a file without a single labeled row is an error.
         blank: Counts rows without text, which are left out; by default they are rejected.
+        scale: Lowest and highest label; told by the labels by default, 1 to 5 in C-STS.
 
     Returns:
-        The validated rows in file order, with labels from 1 to 5, and NaN where the label is
-        missing, empty, NaN or -1.
+        The validated rows in file order, and NaN where the label is missing, empty, NaN or -1.
 
     Raises:
         InputError: If the file cannot be read or breaks a rule, or labels are required and no row
@@ -87,11 +93,8 @@ def load_csts(
         MissingExtraError: If the file is Parquet and pyarrow is missing.
     """
     path = Path(path)
-    rows = (
-        (sentence1, sentence2, condition, math.nan if label is None else label)
-        for sentence1, sentence2, condition, label in iter_csts(path, blank=blank)
-    )
-    task = make_task(path, rows, label_range=LABEL_RANGE, name=name)
+    rows = _present_rows(path, blank, optional=("label",))
+    task = make_labeled_task(path, rows, _TEXT_COLUMNS, "label", name=name, scale=scale)
     labeled, rest = int(task.valid.sum()), int((~task.valid).sum())
     _LOGGER.info(
         "%s: %d rows, %d labeled, %d unlabeled or invalid", task.name, len(task), labeled, rest
@@ -99,10 +102,7 @@ def load_csts(
     if path.name.startswith("csts_"):
         compare_split(path, rows=len(task) + (blank.count if blank else 0), published=CSTS_COUNTS)
     if require_labels and not labeled:
-        raise InputError(
-            f"{path}: at least one row needs a label from 1 to 5 in the column 'label'; none of "
-            f"{len(task)} has one."
-        )
+        raise InputError(f"{path}: no row has a label in the column 'label'.")
     return task
 
 

@@ -18,10 +18,11 @@ from typing import NamedTuple
 from condsim.data.batch import BlankRows
 from condsim.data.csts import load_csts
 from condsim.data.files import check_file, column_names, iter_rows, never_empty, text_lines
+from condsim.data.labels import Scale, make_labeled_task
 from condsim.data.nli_triplets import NLI_COLUMNS, TRIPLET_COLUMNS
 from condsim.data.readers import tsv_records
 from condsim.data.row import Row, location, number_of
-from condsim.data.tasks import compare_split, make_task
+from condsim.data.tasks import compare_split
 from condsim.data.text import first_line
 from condsim.data.written import is_written, load_written
 from condsim.errors import InputError, one_line, require
@@ -35,10 +36,7 @@ STSB_COLUMNS = ("genre", "file", "year", "id", "score", "sentence1", "sentence2"
 STSB_COUNTS = {"train": 5749, "dev": 1500, "test": 1379}
 """Published number of rows of each split of STS-B."""
 
-_UNIT_RANGE = (0.0, 1.0)
 _STS_RANGE = (0.0, 5.0)
-# A cosine that rounding brought above 1 does not turn a file into ratings from 0 to 5.
-_MIN_RATING_ABOVE_UNIT = 1.01
 
 _HUB_PREFIX = "hub:"
 _HUB_NAME = re.compile(
@@ -89,6 +87,7 @@ def load_task(
     name: str | None = None,
     require_labels: bool = False,
     blank: BlankRows | None = None,
+    scale: Scale | None = None,
 ) -> Task:
     """Load a file of similarities, with or without conditions.
 
@@ -108,6 +107,7 @@ def load_task(
         require_labels: Whether a file without a single labeled row is an error.
         blank: Counts rows of C-STS and scored pairs without text, which are left out; by default
             they are rejected.
+        scale: Lowest and highest label of C-STS and scored pairs; by default, the labels tell it.
 
     Returns:
         The validated rows in file order; ``conditions`` is None for all but C-STS and the
@@ -127,7 +127,10 @@ def load_task(
             return load(path, name=name)
     columns = set(column_names(path))
     if "score" in columns and not {"condition", "label"} & columns:
-        return load_pairs(path, name=name, blank=blank)
+        task = load_pairs(path, name=name, blank=blank, scale=scale)
+        if require_labels and not task.valid.any():
+            raise InputError(f"{path}: no row has a label in the column 'score'.")
+        return task
     for content, objective, forms in (
         ("triplets", "triplet", TRIPLET_COLUMNS),
         ("classes of NLI", "softmax", NLI_COLUMNS),
@@ -137,7 +140,7 @@ def load_task(
                 f"{path}: contains {content}, and similarities are needed here: C-STS, STS-B or "
                 f"scored pairs. Such a file is for recipes with the objective {objective!r}."
             )
-    return load_csts(path, name=name, require_labels=require_labels, blank=blank)
+    return load_csts(path, name=name, require_labels=require_labels, blank=blank, scale=scale)
 
 
 def _load_from_hub(hub: HubName, *, name: str | None, require_labels: bool) -> Task:
@@ -155,9 +158,8 @@ def _load_from_hub(hub: HubName, *, name: str | None, require_labels: bool) -> T
             for row in rows:
                 record = {new_names.get(column, column): value for column, value in row.items()}
                 stream.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
-        if (label_range := _HUB_LABEL_RANGES.get(hub.dataset)) is not None:
-            return load_pairs(path, name=name, label_range=label_range)
-        return load_task(path, name=name, require_labels=require_labels)
+        scale = _HUB_LABEL_RANGES.get(hub.dataset)
+        return load_task(path, name=name, require_labels=require_labels, scale=scale)
 
 
 class ScoredColumns(NamedTuple):
@@ -173,21 +175,18 @@ def load_pairs(
     *,
     name: str | None = None,
     columns: ScoredColumns = ScoredColumns(),  # noqa: B008
-    label_range: tuple[float, float] | None = None,
+    scale: Scale | None = None,
     blank: BlankRows | None = None,
 ) -> Task:
-    """Load a file of sentence pairs with a score each.
+    """Load a file of sentence pairs with scores on one scale, told by the scores by default.
 
-    By default scores are from 0 to 1, or from 0 to 5 if one is above 1, and rows without text are
-    rejected.
+    Rows without text are rejected by default.
     """
     path = Path(path)
     blank = blank or BlankRows(strict=True)
     all_rows = iter_rows(path, columns=columns)
     rows = (row for _, row in blank.present(all_rows, columns[:2]))
-    if label_range is None:
-        label_range = _detected_range(path, columns)
-    return task_of_pairs(path, rows, name=name, columns=columns, label_range=label_range)
+    return task_of_pairs(path, rows, name=name, columns=columns, scale=scale)
 
 
 def task_of_pairs(
@@ -196,25 +195,14 @@ def task_of_pairs(
     *,
     name: str | None,
     columns: ScoredColumns,
-    label_range: tuple[float, float],
+    scale: Scale | None,
 ) -> Task:
     """Make a task of the rows of a file of sentence pairs; see `load_pairs`."""
-    first, second, score = columns
-    pairs = (
-        (row.text(first), row.text(second), None, row.score(score, label_range=label_range))
-        for row in rows
-    )
-    task = make_task(path, pairs, label_range=label_range, name=name)
-    _LOGGER.info("%s: %d pairs without conditions, all scored", task.name, len(task))
+    texts, score = columns[:2], columns.score
+    task = make_labeled_task(path, rows, texts, score, name=name, scale=scale)
+    scored = int(task.valid.sum())
+    _LOGGER.info("%s: %d pairs without conditions, %d scored", task.name, len(task), scored)
     return task
-
-
-def _detected_range(path: Path, columns: ScoredColumns) -> tuple[float, float]:
-    for row in iter_rows(path, columns=(columns.score,)):
-        score = number_of(row.cells[columns.score])
-        if score is not None and score > _MIN_RATING_ABOVE_UNIT:
-            return _STS_RANGE
-    return _UNIT_RANGE
 
 
 def is_stsb(path: Path) -> bool:
@@ -231,7 +219,7 @@ def load_stsb(path: Path | str, *, name: str | None = None) -> Task:
     path = Path(path)
     records = enumerate(never_empty(path, tsv_records(path, text_lines(path))), start=1)
     rows = (_stsb_row(path, number, line, fields) for number, (line, fields) in records)
-    task = task_of_pairs(path, rows, name=name, columns=ScoredColumns(), label_range=_STS_RANGE)
+    task = task_of_pairs(path, rows, name=name, columns=ScoredColumns(), scale=_STS_RANGE)
     compare_split(path, rows=len(task), published=STSB_COUNTS)
     return task
 

@@ -128,20 +128,9 @@ def score_of(
     if score is None or not low <= score <= high:
         raise InputError(
             f"{where}: must be a number from {low:g} to {high:g}{alternative}, got "
-            f"{short_repr(value)}.{_label_hint(value, high=high)}"
+            f"{short_repr(value)}."
         )
     return score
-
-
-def _label_hint(value: Cell, *, high: float) -> str:
-    """Name the number to write for a label that only some commands accept."""
-    if str(value).casefold() not in ("alike", "different"):
-        return ""
-    low = 1 if high > 1 else 0
-    return (
-        " Only condsim adapt, evaluate and threshold read words: write "
-        f"{high:g} for alike and {low} for different."
-    )
 
 
 def match_header(

@@ -79,7 +79,7 @@ def read_labeled(path: Path | str, *, at_least: int = MIN_LABELED) -> list[Label
     optional = GROUP_COLUMNS if "group" in column_names(path) else ()
     rows = list(iter_rows(path, columns=COLUMNS, optional=optional))
     pairs = []
-    for row, label in zip(rows, read_labels(path).values.tolist(), strict=True):
+    for row, label in zip(rows, read_labels(path).likert.tolist(), strict=True):
         if not np.isnan(label):
             sentence1, sentence2, condition = (row.text(name) for name in COLUMNS[:3])
             group_cells = tuple(str(row.cells[name] or "") for name in optional)

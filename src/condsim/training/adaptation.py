@@ -22,6 +22,7 @@ with requires_extra("train"):
 
     from condsim.cache import changed_keys, check_unchanged, sole_process
     from condsim.config import Settings
+    from condsim.data.labels import LIKERT
     from condsim.data.load import load_task
     from condsim.evaluation.evaluate import evaluate
     from condsim.io import write_json, write_text
@@ -342,7 +343,7 @@ class _AdaptationRun:
         output = self.work / "exported"
         shutil.rmtree(output, ignore_errors=True)
         before, rehearsed = self.before, self.rehearsal.rehearsed
-        dev = load_task(self.work / "dev.csv")
+        dev = load_task(self.work / "dev.csv", scale=LIKERT)
         samples = [*SAMPLES]
         samples += [(text, pair.condition) for pair in train_pairs for text in pair.pair][:200]
         samples += [(text, row[2]) for row in rehearsed[:100] for text in row[:2]]
@@ -370,7 +371,8 @@ class _AdaptationRun:
 
     def compare(self, after: OnnxScorer, train_rows: int, *, started: float) -> Adaptation:
         """Measure the model before and after."""
-        dev = replace(load_task(self.work / "dev.csv"), name="rows to measure on")
+        dev = load_task(self.work / "dev.csv", scale=LIKERT)
+        dev = replace(dev, name="rows to measure on")
         report = evaluate(after, dev, against=self.before)
         columns = tuple(zip(*self.rehearsal.measured, strict=True))
         change = np.abs(after.score(*columns) - self.before.score(*columns))

@@ -226,7 +226,8 @@ def function_agreement(task: Task, registry: Registry) -> AgreementReport:
     by_function = defaultdict[str, list[tuple[float, float]]](list)
     by_family = defaultdict[str, list[tuple[float, float]]](list)
     missed: Counter[str] = Counter()
-    rows = zip(task.sentences1, task.sentences2, task.conditions or (), task.labels, strict=True)
+    labels = 1 + 4 * task.gold
+    rows = zip(task.sentences1, task.sentences2, task.conditions or (), labels, strict=True)
     for sentence1, sentence2, condition, label in rows:
         if math.isnan(label):
             continue
