@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,9 @@ from typer import Option
 
 from condsim.cli.options import Model
 from condsim.cli.process import print_note
+from condsim.errors import InputError
 from condsim.loading import load_scorer
+from condsim.model.criterion import Criterion
 
 
 def serve(
@@ -19,6 +22,12 @@ def serve(
     port: Annotated[int, Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     model: Model = None,
     index: Annotated[str | None, Option(help="Index to search; see condsim index.")] = None,
+    criterion: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME=FILE", help="Learned criterion, a condition of this name. Repeatable."
+        ),
+    ] = None,
     api_key_file: Annotated[
         Path | None, Option(help="File of API keys, one a line.", show_default="no key")
     ] = None,
@@ -45,6 +54,8 @@ def serve(
 
     `condsim serve --index tickets.index`
 
+    `condsim serve --criterion problem=problem.criterion`
+
     `condsim serve --host 0.0.0.0 --port 8080 --api-key-file keys.txt --model runs/mine`
     """
     from condsim.serving.app import create_app, run_server
@@ -67,6 +78,7 @@ def serve(
         search_index = Index.open(index, model=model)
         model = model or search_index.about.model
     scorer = load_scorer(model)
+    criteria = _criteria(criterion or ())
     logging.basicConfig(level=logging.WARNING)
 
     def announce(address: str) -> None:
@@ -75,7 +87,12 @@ def serve(
     try:
         run_server(
             create_app(
-                scorer, settings=settings, keys=keys, index=search_index, origins=allow_origin or ()
+                scorer,
+                settings=settings,
+                keys=keys,
+                index=search_index,
+                origins=allow_origin or (),
+                criteria=criteria,
             ),
             host=host,
             port=port,
@@ -83,3 +100,13 @@ def serve(
         )
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+
+
+def _criteria(options: Sequence[str]) -> dict[str, Criterion]:
+    criteria = {}
+    for option in options:
+        name, separator, file = option.partition("=")
+        if not (separator and name.strip() and file):
+            raise InputError(f"--criterion must be NAME=FILE; got {option!r}.")
+        criteria[name.strip()] = Criterion.load(file)
+    return criteria

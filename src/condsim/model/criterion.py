@@ -219,9 +219,9 @@ class Criterion:
     def likeliest(self, embeddings: FloatArray) -> IntArray:
         """Return the index of the likeliest value, ``(n,)``, of texts as `embed` embeds them."""
         if not self.helps:
-            return self.probabilities(embeddings).argmax(axis=1)
+            return np.asarray(self.probabilities(embeddings).argmax(axis=1))
         width = self.weights.shape[1]
-        return embeddings[:, width : width + len(self.values)].argmax(axis=1)
+        return np.asarray(embeddings[:, width : width + len(self.values)].argmax(axis=1))
 
     def assign(
         self,

@@ -92,7 +92,7 @@ class EmbeddingScorer(PairScorer):
     # The head that was checked to belong to this model.
     _checked_head: ApplicabilityHead | None = None
     # Learned criteria by the names that stand for them.
-    _criteria: Mapping[str, Criterion] = MappingProxyType({})
+    criteria: Mapping[str, Criterion] = MappingProxyType({})
     _cache: VectorCache | None = None
 
     def __init__(
@@ -313,9 +313,9 @@ class EmbeddingScorer(PairScorer):
         if isinstance(condition, Criterion):
             self.named(condition)
         elif isinstance(condition, str):
-            if is_criterion_file(condition) and condition not in self._criteria:
+            if is_criterion_file(condition) and condition not in self.criteria:
                 self.register(Criterion.load(condition), name=condition)
-            return self._criteria.get(condition, condition)
+            return self.criteria.get(condition, condition)
         return condition
 
     def register(self, criterion: Criterion, *, name: str) -> None:
@@ -325,14 +325,14 @@ class EmbeddingScorer(PairScorer):
             ModelError: If the criterion was learned with another model.
         """
         criterion.check(self)
-        self._criteria = {**self._criteria, name: criterion, criterion.name: criterion}
+        self.criteria = {**self.criteria, name: criterion, criterion.name: criterion}
 
     def named(self, condition: Condition) -> str:
         """Return the name of a condition, by which it can be stored."""
         resolved = condition if isinstance(condition, Criterion) else self.resolved(condition)
         if not isinstance(resolved, Criterion):
             return str(condition)
-        if self._criteria.get(resolved.name) is not resolved:
+        if self.criteria.get(resolved.name) is not resolved:
             self.register(resolved, name=resolved.name)
         return resolved.name
 

@@ -118,9 +118,7 @@ def _labeled(texts: Sequence[str], values: Sequence[object]) -> dict[str, str]:
     if len(counts) < 2:
         raise InputError(f"All labeled texts have the value {value!r}. Label texts of another one.")
     if max(counts.values()) < 2:
-        raise InputError(
-            "All labeled texts have different values. Some texts must share a value."
-        )
+        raise InputError("All labeled texts have different values. Some texts must share a value.")
     return labeled
 
 

@@ -136,7 +136,7 @@ def value_names(
 ) -> list[tuple[str, ...]]:
     """Name each of k clusters by the value that most of its texts are assigned."""
     values = criterion.likeliest(vectors)  # (n,)
-    names = []
+    names: list[tuple[str, ...]] = []
     for number in range(count):
         counts = np.bincount(values[labels == number], minlength=len(criterion.values))
         names.append((criterion.values[int(counts.argmax())],))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
@@ -20,7 +20,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from condsim import __version__
 from condsim.errors import one_line
+from condsim.loading import load_encoder
 from condsim.model.base import PairScorer
+from condsim.model.criterion import Criterion
 from condsim.serving import routes
 from condsim.serving.errors import RESPONSES, RequestError, handle_errors
 from condsim.serving.middleware import (
@@ -81,6 +83,7 @@ def create_app(
     keys: str | Sequence[str] = (),
     index: Index | None = None,
     origins: str | Sequence[str] = (),
+    criteria: Mapping[str, Criterion] | None = None,
 ) -> FastAPI:
     """Create the app that ``condsim serve`` runs, for any ASGI server.
 
@@ -93,6 +96,7 @@ def create_app(
         index: Index for `/v1/search`, opened with the same model.
         origins: Origins whose pages may ask from a browser (CORS), such as
             ``https://app.example``; ``*`` for all. None by default.
+        criteria: Learned criteria; a condition of their name stands for each.
 
     Returns:
         The app. Its life cycle (ASGI lifespan) starts and stops the thread of the model.
@@ -107,6 +111,8 @@ def create_app(
         'condsim'
     """
     settings = settings or ServingSettings()
+    for name, criterion in (criteria or {}).items():
+        load_encoder(scorer).register(criterion, name=name)
     service = Service(scorer, settings=settings, index=index)
 
     @asynccontextmanager

@@ -260,6 +260,7 @@ class QueuedEmbeddings(EmbeddingScorer):
         self._batcher = batcher
         self._encode = scorer.encode
         self._legibility = scorer._legibility
+        self.criteria = scorer.criteria
 
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         if isinstance(texts[0], str):

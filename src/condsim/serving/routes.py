@@ -86,7 +86,7 @@ async def cluster(
     service.check_model(body.model)
     condition = service.condition(body.condition, header)
     vectors = await service.embed(condition, texts=body.texts)
-    share = 0.0 if condition is None else body.overall
+    share = 0.0 if service.own_share(condition) else body.overall
     if share:
         plain = await service.embed(None, texts=body.texts)
         vectors = joined(vectors, plain, overall=share)

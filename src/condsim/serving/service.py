@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, get_args
 
+import numpy as np
 from fastapi import Depends, Header, Request
 from numpy.typing import NDArray
 
 from condsim.errors import InputError, unknown_name
 from condsim.model.base import PairScorer, Scale, check_rows
+from condsim.model.criterion import Criterion, is_criterion_file
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread, suspects
 from condsim.serving.batching import Batcher, QueuedEmbeddings, QueuedScores, Work
@@ -45,6 +47,7 @@ class Service:
         }
         self._score_shared = lru_cache(_CACHED_SHARES)(partial(partial, scorer.score))
         self.index = index and index.using(self.queued_embedder)
+        self._works: dict[tuple[Work, str], Work] = {}
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
@@ -86,19 +89,67 @@ class Service:
 
     def condition(self, given: R | None, header: str | None) -> R | str | None:
         """Return the condition of a request: its field, or else its header."""
-        return header if given is None else given
+        condition = header if given is None else given
+        self._check_criteria([condition] if isinstance(condition, str) else condition)
+        return condition
 
     def conditions(self, given: list[str] | None, header: str | None) -> list[str] | None:
         """Return the conditions of a request that may have several."""
-        return [header] if given is None and header is not None else given
+        conditions = [header] if given is None and header is not None else given
+        self._check_criteria(conditions)
+        return conditions
+
+    def _check_criteria(self, conditions: Any) -> None:  # noqa: ANN401  (a field of any request)
+        """Reject the name of a file: callers choose among the criteria of the server."""
+        for name in conditions or ():
+            if is_criterion_file(name) and self._criterion(name) is None:
+                raise RequestError(
+                    404, f"This server has no criterion {name[:100]!r}; see --criterion NAME=FILE."
+                )
+
+    def _criterion(self, condition: str) -> Criterion | None:
+        if isinstance(self.scorer, EmbeddingScorer):
+            return self.scorer.criteria.get(condition)
+        return None
+
+    def own_share(self, condition: str | None) -> bool:
+        """Tell if no share of the whole can be added: there is no condition, or a learned one."""
+        return condition is None or self._criterion(condition) is not None
 
     async def _submit(
         self, work: Work, *columns: Sequence[str], conditions: Sequence[str] | None
     ) -> NDArray[Any]:
-        """Submit n rows, each under its condition: here its text becomes what the model takes."""
-        if conditions is not None:
-            columns = (*columns, conditions)
-        return await self.batcher.submit(work, *columns)
+        """Submit n rows, each under its condition: here its text becomes what the model takes.
+
+        Rows under a learned criterion share batches with others under it only.
+        """
+        if conditions is None:
+            return await self.batcher.submit(work, *columns)
+        learned = {name for name in set(conditions) if self._criterion(name) is not None}
+        if not learned:
+            return await self.batcher.submit(work, *columns, conditions)
+        names = np.array(conditions)
+        results: NDArray[Any] | None = None
+        for name in dict.fromkeys(conditions):
+            rows = np.flatnonzero(names == name).tolist()
+            part = [[column[row] for row in rows] for column in columns]
+            if name in learned:
+                values = await self.batcher.submit(self._under(work, name), *part)
+            else:
+                values = await self.batcher.submit(work, *part, [name] * len(rows))
+            if results is None:
+                results = np.empty((len(conditions), *values.shape[1:]), values.dtype)
+            if results.shape[1:] != values.shape[1:]:
+                raise RequestError(422, "Embeddings under a criterion and others have two lengths.")
+            results[rows] = values
+        return np.empty(0, np.float32) if results is None else results
+
+    def _under(self, work: Work, name: str) -> Work:
+        """Return the work under a criterion, the same each time, so that requests are joined."""
+        key = (work, name)
+        if key not in self._works:
+            self._works[key] = partial(work, condition=self._criterion(name))
+        return self._works[key]
 
     async def score(
         self,
