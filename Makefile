@@ -23,7 +23,7 @@ PACKAGES := packages/condsim-contexts packages/condsim-annotation
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(PACKAGES:=/pyproject.toml) $(VENV)/.core
 	$(PIP) install --quiet torch==2.13.0
-	$(PIP) install --quiet -c constraints.txt $(PACKAGES:%=-e ./%) -e '.[train,contexts,llm,parquet,ray,bertscore,mteb,build,search,serve,docs,dev]'
+	$(PIP) install --quiet -c constraints.txt $(PACKAGES:%=-e ./%) -e '.[train,sweep,contexts,llm,parquet,ray,bertscore,mteb,build,search,serve,docs,dev]'
 	touch $@
 
 demo: $(VENV)/.core

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_TORCH_EXTRAS = ("train", "contexts", "llm", "build")
+_TORCH_EXTRAS = ("train", "sweep", "contexts", "llm", "build")
 _CPU_TORCH = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 
 

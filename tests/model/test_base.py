@@ -169,18 +169,6 @@ def test_score_matrix_has_a_row_for_each_pair_and_a_column_for_each_condition():
         model.score_matrix(first, second, [])
 
 
-def test_conditions_is_a_former_name_with_a_warning():
-    model = condsim.load()
-    with pytest.warns(DeprecationWarning, match="'conditions' of 'score' is now 'condition'"):
-        score = model.score("A dog.", "A cat.", conditions="the animal")
-    assert score == model.score("A dog.", "A cat.", condition="the animal")
-    with pytest.warns(DeprecationWarning, match="'encode'"):
-        model.encode("A dog.", conditions="the animal")
-    refused = pytest.raises(InputError, match="Give 'condition' only")
-    with pytest.warns(DeprecationWarning, match="'same'"), refused:
-        model.same("a", "b", condition="c", conditions="c", at_least=0.5)
-
-
 def test_model_in_a_notebook_names_itself():
     model = condsim.load()
     assert repr(model) == f"OnnxScorer({model.name!r})"

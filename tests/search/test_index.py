@@ -179,11 +179,9 @@ def test_add_extends_prepared_conditions(made, rows):
     assert keys(made.search("A yellow boat", "r", top=1)) == ["f"]
 
 
-def test_build_prepares_one_condition_and_takes_its_former_name(rows, tmp_path, scorer):
+def test_build_prepares_one_condition(rows, tmp_path, scorer):
     index = Index.build(rows, tmp_path / "made", condition="d", model=scorer)
     assert index.prepared() == {"d": len(rows)}
-    with pytest.warns(DeprecationWarning, match="'conditions' of 'build' is now 'condition'"):
-        Index.build(rows, tmp_path / "made", conditions=["d"], model=scorer)
 
 
 def test_update_replaces_text_columns_and_vectors(made):

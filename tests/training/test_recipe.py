@@ -85,11 +85,6 @@ def test_load_recipe_bad_value_names_it(tmp_path, text, message):
         load_recipe(written(tmp_path, f"{MINIMAL}{text}\n"))
 
 
-def test_load_recipe_retired_keys_without_effect_are_dropped(tmp_path):
-    text = "layer_decay: 1.0\nlength_grouped: true\nattention: auto\nplain: null\n"
-    assert load_recipe(written(tmp_path, MINIMAL + text)) == load_recipe(written(tmp_path, MINIMAL))
-
-
 @pytest.mark.parametrize("override", ["epochs", "=5", "name.a=1", "epochs=[", "epoch=5"])
 def test_load_recipe_bad_override_raises(tmp_path, override):
     with pytest.raises(InputError, match=r"--set|Unknown recipe key"):

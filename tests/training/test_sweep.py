@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 import yaml
 from tests.evaluation.conftest import report_of
 
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError, MissingExtraError, ModelError
 from condsim.evaluation.report import ModelResult, Report
 from condsim.evaluation.statistics import Metric
 from condsim.training.recipe import load_recipe, save_recipe
@@ -417,3 +418,10 @@ def test_sweep_real_training_end_to_end(tmp_path, write, held_out):
     assert found.condition_only.spearman == report.baselines[0].metrics["spearman"].value
     assert len({seed.figures.spearman for seed in found.held_out.seeds}) == 2
     assert run_sweep(load_sweep(path), output) == found
+
+
+def test_sweep_without_optuna_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    monkeypatch.delitem(sys.modules, "condsim.training.sweep")
+    with pytest.raises(MissingExtraError, match=r"pip install 'condsim\[sweep\]'"):
+        importlib.import_module("condsim.training.sweep")

@@ -6,12 +6,10 @@ repeats a single text for every row.
 
 from __future__ import annotations
 
-import functools
 import re
 import reprlib
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, get_args, overload
@@ -68,25 +66,6 @@ Conditions = Texts | Criterion
 """A condition for all rows, one for each row, or one that was learned."""
 
 
-def accepts_conditions(method: Callable[P, R]) -> Callable[P, R]:
-    """Accept ``conditions``, the former name of the argument ``condition``, with a warning."""
-
-    @functools.wraps(method)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if "conditions" in kwargs:
-            warnings.warn(
-                f"The argument 'conditions' of {method.__name__!r} is now 'condition'.",
-                DeprecationWarning,
-                stacklevel=2,
-            )
-            if "condition" in kwargs:
-                raise InputError("Give 'condition' only; 'conditions' is its former name.")
-            kwargs["condition"] = kwargs.pop("conditions")
-        return method(*args, **kwargs)
-
-    return call
-
-
 class PairScorer(ABC):
     """A model that scores single pairs or columns of them, on a scale of the caller's choice."""
 
@@ -134,7 +113,6 @@ class PairScorer(ABC):
         overall: float = ...,
     ) -> FloatArray: ...
 
-    @accepts_conditions
     def score(
         self,
         sentences1: Texts,
@@ -235,7 +213,6 @@ class PairScorer(ABC):
         at_least: float,
     ) -> BoolArray: ...
 
-    @accepts_conditions
     def same(
         self,
         sentences1: Texts,

@@ -24,7 +24,6 @@ from condsim.model.base import (
     Rows,
     Scale,
     Texts,
-    accepts_conditions,
     check_fraction,
     check_rows,
     rescaled,
@@ -109,7 +108,6 @@ class EmbeddingScorer(PairScorer):
     def _embed(self, texts: list[str] | list[list[str]]) -> FloatArray:
         """Embed texts, or pairs of texts in the model's order, (m, dimension)."""
 
-    @accepts_conditions
     def encode(
         self, sentences: Texts, condition: Conditions | None = None, *, overall: float = 0.0
     ) -> FloatArray:
@@ -158,7 +156,6 @@ class EmbeddingScorer(PairScorer):
         self, sentences1: Texts, sentences2: Texts, condition: Texts
     ) -> FloatArray: ...
 
-    @accepts_conditions
     def applicability(
         self, sentences1: Texts, sentences2: Texts, condition: Texts
     ) -> float | FloatArray:

@@ -14,7 +14,7 @@ from condsim.data.batch import BlankRows
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, require
 from condsim.loading import load_encoder
-from condsim.model.base import COLLECTION_SHARE, accepts_conditions, check_rows
+from condsim.model.base import COLLECTION_SHARE, check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.search.prefilter import Prefilter, VectorTable
@@ -88,7 +88,6 @@ class Index:
         return f"Index({str(self._store.uri)!r}, model={self.about.model!r})"
 
     @classmethod
-    @accepts_conditions
     @collect_unread()
     def build(
         cls,

@@ -124,8 +124,6 @@ def _validation_message(fault: Mapping[str, Any]) -> str:
     for part in path[1:]:
         key += f"[{part}]" if isinstance(part, int) else f".{part}"
     if fault["type"] == "extra_forbidden":
-        if key == "conditions":
-            return "Give 'condition' only; 'conditions' is its former name."
         return f"Unknown request key {key!r}."
     if fault["type"] == "missing":
         return f"The request key {key!r} is missing."

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -24,16 +24,6 @@ Weights = Annotated[dict[str, NotNegative], AfterValidator(check_weights)]
 
 PLACE_KEYS = ("name", "license", "train", "dev")
 """Recipe keys that say how a run is called and where its data are, not what is trained."""
-
-RETIRED_KEYS: dict[str, object] = {
-    "plain": None,
-    "siblings": None,
-    "sibling_rate": 0.0,
-    "layer_decay": 1.0,
-    "length_grouped": True,
-    "attention": "auto",
-}
-"""Keys that recipes no longer have, with the value at which stored recipes may have them."""
 
 
 class Source(Settings):
@@ -200,12 +190,6 @@ class Recipe(Settings):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     checkpoint_steps: Annotated[int, Field(ge=0)] = 0
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 42
-
-    @model_validator(mode="before")
-    @classmethod
-    def _drop_retired_keys(cls, values: dict[str, Any]) -> dict[str, Any]:
-        absent = object()
-        return {key: v for key, v in values.items() if RETIRED_KEYS.get(key, absent) != v}
 
     @property
     def terms(self) -> dict[str, float]:

@@ -20,11 +20,12 @@ from pydantic import Field
 from condsim.config import Settings
 from condsim.errors import InputError, ModelError, one_line, requires_extra
 
-with requires_extra("train"):
+with requires_extra("sweep"):
     import optuna
     from optuna.trial import TrialState
     from sqlalchemy.exc import SQLAlchemyError
 
+with requires_extra("train"):
     from condsim.cache import changed_keys, check_unchanged, locked
     from condsim.data.load import load_task
     from condsim.evaluation.evaluate import evaluate

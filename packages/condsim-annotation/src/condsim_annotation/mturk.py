@@ -31,7 +31,7 @@ from condsim_annotation.store import Annotation, AnnotationStore, Project
 _KEY_COLUMNS = ("AssignmentId", "WorkerId", f"Input.{ITEM}")
 _OTHER_COLUMNS = (
     *("Answer.high", "Answer.low", "Answer.rating"),
-    *(f"Answer.rating.{verdict.label}" for verdict in stages.VERDICTS),
+    *(f"Answer.rating.{verdict.label}" for verdict in stages.SCALE),
     *("SubmitTime", "WorkTimeInSeconds", "AssignmentStatus"),
 )
 
@@ -41,7 +41,7 @@ def mturk_form(stage: Stage) -> str:
     choices = "\n".join(
         f'<label><input type="radio" name="rating" value="{label}" required> '
         f"<b>{f'{label}: ' if label > 0 else ''}{escape(name)}.</b> {escape(meaning)}</label>"
-        for label, name, meaning in stages.VERDICTS
+        for label, name, meaning in stages.SCALE
     )
     form = stages.page("mturk.html").replace("{guidelines}", stages.guidelines(stage))
     form = form.replace("{fields}", stages.fields_of(stage, "html", choices))
@@ -140,7 +140,7 @@ def _read_rating(cells: Mapping[str, Cell]) -> int | None:
         return stages.rating_of(cells["Answer.rating"])
     choices = [
         verdict.label
-        for verdict in stages.VERDICTS
+        for verdict in stages.SCALE
         if str(cells[f"Answer.rating.{verdict.label}"]).casefold() == "true"
     ]
     return choices[0] if len(choices) == 1 else None

@@ -95,7 +95,8 @@ class Verdict(NamedTuple):
     meaning: str
 
 
-VERDICTS = tuple(Verdict(**entry) for entry in yaml.safe_load(page("scale.yaml")))
+SCALE = tuple(Verdict(**entry) for entry in yaml.safe_load(page("scale.yaml")))
+"""Verdicts an annotator can give, with their names and meanings."""
 
 
 class TaskAnswer(NamedTuple):
@@ -123,13 +124,13 @@ def rating_of(value: object) -> int | None:
         rating = float(str(value).strip())
     except ValueError:
         return None
-    return int(rating) if rating in {verdict.label for verdict in VERDICTS} else None
+    return int(rating) if rating in {verdict.label for verdict in SCALE} else None
 
 
 def labeling_config(stage: Stage) -> str:
     """Return the labeling page of a stage in Label Studio."""
     choices = []
-    for label, name, meaning in VERDICTS:
+    for label, name, meaning in SCALE:
         text = quoteattr(f"{label}  {name}. {meaning}" if label > 0 else f"{name}. {meaning}")
         choices.append(f'  <Choice alias="{label}" hotkey="{max(label, 0)}" value={text}/>')
     fields = fields_of(stage, "xml", "\n".join(choices))
@@ -158,7 +159,7 @@ def guidelines(stage: Stage) -> str:
         return f"{text}\n{guidelines('conditions')}\n<hr>\n{guidelines('verification')}"
     scale = "".join(
         f'<p style="margin: 0 0 0.6em"><b>{label}: {name}.</b> {meaning}</p>'
-        for label, name, meaning in VERDICTS
+        for label, name, meaning in SCALE
         if label > 0
     )
     return text.replace("{scale}", scale)
