@@ -109,7 +109,7 @@ def test_assign_new_texts_and_none_of_these(tickets, criterion):
     [
         (["x", "y", "z"], ["a", "b", "a"], "8 or more"),
         ([f"text {i}" for i in range(9)], ["a"] * 9, "All labeled texts have the value 'a'"),
-        ([f"text {i}" for i in range(9)], list("abcdefghi"), "a value of its own"),
+        ([f"text {i}" for i in range(9)], list("abcdefghi"), "different values"),
         ([f"text {i}" for i in range(9)] + ["text 0"], ["a", "b"] * 4 + ["a", "c"], "two values"),
         ([f"text {i}" for i in range(9)], ["a"], "a value for each text"),
         ([*[f"text {i}" for i in range(8)], " "], ["a", "b"] * 4 + ["a"], "at index 8"),

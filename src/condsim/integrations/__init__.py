@@ -10,7 +10,8 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.loading import load_scorer
-from condsim.model.base import PairScorer, Scale
+from condsim.model.base import Condition, PairScorer, Scale
+from condsim.model.criterion import Criterion
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import FloatArray
 
@@ -27,6 +28,11 @@ def scorer_of(model: Model) -> PairScorer:
     return model if isinstance(model, PairScorer) else load_scorer(model)
 
 
+def named(scorer: PairScorer, condition: Condition | None) -> str | None:
+    """Return a condition by name, as other libraries store it; a learned one is registered."""
+    return None if condition is None else scorer.named(condition)
+
+
 def is_blank(text: str | None) -> bool:
     """Check for a missing text, or one of spaces only."""
     return text is None or (isinstance(text, str) and not text.strip())
@@ -36,13 +42,13 @@ def score_present(
     scorer: PairScorer,
     first: Column,
     second: Column,
-    condition: Column | str | None,
+    condition: Column | Condition | None,
     *,
     scale: Scale,
 ) -> FloatArray:
     """Score the rows in which nothing is blank; others are NaN, ``(n,)``."""
     columns = [first, second]
-    if condition is not None and not isinstance(condition, str):
+    if condition is not None and not isinstance(condition, str | Criterion):
         columns.append(condition)
     blank = np.array([any(map(is_blank, texts)) for texts in zip(*columns, strict=True)], np.bool_)
     # A filler in these rows, so that an error has the index among all rows.
@@ -60,7 +66,7 @@ def encode_present(
 
     With ``log``, a line counts the blank ones, and says what they get.
     """
-    vectors = np.zeros((len(texts), encoder.dimension), dtype=np.float32)
+    vectors = np.zeros((len(texts), encoder.dimension_of(condition)), dtype=np.float32)
     rows = _rows_with_text(texts, log)
     vectors[rows] = encoder.encode([texts[row] for row in rows], condition)
     return vectors

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condsim.errors import requires_extra
-from condsim.integrations import Model, encode_present, is_blank, ranked, scorer_of
+from condsim.integrations import Model, encode_present, is_blank, named, ranked, scorer_of
 from condsim.loading import load_encoder
+from condsim.model.base import Condition
 
 with requires_extra("haystack"):
     from haystack import Document, component
@@ -15,10 +16,10 @@ with requires_extra("haystack"):
 class _Embedder:
     """Base of both embedders; Haystack reads the attributes to write a pipeline to a file."""
 
-    def __init__(self, condition: str | None, model: Model = None) -> None:
-        self.condition = condition
+    def __init__(self, condition: Condition | None, model: Model = None) -> None:
         self.model = model
         self._encoder = load_encoder(model)
+        self.condition = named(self._encoder, condition)
 
 
 @component
@@ -85,17 +86,17 @@ class HaystackRanker:
 
     def __init__(
         self,
-        condition: str | None,
+        condition: Condition | None,
         model: Model = None,
         *,
         top_k: int | None = None,
         at_least: float | None = None,
     ) -> None:
-        self.condition = condition
         self.model = model
         self.top_k = top_k
         self.at_least = at_least
         self._scorer = scorer_of(model)
+        self.condition = named(self._scorer, condition)
 
     @component.output_types(documents=list[Document])
     def run(

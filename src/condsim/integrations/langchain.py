@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from condsim.errors import requires_extra
-from condsim.integrations import Model, encode_present, ranked, scorer_of
+from condsim.integrations import Model, encode_present, named, ranked, scorer_of
 from condsim.loading import load_encoder
-from condsim.model.base import PairScorer
+from condsim.model.base import Condition, PairScorer
 
 with requires_extra("langchain"):
     from langchain_core.callbacks import Callbacks
@@ -29,10 +29,10 @@ class LangChainEmbeddings(Embeddings):
         ModelError: If there is no such model, or it has no embeddings.
     """
 
-    def __init__(self, condition: str | None, *, model: Model = None) -> None:
+    def __init__(self, condition: Condition | None, *, model: Model = None) -> None:
         """Load the model, a bi- or tri-encoder; None is the default model."""
-        self.condition = condition
         self._encoder = load_encoder(model)
+        self.condition = named(self._encoder, condition)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Encode n texts; return n lists of ``dimension`` numbers, all 0 for a blank text."""
@@ -73,7 +73,7 @@ class LangChainReranker(BaseDocumentCompressor):
 
     def __init__(
         self,
-        condition: str | None,
+        condition: Condition | None,
         *,
         model: Model = None,
         top_n: int | None = None,
@@ -81,7 +81,12 @@ class LangChainReranker(BaseDocumentCompressor):
     ) -> None:
         """Load the model, outside pydantic, which would wrap the error."""
         scorer = scorer_of(model)
-        values = {"condition": condition, "model": model, "top_n": top_n, "at_least": at_least}
+        values = {
+            "condition": named(scorer, condition),
+            "model": model,
+            "top_n": top_n,
+            "at_least": at_least,
+        }
         super().__init__(**values)
         self._scorer = scorer
 

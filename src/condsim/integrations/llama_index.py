@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 from condsim.errors import InputError, requires_extra
-from condsim.integrations import Model, encode_present, ranked, scorer_of
+from condsim.integrations import Model, encode_present, named, ranked, scorer_of
 from condsim.loading import load_encoder
-from condsim.model.base import PairScorer
+from condsim.model.base import Condition, PairScorer
 from condsim.model.embedding import EmbeddingScorer
 
 with requires_extra("llama-index"):
@@ -43,14 +43,18 @@ class LlamaIndexEmbedding(BaseEmbedding):
 
     def __init__(
         self,
-        condition: str | None,
+        condition: Condition | None,
         *,
         model: Model = None,
         **fields: Any,  # noqa: ANN401  (the other attributes, and those of LlamaIndex)
     ) -> None:
         """Load the model, outside pydantic, which would wrap the error."""
         encoder = load_encoder(model)
-        fields |= {"condition": condition, "model": model, "model_name": encoder.name}
+        fields |= {
+            "condition": named(encoder, condition),
+            "model": model,
+            "model_name": encoder.name,
+        }
         super().__init__(**fields)
         self._encoder = encoder
 
@@ -105,14 +109,14 @@ class LlamaIndexReranker(BaseNodePostprocessor):
 
     def __init__(
         self,
-        condition: str | None,
+        condition: Condition | None,
         *,
         model: Model = None,
         **fields: Any,  # noqa: ANN401  (the other attributes, and those of LlamaIndex)
     ) -> None:
         """Load the model, outside pydantic, which would wrap the error."""
         scorer = scorer_of(model)
-        super().__init__(**{**fields, "condition": condition, "model": model})
+        super().__init__(**{**fields, "condition": named(scorer, condition), "model": model})
         self._scorer = scorer
 
     @classmethod

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from condsim.errors import InputError, requires_extra, unknown_name
-from condsim.integrations import Model, score_present, scorer_of
-from condsim.model.base import PairScorer, Scale, as_list
+from condsim.integrations import Column, Model, score_present, scorer_of
+from condsim.model.base import Condition, PairScorer, Scale, as_list
+from condsim.model.criterion import Criterion
 
 with requires_extra("pandas"):
     import pandas as pd
@@ -26,7 +27,7 @@ class _Accessor:
         first: str,
         second: str,
         *,
-        condition: str | Sequence[str | None] | pd.Series | None = None,
+        condition: Condition | Sequence[str | None] | pd.Series | None = None,
         condition_column: str | None = None,
         scale: Scale = "unit",
         model: Model = None,
@@ -36,7 +37,8 @@ class _Accessor:
         Args:
             first: Name of the column of the first texts.
             second: Name of the column of the second texts.
-            condition: The condition itself, for every row, even if a column has that name; or one
+            condition: The condition itself, in words or learned, for every row, even if a column
+                has that name; or one
                 for each row, as a list, an array or a Series with the frame's index. None compares
                 the texts as a whole.
             condition_column: Name of a column with a condition for each row, in place of
@@ -56,9 +58,11 @@ class _Accessor:
         if condition_column is not None and condition is not None:
             raise InputError("Give either 'condition' or 'condition_column'.")
         texts1, texts2 = self._column(first), self._column(second)
-        names = (
-            condition if condition is None or isinstance(condition, str) else self._own(condition)
-        )
+        names: Condition | Column | None
+        if condition is None or isinstance(condition, str | Criterion):
+            names = condition
+        else:
+            names = self._own(condition)
         if condition_column is not None:
             names = self._column(condition_column)
         scorer = self.scorer if model is None else scorer_of(model)

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from condsim.errors import InputError, requires_extra
 from condsim.integrations import Model, score_present, scorer_of
-from condsim.model.base import PairScorer, Scale
+from condsim.model.base import Condition, PairScorer, Scale
+from condsim.model.criterion import Criterion
 
 with requires_extra("polars"):
     import polars as pl
@@ -25,7 +26,7 @@ class _Namespace:
         self,
         other: str | pl.Expr,
         *,
-        condition: str | pl.Expr | None = None,
+        condition: Condition | pl.Expr | None = None,
         scale: Scale = "unit",
         model: Model = None,
     ) -> pl.Expr:
@@ -49,7 +50,7 @@ class _Namespace:
         """
         # A list would stand for no row of a lazy frame in particular.
         for name, value in (("other", other), ("condition", condition)):
-            if not isinstance(value, str | pl.Expr | None):
+            if not isinstance(value, str | pl.Expr | Criterion | None):
                 raise InputError(
                     f"{name!r} must be a str or an expression, such as pl.col({name!r}); got "
                     f"{type(value).__name__}."
@@ -62,7 +63,9 @@ class _Namespace:
 
         def scores(columns: Sequence[pl.Series]) -> pl.Series:
             first, second, *conditions = _aligned(columns)
-            names = condition if isinstance(condition, str) else next(iter(conditions), None)
+            names = next(iter(conditions), None)
+            if not isinstance(condition, pl.Expr):
+                names = condition
             values = score_present(scorer, first, second, names, scale=scale)
             return pl.Series(columns[0].name, values).fill_nan(None)
 

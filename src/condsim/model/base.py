@@ -87,6 +87,11 @@ class PairScorer(ABC):
             )
         return condition
 
+    def named(self, condition: Condition) -> str:
+        """Return the name of a condition, by which it can be stored."""
+        self.resolved(condition)
+        return str(condition)
+
     def _score_blended(self, rows: Rows, scale: Scale, overall: float) -> FloatArray:
         """Score checked rows; ``overall`` is the share of the similarity without the condition."""
         raise InputError(f"{self.name!r} gives no embeddings, which 'overall' needs.")

@@ -211,7 +211,7 @@ class EmbeddingScorer(PairScorer):
         resolved = self.resolved(condition)
         words = resolved.condition if isinstance(resolved, Criterion) else resolved
         # As one of the texts, the condition must not be missing.
-        rows = check_rows(None, **sentences, condition=words or "")
+        rows = check_rows(None, **sentences, condition="" if words is None else words)
         if self.head is None:
             raise ModelError(
                 f"{self.name!r} has no applicability head. Fit one with 'condsim applicability "
@@ -332,6 +332,11 @@ class EmbeddingScorer(PairScorer):
         if self.criteria.get(resolved.name) is not resolved:
             self.register(resolved, name=resolved.name)
         return resolved.name
+
+    def dimension_of(self, condition: Conditions | None) -> int:
+        """Return the length of an embedding under a condition."""
+        resolved = self.resolved(condition)
+        return (resolved if isinstance(resolved, Criterion) else self).dimension
 
     def calibration_of(self, condition: Conditions | None) -> Calibration | None:
         """Return the calibration of scores under a condition; a criterion has its own."""
