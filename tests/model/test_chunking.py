@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.model import embedding
+from condsim.model import reading
 from condsim.model.inputs import collect_truncations, record_truncation
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import DEFAULT_FOLDER
@@ -148,7 +148,7 @@ def test_default_long_text_uses_its_end():
 
 
 def test_text_of_very_many_chunks_is_announced(tiny, caplog, monkeypatch):
-    monkeypatch.setattr(embedding, "_MANY_CHUNKS", 3)
+    monkeypatch.setattr(reading, "_MANY_CHUNKS", 3)
     tiny.score(LONG, SENTENCES[0], CONDITION)
     assert caplog.messages[0].startswith("A text is read in ")
     caplog.clear()

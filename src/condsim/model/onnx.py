@@ -15,8 +15,9 @@ from tokenizers import Tokenizer
 from condsim.errors import ModelError, check_at_least, one_line
 from condsim.model.applicability import head_of
 from condsim.model.calibration import UNCALIBRATED
-from condsim.model.embedding import EmbeddingScorer, Tokenized
+from condsim.model.embedding import EmbeddingScorer
 from condsim.model.inputs import Input, token_batches
+from condsim.model.reading import Tokenized
 from condsim.model.settings import (
     DEFAULT_FOLDER,
     FILE_NAME,

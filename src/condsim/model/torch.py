@@ -19,7 +19,7 @@ from condsim.errors import MissingExtraError, ModelError, check_name, one_line, 
 from condsim.model.applicability import head_of
 from condsim.model.base import PairScorer, Rows, Scale, rescaled
 from condsim.model.calibration import UNCALIBRATED, Calibration
-from condsim.model.embedding import EmbeddingScorer, Tokenized
+from condsim.model.embedding import EmbeddingScorer
 from condsim.model.inputs import (
     Input,
     Inputs,
@@ -30,6 +30,7 @@ from condsim.model.inputs import (
     record_truncation,
     token_batches,
 )
+from condsim.model.reading import Tokenized
 from condsim.model.settings import FILE_NAME, Kind, ModelSettings
 from condsim.types import FloatArray, IntArray
 
