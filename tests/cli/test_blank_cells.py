@@ -37,9 +37,10 @@ def test_rows_without_text_left_out_counted_and_strict_stops(
     words = [*command.split(), "pairs.csv", *COMMANDS[command].split()]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, (result.output, result.exception)
-    assert "2 rows have no text and thus no " in result.stderr
-    assert "(row 1, 2); --strict stops there." in result.stderr
+    assert "1 row has no condition and thus no " in result.stderr
+    assert "1 row has no text and thus no " in result.stderr
+    assert "(row 2); --strict stops there." in result.stderr
     error = CliRunner().invoke(app, [*words, "--strict"]).exception
     assert isinstance(error, InputError)
     assert "row 1 (line 2), column 'condition': must not be empty." in str(error)
-    assert "Also without text: row 2." in str(error)
+    assert "Also blank: row 2." in str(error)

@@ -245,7 +245,7 @@ def test_score_condition_that_only_later_rows_have_is_read(tmp_path):
     row = {"sentence1": "A man runs.", "sentence2": "A dog runs."}
     file = write_lines(tmp_path / "in.jsonl", row, row | {"condition": "the animal"})
     result = invoke("--file", file, "--output", tmp_path / "out.csv")
-    assert "1 row has no text and thus no score (row 1)" in result.stderr
+    assert "1 row has no condition and thus no score (row 1)" in result.stderr
     assert [bool(row["score"]) for row in rows_in(tmp_path / "out.csv")] == [False, True]
 
 

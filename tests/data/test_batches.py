@@ -173,14 +173,15 @@ def test_blank_rows_texts_skips_and_counts(write, name):
     rows, (texts, conditions) = blank.texts(batch, ("a", "b"), condition="b")
     assert rows.tolist() == [0, 3]
     assert (texts, conditions) == (["one", "three"], ["the use", "the color"])
-    assert blank.note("no score").startswith("2 rows have no text and thus no score (row 2, 3)")
+    assert "1 row has no text and thus no score (row" in blank.note("no score")
+    assert "1 row has no condition and thus no score (row" in blank.note("no score")
 
 
 def test_blank_rows_strict_names_three_rows(write):
     rows = ["one", "", "two", "", "", "", "three"]
     path = write("x.csv", "a,b\n" + "".join(f"{text},{n}\n" for n, text in enumerate(rows)))
     (batch,) = read_batches(path, columns=("a",))
-    message = r"row 2 .*column 'a': must not be empty\. Also without text: row 4, 5, \.\.\.\."
+    message = r"row 2 .*column 'a': must not be empty\. Also blank: row 4, 5, \.\.\.\."
     with pytest.raises(InputError, match=message):
         BlankRows(strict=True).texts(batch, ("a",))
 
@@ -190,3 +191,16 @@ def test_blank_rows_texts_condition_of_marks_refused(write):
     with pytest.raises(InputError, match="column 'b': must have a letter"):
         BlankRows().texts(batch, ("a", "b"), condition="b")
     assert BlankRows().texts(batch, ("a", "b"))[1][1] == ["?!"]
+
+
+def test_blank_rows_condition_is_not_called_a_text(tmp_path):
+    file = tmp_path / "pairs.csv"
+    file.write_text("a,c\nA dog.,the animal\n,the animal\nA cat.,\nA cow.,\n")
+    blank = BlankRows()
+    for batch in read_batches(file, columns=("a", "c")):
+        rows, _ = blank.texts(batch, ("a", "c"), condition="c")
+    assert rows.tolist() == [0]
+    assert blank.note("no score") == (
+        "1 row has no text and thus no score (row 2); 2 rows have no condition and thus no score "
+        "(row 3, 4); --strict stops there."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -95,12 +96,17 @@ def _plain_values(values: Sequence[object] | NDArray[Any]) -> Sequence[object]:
 
 
 class BlankRows:
-    """Rows that lack a text; they are skipped and counted, or rejected if ``strict``."""
+    """Rows that lack a text or the condition; they are skipped and counted, or rejected.
+
+    With ``strict`` they are rejected.
+    """
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
         self.count = 0
-        self._first: list[int] = []
+        # By what they lack: their number and the first of them.
+        self._counts: Counter[str] = Counter()
+        self._first: dict[str, list[int]] = defaultdict(list)
 
     def texts(
         self, batch: Batch, columns: Sequence[str], *, condition: str | None = None
@@ -111,14 +117,17 @@ class BlankRows:
         """
         rows: list[int] = []
         texts: list[list[str]] = [[] for _ in columns]
-        for index, row in self.present(batch.rows, columns):
+        for index, row in self.present(batch.rows, columns, condition=condition):
             rows.append(index)
             for name, column in zip(columns, texts, strict=True):
                 column.append(row.text(name, is_condition=name == condition))
         return np.array(rows, np.int64), texts
 
-    def present(self, rows: Iterable[Row], columns: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    def present(
+        self, rows: Iterable[Row], columns: Sequence[str], *, condition: str | None = None
+    ) -> Iterator[tuple[int, Row]]:
         """Yield the rows that have a text in each of the columns, and their indices from 0."""
+        texts = [name for name in columns if name != condition]
         indexed_rows = enumerate(rows)
         for index, row in indexed_rows:
             if not _is_blank(row, columns):
@@ -127,17 +136,20 @@ class BlankRows:
             if self.strict:
                 raise _blank_error(row, (later for _, later in indexed_rows), columns)
             self.count += 1
-            if len(self._first) < _MAX_LISTED_ROWS:
-                self._first.append(row.number)
+            lacking = "text" if _is_blank(row, texts) else "condition"
+            self._counts[lacking] += 1
+            if len(self._first[lacking]) < _MAX_LISTED_ROWS:
+                self._first[lacking].append(row.number)
 
     def note(self, consequence: str) -> str:
         """Return a line on the skipped rows; empty if there are none."""
-        if not self.count:
-            return ""
-        numbers = ", ".join(map(str, self._first))
-        more = ", ..." if self.count > len(self._first) else ""
-        rows = "1 row has" if self.count == 1 else f"{self.count:,} rows have"
-        return f"{rows} no text and thus {consequence} (row {numbers}{more}); --strict stops there."
+        parts = []
+        for lacking, count in self._counts.items():
+            numbers = ", ".join(map(str, self._first[lacking]))
+            more = ", ..." if count > len(self._first[lacking]) else ""
+            rows = "1 row has" if count == 1 else f"{count:,} rows have"
+            parts.append(f"{rows} no {lacking} and thus {consequence} (row {numbers}{more})")
+        return f"{'; '.join(parts)}; --strict stops there." if parts else ""
 
 
 def _is_blank(row: Row, columns: Sequence[str]) -> bool:
@@ -152,5 +164,5 @@ def _blank_error(row: Row, later_rows: Iterable[Row], columns: Sequence[str]) ->
     numbers = [str(blank.number) for blank in islice(blank_rows, _MAX_LISTED_ROWS)]
     listed = ", ".join(numbers[: _MAX_LISTED_ROWS - 1])
     more = ", ..." if len(numbers) >= _MAX_LISTED_ROWS else ""
-    note = f" Also without text: row {listed}{more}." if numbers else ""
+    note = f" Also blank: row {listed}{more}." if numbers else ""
     return InputError(f"{row.location(column)}: must not be empty.{note}")

@@ -60,7 +60,8 @@ def _present_rows(
 ) -> Iterator[Row]:
     blank = blank or BlankRows(strict=True)
     rows = iter_rows(path, columns=_TEXT_COLUMNS, optional=optional)
-    return (row for _, row in blank.present(rows, _TEXT_COLUMNS))
+    present = blank.present(rows, _TEXT_COLUMNS, condition=_TEXT_COLUMNS[2])
+    return (row for _, row in present)
 
 
 def load_csts(
@@ -119,7 +120,7 @@ def load_applicability(
     all_rows = iter_rows(path, columns=(*_TEXT_COLUMNS, "label"))
     rows = (
         (row.text("sentence1"), row.text("sentence2"), row.text("condition"), _applies(row))
-        for _, row in blank.present(all_rows, _TEXT_COLUMNS)
+        for _, row in blank.present(all_rows, _TEXT_COLUMNS, condition=_TEXT_COLUMNS[2])
     )
     task = make_task(path, rows, label_range=(0.0, 1.0), name=None)
     applied = int(task.labels.sum())

@@ -78,7 +78,7 @@ def load_rewordings(
     blank = blank or BlankRows(strict=True)
     rows: dict[tuple[str, ...], Row] = {}
     all_rows = iter_rows(path, columns=tuple(columns), file_format=file_format)
-    present_rows = blank.present(all_rows, columns)
+    present_rows = blank.present(all_rows, columns, condition=columns[3])
     for _, row in never_empty(path, present_rows):
         texts = tuple(map(row.text, columns))
         first = rows.setdefault(texts, row)
