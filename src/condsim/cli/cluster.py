@@ -108,9 +108,7 @@ def cluster(
     file_format = FileFormat.checked(separator, encoding)
     rows = TextFile(file, column, file_format, tables=table, strict=strict)
     texts = list(rows)
-    if plot is not None:
-        check_suffix(plot, (".png",))
-        require("matplotlib", extra="search")
+    _check_plot(plot)
 
     from condsim.loading import load_encoder
     from condsim.search.cluster import cluster as cluster_texts
@@ -145,9 +143,7 @@ def cluster(
         for centers in stored.conditions if stored else ():
             labels = centers.assign(texts, model=encoder)
             groupings.append(_Grouping(centers.condition, labels, centers.names))
-        with open_writer(output) as writer:
-            for batch in _grouped_batches(rows, groupings):
-                writer.write(batch)
+        written = _write_grouped(rows, groupings, output)
         if plot is not None:
             plot_clusters(results, plot, seed=seed)
         if save is not None:
@@ -158,7 +154,7 @@ def cluster(
     _show_clusters(results, k)
     _note_same_clusters(results, plain_labels)
     print_note(rows.blank.note("no cluster"))
-    print_note(f"{output}: {writer.rows} rows")
+    print_note(f"{output}: {written} rows")
 
 
 def _conditions(
@@ -175,6 +171,12 @@ def _conditions(
             "--into takes the clusters as they are: leave out options that make or draw others."
         )
     return []
+
+
+def _check_plot(plot: Path | None) -> None:
+    if plot is not None:
+        check_suffix(plot, (".png",))
+        require("matplotlib", extra="search")
 
 
 def _check_not_empty(results: Sequence[Clusters], save: Path | None) -> None:
@@ -212,6 +214,14 @@ class _Grouping(NamedTuple):
     condition: str | None
     labels: IntArray
     names: Sequence[str]
+
+
+def _write_grouped(file: TextFile, groupings: Sequence[_Grouping], output: Path) -> int:
+    """Write the rows with their clusters, and return how many there are."""
+    with open_writer(output) as writer:
+        for batch in _grouped_batches(file, groupings):
+            writer.write(batch)
+    return writer.rows
 
 
 def _grouped_batches(file: TextFile, groupings: Sequence[_Grouping]) -> Iterator[Batch]:

@@ -214,12 +214,7 @@ def dedupe(
             "Give --at-least, the score that duplicates reach, such as 0.7, or --to, the number of "
             "rows to keep."
         )
-    if (review is None) != (review_from is None):
-        raise InputError("Give --review and --review-from together.")
-    if review_from is not None and at_least and review_from >= at_least[0]:
-        raise InputError(
-            f"--review-from must be below --at-least, {at_least[0]:g}; got {review_from:g}."
-        )
+    _check_review(review, review_from, at_least)
     file_format = FileFormat.checked(separator, encoding)
     from condsim.search.dedupe import find_duplicates
     from condsim.search.vectors import cosine_scores
@@ -248,9 +243,7 @@ def dedupe(
     # Rows without text stay.
     kept_rows = ~texts.present
     kept_rows[texts.present] = duplicates.kept
-    with open_writer(output) as writer:
-        for batch, rows in texts.batches():
-            writer.write(batch.take(np.flatnonzero(kept_rows[rows])))
+    _write_kept(texts, kept_rows, output)
     if groups is not None:
         names = unique_names([*_group_columns(duplicates), *column_names(file, file_format)])
         write_records(groups, _group_records(texts, duplicates), columns=names)
@@ -264,6 +257,24 @@ def dedupe(
     if conditions and len(conditions) == 1 and and_overall is None:
         _note_different_wholes(texts, duplicates, scorer, lowest)
     print_note(texts.blank.note("no group"))
+
+
+def _check_review(
+    review: Path | None, review_from: float | None, at_least: Sequence[float] | None
+) -> None:
+    """Reject options of pairs to review that do not go together."""
+    if (review is None) != (review_from is None):
+        raise InputError("Give --review and --review-from together.")
+    if review_from is not None and at_least and review_from >= at_least[0]:
+        raise InputError(
+            f"--review-from must be below --at-least, {at_least[0]:g}; got {review_from:g}."
+        )
+
+
+def _write_kept(texts: TextFile, kept_rows: BoolArray, output: Path) -> None:
+    with open_writer(output) as writer:
+        for batch, rows in texts.batches():
+            writer.write(batch.take(np.flatnonzero(kept_rows[rows])))
 
 
 def _summary(kept_rows: BoolArray, duplicates: Duplicates) -> str:
