@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice
-from typing import Protocol, Self, runtime_checkable
+from typing import Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ FloatArray = NDArray[np.float32]
 Float64Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+KeepRule = Literal["first", "longest"]
+"""Which text of a group of duplicates is kept, where no number for each decides."""
 
 ROWS_SHOWN = 10
 """Maximum number of rows that a notebook shows of a result."""

@@ -39,8 +39,8 @@ def fault(file, output, *options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--keep", "last"], "--keep must be first, longest, newest:COLUMN or oldest:COLUMN"),
-        (["--keep", "newest:"], "--keep must be first"),
+        (["--keep", "last"], "--keep must be one of first, longest, newest:COLUMN, oldest:COLUMN"),
+        (["--keep", "newest:"], "--keep must be one of"),
         (["--keep", "newest:year"], "column 'year' is missing"),
         (["--keep", "newest:text"], "column 'text': must be a number or a date"),
         (["--column", "body"], "no column 'body'; found 'text', "),

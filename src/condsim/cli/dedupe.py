@@ -37,7 +37,7 @@ from condsim.errors import InputError, require
 from condsim.loading import load_encoder
 from condsim.model.base import COLLECTION_SHARE
 from condsim.model.embedding import EmbeddingScorer
-from condsim.types import BoolArray
+from condsim.types import BoolArray, KeepRule
 
 if TYPE_CHECKING:
     from condsim.search.dedupe import Duplicates, Keep
@@ -48,19 +48,18 @@ Record = dict[str, object]
 _BY_COLUMN = {"newest": 1, "oldest": -1}
 # Share of the removed rows from which a condition and none count as the same.
 _SAME_ROWS = 0.9
+_KEEP_RULES = ", ".join([*get_args(KeepRule), *(f"{rule}:COLUMN" for rule in _BY_COLUMN)])
 
 
 def _preference(keep: str, texts: TextFile) -> Keep:
     """Return which row of a group is kept, by the option --keep."""
-    from condsim.search.dedupe import KeepRule
-
     rule, colon, column = keep.partition(":")
     if colon and column and rule in _BY_COLUMN:
         return _ranks(texts, column, sign=_BY_COLUMN[rule])
     if keep not in get_args(KeepRule):
         raise InputError(
-            "--keep must be first, longest, newest:COLUMN or oldest:COLUMN, with the name of a "
-            f"column of dates or numbers; got {keep!r}."
+            f"--keep must be one of {_KEEP_RULES}, with the name of a column of dates or numbers; "
+            f"got {keep!r}."
         )
     return cast("Keep", keep)
 
@@ -182,7 +181,7 @@ def dedupe(
     column: TextColumn = "text",
     keep: Annotated[
         str,
-        Option(help="Row of a group to keep: first, longest, newest:COLUMN or oldest:COLUMN."),
+        Option(help=f"Row of a group to keep: {_KEEP_RULES}."),
     ] = "first",
     model: Model = None,
     strict: Strict = False,

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import compress, islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,12 +49,19 @@ from condsim.search.vectors import (
     verified_edges,
     width,
 )
-from condsim.types import ROWS_SHOWN, BoolArray, FloatArray, IntArray, Scorer, html_table
+from condsim.types import (
+    ROWS_SHOWN,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    KeepRule,
+    Scorer,
+    html_table,
+)
 
 _TEXTS_PER_BLOCK = 4_096
 _BISECTION_STEPS = 14
 
-KeepRule = Literal["first", "longest"]
 Keep = KeepRule | Sequence[float]
 """Which text of a group is kept: the first, the longest, or that of the highest number."""
 
@@ -300,15 +307,18 @@ class _DistinctTexts:
 
     def preferred(self, keep: Keep) -> tuple[Numbers, Numbers]:
         """Return the preferred row of each text, and the texts, the preferred first, ``(m,)``."""
+        lengths = self.lengths.astype(np.float64)
+        rules: dict[KeepRule, NDArray[np.float64]] = {
+            "first": np.zeros_like(lengths),
+            "longest": lengths,
+        }
         try:
-            lengths = self.lengths.astype(np.float64)
-            rules = {"first": np.zeros_like(lengths), "longest": lengths}
             ranks = rules[keep] if isinstance(keep, str) else np.asarray(keep, np.float64)
         except (KeyError, TypeError, ValueError):
             ranks = np.empty(0)
         if ranks.shape != self.lengths.shape or np.isnan(ranks).any():
             raise InputError(
-                "'keep' must be 'first', 'longest' or a number for each of the "
+                f"'keep' must be {', '.join(map(repr, rules))} or a number for each of the "
                 f"{len(self.lengths)} texts."
             )
         by_rank = np.argsort(-ranks, kind="stable").astype(np.int32)

@@ -8,6 +8,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from condsim.model.base import COLLECTION_SHARE, SAMPLES, Scale
 from condsim.model.explanation import ExplainedText
+from condsim.types import KeepRule
 
 MAX_GROUPS = 100
 """Maximum `k` of a clustering."""
@@ -246,7 +247,7 @@ class DedupeRequest(RequestBody):
         None, description="Score without any condition that duplicates must reach as well."
     )
     chain: bool = Field(False, description="A duplicate of a duplicate is in the group as well.")
-    keep: Literal["first", "longest"] = "first"
+    keep: KeepRule = "first"
 
 
 class ExplainRequest(RequestBody):
