@@ -283,17 +283,34 @@ class Criterion:
             self.check(encoder)
         return features(encoder, texts, self.condition)
 
-    def save(self, path: Path | str) -> None:
-        """Write the criterion as JSON, at most 300 kB, in one step.
-
-        Raises:
-            InputError: If it has too many values for a file of that size.
-        """
+    def to_json(self) -> str:
+        """Write the criterion as JSON, on one line."""
         content: dict[str, Any] = {"kind": _KIND, "format": FORMAT}
         for item in fields(self):
             if item.name != "encoder":
                 content[item.name] = _encoded(getattr(self, item.name))
-        text = json.dumps(content, ensure_ascii=False) + "\n"
+        return json.dumps(content, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, *, source: str = "The text") -> Self:
+        """Read what `to_json` wrote; a ModelError, which names the source, if it is damaged."""
+        causes = (LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
+        with one_line(f"{source}: is not a criterion", *causes, kind=ModelError):
+            content = json.loads(text)
+            if content["kind"] != _KIND or content["format"] != FORMAT:
+                raise ValueError(f"it must be of the kind {_KIND!r} and format {FORMAT}")
+            try:
+                return cls._of(content)
+            except ModelError:
+                raise ValueError("its calibration must rise from 0 to 1") from None
+
+    def save(self, path: Path | str) -> None:
+        """Write a file of at most 300 kB, in one step.
+
+        Raises:
+            InputError: If it has too many values for a file of that size.
+        """
+        text = self.to_json()
         if len(text.encode()) > _MAX_BYTES:
             raise InputError(
                 f"{path}: the criterion has {len(self.values)} values, too many for a file of "
@@ -305,17 +322,11 @@ class Criterion:
     def load(cls, path: Path | str) -> Self:
         """Read a file that `save` wrote; a ModelError if it is damaged or of another format."""
         path = Path(path)
-        causes = (OSError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError)
-        with one_line(f"{path}: is not a criterion", *causes, kind=ModelError):
+        with one_line(f"{path}: is not a criterion", OSError, ValueError, kind=ModelError):
             if path.stat().st_size > _MAX_FILE_BYTES:
                 raise ValueError("the file is too large")
-            content = json.loads(path.read_text(encoding="utf-8"))
-            if content["kind"] != _KIND or content["format"] != FORMAT:
-                raise ValueError(f"it must be of the kind {_KIND!r} and format {FORMAT}")
-            try:
-                return cls._of(content)
-            except ModelError:
-                raise ValueError("its calibration must rise from 0 to 1") from None
+            text = path.read_text(encoding="utf-8")
+        return cls.from_json(text, source=str(path))
 
     @classmethod
     def _of(cls, content: Mapping[str, Any]) -> Self:

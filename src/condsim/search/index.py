@@ -14,7 +14,8 @@ from condsim.data.batch import BlankRows
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, require
 from condsim.loading import load_encoder
-from condsim.model.base import COLLECTION_SHARE, check_rows
+from condsim.model.base import COLLECTION_SHARE, Condition, check_rows
+from condsim.model.criterion import Criterion
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.search.prefilter import Prefilter, VectorTable
@@ -96,7 +97,7 @@ class Index:
         *,
         text: str = "text",
         key: str | None = None,
-        condition: str | Sequence[str] = (),
+        condition: Condition | Sequence[Condition] = (),
         model: Model = None,
         blank: BlankRows | None = None,
         file_format: FileFormat = DETECTED,
@@ -150,7 +151,7 @@ class Index:
                     output,
                     len(index),
                 )
-        for prepared in [condition] if isinstance(condition, str) else condition:
+        for prepared in [condition] if isinstance(condition, str | Criterion) else condition:
             index.prepare(prepared, progress=progress)
         return index
 
@@ -304,8 +305,9 @@ class Index:
         prepared conditions, all rows are compared instead.
 
         Args:
-            condition: A condition, several, or a mapping of conditions to weights above 0, which
-                are divided by their sum; None for the only one that is prepared.
+            condition: A condition, in words or learned, several, or a mapping of conditions to
+                weights above 0, which are divided by their sum; None for the only one that is
+                prepared.
             where: A filter in SQL on the columns, such as ``"year > 2020"``.
             at_least: The lowest score, in [0, 1].
             rescore: How many are scored in the second stage, at least ``top``.
@@ -318,12 +320,12 @@ class Index:
         Raises:
             InputError: If an argument breaks a rule or the index is damaged.
         """
-        weights = condition_weights(condition, list(self.about.prepared))
+        weights = condition_weights(condition, list(self.about.prepared), self._writer.named)
         parsed = SearchQuery(query, weights, where, top, at_least or 0.0, rescore, overall)
         return self._searcher.search(parsed, self.about.prepared)
 
     @collect_unread()
-    def prepare(self, condition: str, *, progress: Progress = silent) -> int:
+    def prepare(self, condition: Condition, *, progress: Progress = silent) -> int:
         """Encode all rows under a condition; searches under it are exact from then on.
 
         A stopped call can be repeated; only rows that have no vector yet are encoded.
@@ -338,12 +340,12 @@ class Index:
             InputError: If the condition is empty, another process is writing the index, or no
                 space is left; what was encoded stays.
         """
-        check_rows(condition)
+        check_rows(str(condition))
         with self._store.writing():
             self._writer.refresh()
             return self._writer.prepare(condition, progress)
 
-    def vectors(self, condition: str) -> Iterator[tuple[list[str], FloatArray]]:
+    def vectors(self, condition: Condition) -> Iterator[tuple[list[str], FloatArray]]:
         """Yield the vectors under a prepared condition, in blocks.
 
         Args:
@@ -355,7 +357,7 @@ class Index:
         Raises:
             InputError: If the condition is not prepared for all rows.
         """
-        table = self.about.prepared.get(condition)
+        table = self.about.prepared.get(self._writer.named(condition))
         if table is None or len(self._store.unprepared(table)):
             raise InputError(
                 f"The index {self._store.uri} is not prepared for {condition!r}. Run condsim index "

@@ -83,7 +83,7 @@ class Prefilter:
 
 
 def map_vectors(vectors: FloatArray, weights: FloatArray) -> FloatArray:
-    """Apply the map W, ``(d, d)``, to stored vectors: unit vectors, ``(n, d)``."""
+    """Apply the map W, ``(d, e)``, to stored vectors: unit vectors, ``(n, e)``."""
     mapped = vectors @ weights
     mapped /= np.maximum(np.linalg.norm(mapped, axis=1, keepdims=True), _EPSILON)
     return mapped
@@ -109,7 +109,7 @@ def predict_scores(
 
 @dataclass(frozen=True, eq=False)
 class _ConditionMap:
-    """The map W of a condition, ``(d, d)``, and the vectors it was learned from, ``(n, d)``."""
+    """The map W of a condition, ``(d, e)``, and the vectors it was learned from, ``(n, d)``."""
 
     weights: FloatArray
     vectors: FloatArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,7 +12,8 @@ from threadpoolctl import ThreadpoolController
 
 from condsim.cache import digest
 from condsim.errors import InputError, check_at_least
-from condsim.model.base import check_fraction, check_rows
+from condsim.model.base import Condition, check_fraction, check_rows
+from condsim.model.criterion import Criterion
 from condsim.model.embedding import EmbeddingScorer
 from condsim.search.prefilter import (
     Prefilter,
@@ -26,7 +27,7 @@ from condsim.search.store import ROWS, IndexMetadata, Store
 from condsim.search.vectors import condition_vectors, cosine_scores
 from condsim.types import FloatArray, IntArray, html_table, shortened
 
-Conditions = str | Sequence[str] | Mapping[str, float]
+Conditions = Condition | Sequence[Condition] | Mapping[str, float]
 """One condition, several of equal weight, or several with their weights."""
 
 # Texts that the first stage learns a condition from.
@@ -127,16 +128,22 @@ class _EncodedQuery:
 
     def scores(self, cosines: FloatArray, plain: FloatArray) -> FloatArray:
         """Score texts by their cosines under each condition, ``(k, m)``, and without, ``(m,)``."""
-        share = self.query.overall
-        shared = (1 - share) * cosines + share * plain
-        return np.stack([cosine_scores(self._scorer, row) for row in shared])
+        scores = []
+        for name, row in zip(self.query.conditions, cosines, strict=True):
+            # A learned criterion has its own share.
+            share = 0.0 if name in self._scorer.criteria else self.query.overall
+            shared = (1 - share) * row + share * plain
+            scores.append(cosine_scores(self._scorer, shared, name))
+        return np.stack(scores)
 
 
-def condition_weights(condition: Conditions | None, prepared: Sequence[str]) -> dict[str, float]:
-    """Return weights that sum to 1, by condition; None stands for the only prepared one."""
+def condition_weights(
+    condition: Conditions | None, prepared: Sequence[str], named: Callable[[Condition], str]
+) -> dict[str, float]:
+    """Return weights that sum to 1, by name of condition; None stands for the only prepared one."""
     if condition is None and len(prepared) == 1:
         condition = prepared[0]
-    if isinstance(condition, str):
+    if isinstance(condition, str | Criterion):
         condition = [condition]
     if not condition:
         names = f" This index is prepared for: {', '.join(prepared)}." if prepared else ""
@@ -150,7 +157,7 @@ def condition_weights(condition: Conditions | None, prepared: Sequence[str]) -> 
         if not (isinstance(weight, int | float) and math.isfinite(weight) and weight > 0):
             raise InputError(f"The weight of {name!r} must be a number above 0; got {weight!r}.")
     total = math.fsum(condition.values())
-    return {name: weight / total for name, weight in condition.items()}
+    return {named(name): weight / total for name, weight in condition.items()}
 
 
 def prepared_table(condition: str) -> str:
@@ -213,18 +220,19 @@ class Searcher:
     def _search_in_rounds(self, encoded: _EncodedQuery, allowed: IntArray | None) -> list[Hit]:
         """Score the best texts of the first stage in rounds, each of which guides the next."""
         query = encoded.query
-        vector, weights = np.zeros(1, np.float32), np.zeros(1, np.float32)
+        vector, maps = np.zeros(1, np.float32), list[FloatArray]()
         for condition, share in query.weights.items():
             plain, under = encoded.vector(None), encoded.vector(condition)
             ranking, learned = self._prefilter.query(plain, under, condition, self._sample)
-            vector, weights = vector + share * ranking, weights + share * learned  # (d,), (d, d)
+            vector = vector + share * ranking  # (d,)
+            maps.append(share * learned)  # (d, width of the condition)
         guided = _MIN_GUIDED <= query.scored <= _MAX_GUIDED
         candidates = query.scored * (_CANDIDATES_PER_SCORED if guided else 1)
         numbers, vectors = self._nearest(vector, candidates, query, allowed)
         if not guided or vectors is None:
             numbers = numbers[: query.scored]
             return self._hits(query, numbers, self._scores(encoded, numbers))
-        near, mapped = vectors @ vector, map_vectors(vectors, weights)
+        near, mapped = vectors @ vector, map_vectors(vectors, np.concatenate(maps, axis=1))
         waiting, scored = np.arange(len(numbers)), np.empty(0, np.int64)
         scores = np.empty((len(query.weights), 0), np.float32)
         for batch in np.array_split(waiting[: query.scored], _ROUNDS):

@@ -54,6 +54,7 @@ class IndexMetadata(Settings):
         source: Hash of the rows that the index was built from.
         complete: Whether it was built to the end.
         prepared: Tables of vectors, by condition.
+        criteria: Learned criteria among these conditions, as JSON, by name.
     """
 
     subject: ClassVar[str] = "index"
@@ -70,6 +71,7 @@ class IndexMetadata(Settings):
     source: str
     complete: bool = False
     prepared: dict[str, str] = Field(default_factory=dict)
+    criteria: dict[str, str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)

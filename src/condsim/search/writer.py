@@ -13,6 +13,8 @@ from condsim.console import Progress
 from condsim.data.row import Row
 from condsim.errors import InputError
 from condsim.loading import load_encoder
+from condsim.model.base import Condition
+from condsim.model.criterion import Criterion
 from condsim.model.embedding import EmbeddingScorer
 from condsim.search.query import prepared_table
 from condsim.search.records import (
@@ -45,6 +47,13 @@ class IndexWriter:
     def scorer(self) -> EmbeddingScorer:
         """The model, loaded at its first use."""
         return load_encoder(self._model)
+
+    def named(self, condition: Condition) -> str:
+        """Return the name of a condition; the criteria of the index are known by theirs."""
+        for name, text in self.metadata.criteria.items():
+            if name not in self.scorer.criteria:
+                self.scorer.register(Criterion.from_json(text, source=name), name=name)
+        return self.scorer.named(condition)
 
     def save_or_check_metadata(self) -> None:
         """Write the metadata of a new index, or check that the index there was built alike."""
@@ -160,12 +169,17 @@ class IndexWriter:
         numbers = self._store.row_ids()[0]
         return int(numbers[-1]) + 1 if len(numbers) else 1
 
-    def prepare(self, condition: str, progress: Progress) -> int:
+    def prepare(self, given: Condition, progress: Progress) -> int:
         """Encode the rows that have no vector under a condition; remove vectors without a row."""
+        condition = self.named(given)
         name = prepared_table(condition)
-        self._store.table(name, vector_schema(self.metadata.dimension))
+        self._store.table(name, vector_schema(self.scorer.dimension_of(condition)))
         if condition not in self.metadata.prepared:
-            self.replace_metadata(prepared={**self.metadata.prepared, condition: name})
+            criteria = dict(self.metadata.criteria)
+            if condition in self.scorer.criteria:
+                criteria[condition] = self.scorer.criteria[condition].to_json()
+            prepared = {**self.metadata.prepared, condition: name}
+            self.replace_metadata(prepared=prepared, criteria=criteria)
         rows = self._store.row_ids()[0]
         self._store.remove(name, np.setdiff1d(self._store.numbers(name), rows))
         missing = self._store.unprepared(name)
