@@ -185,10 +185,10 @@ def write_applicability(data: Path, folder: Path) -> None:
         write_rows(rows_of(parts["test"], kind, "test"), folder / f"{kind}.csv", kind=Applies)
 
 
-def measure(model: str | None, folder: Path) -> dict[str, float]:
-    """AUROC of ``model.applicability`` on each kind; 0.5 is chance."""
+def measure(model: str | None, folder: Path) -> dict[str, dict[str, float]]:
+    """AUROC of ``model.applicability`` on each kind, with its interval; 0.5 is chance."""
     scorer = load_encoder(model)
-    areas = {}
+    areas: dict[str, dict[str, float]] = {}
     for kind in KINDS:
         rows = load_applicability(folder / f"{kind}.csv")
         chances = scorer.applicability(rows.sentences1, rows.sentences2, rows.conditions or ())
@@ -199,7 +199,8 @@ def measure(model: str | None, folder: Path) -> dict[str, float]:
         ]
         applies = rows.labels > 0
         area = auroc(chances, applies, np.array(clusters))
-        areas[kind] = area.value
+        figures = {"value": area.value, "low": area.low, "high": area.high}
+        areas[kind] = {"rows": len(rows)} | {name: round(at, 4) for name, at in figures.items()}
         marked = chances < MIN_APPLICABILITY
         _LOGGER.info(
             "%-10s %5d rows  %.3f [%.3f, %.3f]  marked: %.1f %% that apply, %.1f %% that do not",

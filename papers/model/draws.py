@@ -6,8 +6,6 @@ nothing balanced.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import random
 import re
 from collections import defaultdict
@@ -17,12 +15,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from papers.model.groups import Group, Input, percentile
+from papers.model.groups import Group, Input
 from papers.model.labeled import LabeledTable, read_lines, read_table
 from papers.model.plain import PlainVectors
 from papers.model.sources import (
     BROAD_CONDITIONS,
-    IMAGE_PERCENT,
+    IMAGE_PERCENTS,
     MOST_WORDS,
     NEIGHBORS,
     ONE_SILENT_LABEL,
@@ -32,10 +30,13 @@ from papers.model.sources import (
     SAME_THING_CONDITIONS,
     TEXTS_PER_TABLE,
     Sources,
+    book_sentences,
     drawn,
     open_sets,
     part_of,
+    read_captions,
     read_csv,
+    read_tabs,
 )
 
 _ASKED = (
@@ -207,12 +208,10 @@ def duplicates(sources: Sources) -> Iterator[Group]:
         members = [sorted(set(texts)) for texts in same.values() if len(set(texts)) > 1]
         draw.shuffle(members)
         clusters.append((members[:350], [text.text for text in table.texts]))
-    images: dict[str, list[str]] = defaultdict(list)
+    images: dict[str, list[str]] = {}
     for path in sorted((sources.data / "captions").glob("*.tsv.gz")):
-        with gzip.open(path, "rt", encoding="utf-8") as stream:
-            for line in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE):
-                images[line["image_id"]].append(line["caption"])
-    trained = [image for image in sorted(images) if percentile(image) < IMAGE_PERCENT]
+        images |= read_captions(path)
+    trained = [image for image in sorted(images) if part_of(image, IMAGE_PERCENTS) == "train"]
     chosen = drawn(draw, trained, 2500)
     captions = [images[image] for image in chosen]
     clusters.append(([c for c in captions if len(c) > 1], [text for c in captions for text in c]))
@@ -290,12 +289,9 @@ def broad(sources: Sources) -> Iterator[Group]:
     for path in sorted((ROOT / "data" / "attributes").glob("*.jsonl")):
         texts |= {line["text"] for line in drawn(draw, read_lines(path), 12)}
     for name in ("mnli_dev_matched", "snli_dev"):
-        with gzip.open(sources.data / "nli" / f"{name}.tsv.gz", "rt", encoding="utf-8") as stream:
-            lines = [line.split("\t") for line in stream][1:]
+        lines = read_tabs(sources.data / "nli" / f"{name}.tsv.gz")
         texts |= {cells[draw.randrange(2)] for cells in drawn(draw, lines, 2500)}
-    with gzip.open(sources.data / "corpus" / "openstax.txt.gz", "rt", encoding="utf-8") as stream:
-        sentences = re.findall(r"[A-Z][^.?!\n]{30,200}[.?!]", stream.read())
-    texts |= set(drawn(draw, sentences, 3000))
+    texts |= set(drawn(draw, book_sentences(sources.data), 3000))
     for row in read_csv(sources.data / "graded" / "patent_phrases" / "rows.csv.gz")[::12]:
         if part_of(row["sentence1"]) == "train":
             texts |= {row["sentence1"], row["sentence2"]}

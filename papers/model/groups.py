@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,13 +39,13 @@ class Group:
         )
 
 
-def write_groups(groups: Iterable[Group], path: Path, *, exclude: HeldOutTexts) -> int:
-    """Write the groups without texts of ``exclude`` and return their number."""
+def write_groups(groups: Iterable[Group], path: Path, *, exclude: Sequence[HeldOutTexts]) -> int:
+    """Write the groups without texts of any of ``exclude`` and return their number."""
     number = 0
     partial = path.with_suffix(".partial")
     with gzip.open(partial, "wt", encoding="utf-8") as stream:
         for group in groups:
-            if any(text in exclude for _, text in group.inputs):
+            if any(text in texts for _, text in group.inputs for texts in exclude):
                 continue
             stream.write(group.to_json() + "\n")
             number += 1

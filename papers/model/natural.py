@@ -1,11 +1,9 @@
 """The natural suite: texts as they come, written as files that ``condsim evaluate`` measures on.
 
-``python -m papers.model.natural write --data ../shared/data --out FOLDER`` writes the dev part, or
-with ``--part test`` what is looked at once; ``condsim evaluate FOLDER --suite natural`` measures
-models on it. Families: pairs graded by people, negation that decides the answer, labels
-that turn on one detail, matching, retrieval by facet; and the balanced sets, to see both sides.
-``python -m papers.model.natural measure --data FOLDER --model CHECKPOINT --out FIGURES`` measures
-checkpoints, with shares of the plain vector.
+``python -m papers.model.natural --data ../shared/data --out FOLDER`` writes the part ``dev``, or
+with ``--part test`` what is measured once. No text is in two parts (`papers.model.split`).
+Families: pairs graded by people, negation that decides the answer, labels that turn on one detail,
+matching, retrieval by facet; and the balanced sets, to see both sides.
 """
 
 from __future__ import annotations
@@ -13,41 +11,51 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
-import hashlib
 import json
-import logging
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
-from condsim.evaluation.suite import SuiteSet
-from condsim.evaluation.suite_data import SUITE_FILE, TestSpec, load_natural_sets
-from papers.model.groups import Input, percentile
+from condsim.data.held_out import HeldOutTexts, text_digest
+from condsim.data.tables import iter_criteria
+from condsim.evaluation.suite_data import SUITE_FILE, TestSpec
+from condsim.rows.criteria.build import criteria_rows
+from condsim.rows.criteria.settings import CriteriaSettings, CriterionSettings
 from papers.model.labeled import LabeledTable, read_lines, read_table
-from papers.model.pack import LONGEST_CONDITION_TOKENS, LONGEST_TEXT_TOKENS, bare
-from papers.model.plain import embed_ids, load_encoder
 from papers.model.ratings import ACTIVITY_CONDITIONS, read_revised
-from papers.model.rows import read_details
 from papers.model.rules import ONE_SILENT_LABEL, RULES
-from papers.model.sources import IMAGE_PERCENT, MOST_WORDS, ROOT, drawn, half_of, part_of, read_csv
+from papers.model.sources import (
+    DEV_SETS,
+    IMAGE_PERCENTS,
+    MOST_WORDS,
+    ROOT,
+    TEST_SETS,
+    TEXTS_PER_TABLE,
+    criteria_meta,
+    drawn,
+    part_of,
+    read_captions,
+    read_csv,
+)
+from papers.model.split import Split, open_split
+from papers.model.written import read_details
 
-_LOGGER = logging.getLogger("condsim")
-
-Scores = NDArray[np.float32]
 Row = tuple[str, str, str]
 """A condition and two texts."""
-Embed = Callable[[Sequence[Input]], Scores]
-"""Unit vectors of inputs, ``(inputs, hidden)``."""
+LabeledRow = tuple[str, str, str, float]
 
+LEFT_OUT = (*DEV_SETS, *TEST_SETS)
+"""Open sets that no model is trained on."""
 PATENT_ROWS = 2000
 FEWEST_TEXTS, MOST_TEXTS, MOST_OF_ONE_VALUE = 60, 250, 0.7
 FACETS_PER_TABLE = 5
+FEWEST_PAIRS = 10
+BALANCED_ROWS = 2000
+"""Rows drawn of an open set, of which pairs under two conditions are measured."""
 QUICK_FACETS_PER_TABLE, QUICK_TEXTS, QUICK_PAIRS = 2, 110, 300
 
 
@@ -78,28 +86,23 @@ def _pairs(
     return Test(TestSpec(family, title, measure, ""), cells)  # type: ignore[arg-type]
 
 
-def graded_tests(data: Path, part: str) -> Iterator[Test]:
+def graded_tests(split: Split) -> Iterator[Test]:
     """Pairs graded by people: patent phrases, activities, feelings, stories, styles."""
-    folder = data / "graded"
-    phrases = read_csv(folder / "patent_phrases" / "rows.csv.gz")
-    chosen = [row for row in phrases if part_of(row["sentence1"]) == part]
-    chosen = drawn(random.Random(0), chosen, PATENT_ROWS)
+    chosen = drawn(random.Random(0), split.graded("patents"), PATENT_ROWS)
     rows = [(row["condition"], row["sentence1"], row["sentence2"]) for row in chosen]
     gold = [float(row["label"]) for row in chosen]
     yield _pairs("graded", "patent phrases", "spearman", rows, gold)
-    pairs = read_csv(folder / "activity_phrases" / "pairs.csv.gz")
-    pairs = [row for row in pairs if row["split"] == part]
+    pairs = split.graded("activities")
     for column, condition in ACTIVITY_CONDITIONS.items():
         rows = [(condition, row["text1"], row["text2"]) for row in pairs]
         gold = [float(row[column]) for row in pairs]
         yield _pairs("graded", f"activities: {column}", "spearman", rows, gold)
-    yield from _feeling_tests(folder, part)
-    yield from _choice_tests(folder, part)
+    yield from _feeling_tests(split)
+    yield from _choice_tests(split)
 
 
-def _feeling_tests(folder: Path, part: str) -> Iterator[Test]:
-    texts = [row for row in read_csv(folder / "emobank" / "sentences.csv.gz")]
-    texts = [row for row in texts if row["split"] == part and len(row["text"].split()) <= 45]
+def _feeling_tests(split: Split) -> Iterator[Test]:
+    texts = [row for row in split.graded("feelings") if len(row["text"].split()) <= MOST_WORDS]
     draw = random.Random(0)
     for letter, condition in (
         ("V", "how pleasant the feeling is"),
@@ -111,26 +114,24 @@ def _feeling_tests(folder: Path, part: str) -> Iterator[Test]:
         yield _pairs("graded", condition, "spearman", rows, gold)
 
 
-def _choice_tests(folder: Path, part: str) -> Iterator[Test]:
+def _choice_tests(split: Split) -> Iterator[Test]:
     """Two rows of which one is to score higher: chance is 50."""
     items: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
-    for row in read_csv(folder / "story_analogy" / "rows.csv.gz"):
-        if half_of(row["item"]) == part:
-            items[row["condition"], row["item"]].append(row)
+    for row in split.graded("stories"):
+        items[row["condition"], row["item"]].append(row)
     for condition in ("how the events are connected", "the things it is about"):
         rows: list[Row] = []
         labels: list[float] = []
+        # Of an item with a text of another part one row may be left, which nothing compares with.
         for (own, _), members in sorted(items.items()):
-            if own == condition:
+            if own == condition and len(members) == 2:
                 rows += [(condition, row["sentence1"], row["sentence2"]) for row in members]
                 labels += [float(row["label"]) for row in members]
         units = [place // 2 for place in range(len(rows))]
         yield _pairs("graded", f"stories: {condition}", "order", rows, labels, units)
     style: list[Row] = []
     content: list[Row] = []
-    for row in read_csv(folder / "stel" / "quadruples.csv.gz"):
-        if half_of(row["id"]) != part:
-            continue
+    for row in split.graded("styles"):
         like, unlike = "alternative1", "alternative2"
         if row["correct"] != "1":
             like, unlike = unlike, like
@@ -141,10 +142,9 @@ def _choice_tests(folder: Path, part: str) -> Iterator[Test]:
         yield _choices("graded", title, rows)
 
 
-def negation_tests(data: Path, part: str) -> Iterator[Test]:
+def negation_tests(split: Split) -> Iterator[Test]:
     """Edits under a question whose answer turns on a negation, and counter-edits of NLI."""
-    rows = read_csv(data / "graded" / "condaqa_contrast" / "rows.csv.gz")
-    rows = [row for row in rows if half_of(row["passage"]) == part]
+    rows = split.graded("passages")
     inputs = [(row["condition"], row["sentence1"], row["sentence2"]) for row in rows]
     alike = [float(row["label"] == "5") for row in rows]
     yield _pairs("negation", "CondaQA, all edits", "auroc", inputs, alike)
@@ -163,11 +163,12 @@ def negation_tests(data: Path, part: str) -> Iterator[Test]:
     chosen = [inputs[by[edit]] for by in both for edit in ("paraphrase", "affirmative")]
     yield _choices("negation", "paraphrase over edit", chosen)
     revised: list[Row] = []
-    for hypothesis, members in read_revised(data, "dev"):
-        clause = hypothesis.rstrip(".")
-        condition = f"whether {clause[0].lower() + clause[1:]}"
-        for label in ("entailment", "contradiction"):
-            revised.append((condition, hypothesis, members[label][0]))
+    for hypothesis, members in read_revised(split.data, split.part):
+        premises = [members[label][0] for label in ("entailment", "contradiction")]
+        if split.free((hypothesis, *premises)):
+            clause = hypothesis.rstrip(".")
+            condition = f"whether {clause[0].lower() + clause[1:]}"
+            revised += [(condition, hypothesis, premise) for premise in premises]
     yield _choices("negation", "counter-edits of NLI", revised)
 
 
@@ -178,10 +179,13 @@ def _choices(family: str, title: str, rows: Sequence[Row]) -> Test:
     return _pairs(family, title, "order", rows, labels, units)
 
 
-def matching_tests(data: Path) -> Iterator[Test]:
+def matching_tests(split: Split) -> Iterator[Test]:
     """Titles of products of two shops, and captions of one image among those of others."""
+    files = split.set_files()
     for name in ("walmart_amazon", "wdc"):
-        lines = read_lines(data / "criteria" / name / "dev.jsonl.gz")
+        if name not in files:
+            continue
+        lines = split.lines(files[name])
         lines = [line for line in lines if "the product" in line["labels"]]
         alike = [line for line in lines if line["labels"]["the product"] > 0.5][:300]
         others = [line for line in lines if line["labels"]["the product"] <= 0.5]
@@ -201,34 +205,27 @@ def matching_tests(data: Path) -> Iterator[Test]:
         ]
         spec = TestSpec("matching", f"{name}: first hit", "first_hit", "", "the product")
         yield Test(spec, cells)
-    images: dict[str, list[str]] = defaultdict(list)
-    path = data / "captions" / "flickr8k.tsv.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
-        for line in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE):
-            if percentile(line["image_id"]) >= IMAGE_PERCENT:
-                images[line["image_id"]].append(line["caption"])
-    chosen = list(images.items())[:250]
-    captions = [{"text": caption, "value": image} for image, both in chosen for caption in both[:2]]
+    images = read_captions(split.data / "captions" / "flickr8k.tsv.gz")
+    free = {
+        image: [caption for caption in captions if split.free([caption])][:2]
+        for image, captions in images.items()
+        if part_of(image, IMAGE_PERCENTS) == split.part
+    }
+    chosen = [(image, both) for image, both in free.items() if len(both) == 2][:250]
+    captions = [{"text": caption, "value": image} for image, both in chosen for caption in both]
     spec = TestSpec("matching", "captions: first hit", "first_hit", "", "the event")
     yield Test(spec, captions)
 
 
-def retrieval_tests(data: Path) -> Iterator[Test]:
+def retrieval_tests(split: Split) -> Iterator[Test]:
     """Of the ten nearest of a text, the percentage that has its value of a facet."""
-    folder = data / "criteria"
-    meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-    for name in sorted(meta):
-        use = meta[name]["use"]
-        part = "dev" if use == "train" else meta[name].get("eval_split", "dev")
-        path = folder / name / f"{part}.jsonl.gz"
-        if not path.is_file():
-            path = folder / name / "test.jsonl.gz"
-        if name == "druglib":
-            path = folder / name / "test.jsonl.gz"
-        if not path.is_file() or "labels" in read_lines(path)[0]:
+    meta = criteria_meta(split.data)
+    for name, path in split.set_files().items():
+        if "labels" in read_lines(path)[0]:
             continue
         table = read_table(path, name, meta[name], most_words=MOST_WORDS)
-        yield from _facet_tests(table, left_out=use != "train")
+        texts = tuple(text for text in table.texts if split.free([text.text]))
+        yield from _facet_tests(replace(table, texts=texts), left_out=name in LEFT_OUT)
 
 
 def _facet_tests(table: LabeledTable, *, left_out: bool) -> Iterator[Test]:
@@ -256,82 +253,140 @@ def _facet_tests(table: LabeledTable, *, left_out: bool) -> Iterator[Test]:
         yield Test(TestSpec("retrieval", title, "nearest", "", criterion), cells)
 
 
-def balanced_tests(data: Path, *, rows_per_set: int = 400) -> Iterator[Test]:
+def balanced_tests(split: Split, *, rows_per_set: int = 400) -> Iterator[Test]:
     """Pair accuracy on balanced rows: of two conditions of a pair, the higher label is to win."""
-    sets: dict[tuple[str, str], dict[str, list[dict[str, str]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for row in read_csv(data / "criteria" / "dev_rows.csv"):
-        left_out = row["use"] != "train" or row["set"] == "wdc"
-        sets["left out" if left_out else "trained", row["set"]][row["pair_id"]].append(row)
-    for (kind, name), pairs in sorted(sets.items()):
-        twos = [members for members in pairs.values() if len(members) == 2]
-        twos = random.Random(0).sample(twos, min(rows_per_set // 2, len(twos)))
-        yield _order_test(f"{kind}: {name}", [_order(members) for members in twos])
-    written: list[list[tuple[str, str, str, float]]] = []
-    for line in (ROOT / "data" / "written" / "dev.txt").read_text("utf-8").splitlines():
+    meta = criteria_meta(split.data)
+    for name, path in split.set_files().items():
+        twos = balanced_twos(split, name, path, meta[name], rows_per_set)
+        kind = "left out" if name in LEFT_OUT else "trained"
+        if len(twos) >= FEWEST_PAIRS:
+            yield _order_test(f"{kind}: {name}", twos)
+    written: list[list[LabeledRow]] = []
+    path = ROOT / "data" / "written" / f"{split.part}.txt"
+    for line in path.read_text("utf-8").splitlines():
         parts = [part.strip() for part in line.split("|||")]
-        if len(parts) == 4:
+        if len(parts) == 4 and split.free(parts[1:3]):
             cells = [piece.rsplit("=", 1) for piece in parts[3].split(";")]
             written.append([(c.strip(), parts[1], parts[2], float(label)) for c, label in cells])
-    yield _order_test("written", random.Random(0).sample(written, 500))
-    rows = [row for row in read_csv(data / "csts-reannotated" / "dev.csv") if row["label"] != "-1"]
-    inputs = [(row["condition"], row["sentence1"], row["sentence2"]) for row in rows]
-    gold = [float(row["label"]) for row in rows]
-    yield _pairs("balanced", "C-STS dev, Spearman", "spearman", inputs, gold)
+    yield _order_test("written", drawn(random.Random(0), written, 500))
+    if split.part == "dev":
+        # The labels of the published test file are not to be used.
+        rows = read_csv(split.data / "csts-reannotated" / "dev.csv")
+        rows = [row for row in rows if row["label"] != "-1"]
+        rows = [row for row in rows if split.free((row["sentence1"], row["sentence2"]))]
+        inputs = [(row["condition"], row["sentence1"], row["sentence2"]) for row in rows]
+        gold = [float(row["label"]) for row in rows]
+        yield _pairs("balanced", "C-STS dev, Spearman", "spearman", inputs, gold)
 
 
-def _order(members: list[dict[str, str]]) -> list[tuple[str, str, str, float]]:
-    return [
-        (row["condition"], row["sentence1"], row["sentence2"], float(row["label"]))
-        for row in members
-    ]
+def balanced_twos(
+    split: Split, name: str, path: Path, facts: Mapping[str, Any], number: int
+) -> list[list[LabeledRow]]:
+    """Draw pairs of texts of an open set, each alike in one criterion and different in another."""
+    criteria = {
+        criterion: CriterionSettings(
+            near=facts.get("same", {}).get(criterion, []),
+            skip=facts.get("skip", {}).get(criterion),
+            leave_out=criterion in facts.get("leave_out", ()),
+        )
+        for criterion in {
+            *facts.get("same", ()),
+            *facts.get("skip", ()),
+            *facts.get("leave_out", ()),
+        }
+    }
+    settings = CriteriaSettings(
+        rows=BALANCED_ROWS, form="pairs", hard=0.0, own_name=1.0, criteria=criteria
+    )
+    # A dialogue set has twelve thousand texts, and so many are not needed.
+    items = drawn(random.Random(name), list(iter_criteria(path)), TEXTS_PER_TABLE)
+    pairs: dict[str, list[LabeledRow]] = defaultdict(list)
+    for row in criteria_rows(items, settings, name=name, held_out=split.earlier):
+        cells = (row.condition, row.sentence1, row.sentence2, row.label)
+        pairs[row.pair_id].append(cells)  # type: ignore[attr-defined]
+    return _evenly([members for members in pairs.values() if len(members) == 2], number // 2)
 
 
-def _order_test(title: str, units: Sequence[Sequence[tuple[str, str, str, float]]]) -> Test:
+def _evenly(twos: Sequence[list[LabeledRow]], number: int) -> list[list[LabeledRow]]:
+    """Draw as many pairs that are alike in one and different in another criterion as vice versa.
+
+    Otherwise the condition alone would tell which row is alike.
+    """
+    ways: dict[tuple[str, str], list[list[LabeledRow]]] = defaultdict(list)
+    for members in twos:
+        higher, lower = sorted(members, key=itemgetter(3), reverse=True)
+        ways[higher[0], lower[0]].append(members)
+    draw = random.Random(0)
+    even: list[list[list[LabeledRow]]] = []
+    for (alike, different), own in ways.items():
+        others = ways.get((different, alike), ())
+        if alike < different and others:
+            number_of_both = min(len(own), len(others))
+            sides = (draw.sample(side, number_of_both) for side in (own, others))
+            even += map(list, zip(*sides, strict=True))
+    return [members for both in drawn(draw, even, number // 2) for members in both]
+
+
+def _order_test(title: str, units: Sequence[Sequence[LabeledRow]]) -> Test:
     rows = [row[:3] for unit in units for row in unit]
     labels = [row[3] for unit in units for row in unit]
     numbers = [number for number, unit in enumerate(units) for _ in unit]
     return _pairs("balanced", title, "order", rows, labels, numbers)
 
 
-def detail_tests() -> Iterator[Test]:
+def detail_tests(split: Split) -> Iterator[Test]:
     """Labels that turn on one detail, by rule and written; chance is 50."""
     for name, (generate, _) in RULES.items():
-        groups = list(generate(random.Random(f"{name} test"), "dev", number=60))
+        groups = generate(random.Random(f"{name} {split.part}"), split.part, number=60)
         rows: list[Row] = []
         labels: list[float] = []
         units: list[int] = []
         for number, group in enumerate(groups):
             for one, two, label, _ in group.rows:
                 # Texts of which one is silent are neither alike nor different.
-                if label != ONE_SILENT_LABEL:
-                    (condition, text), (_, partner) = group.inputs[one], group.inputs[two]
+                (condition, text), (_, partner) = group.inputs[one], group.inputs[two]
+                if label != ONE_SILENT_LABEL and split.free((text, partner)):
                     rows.append((str(condition), text, partner))
                     labels.append(float(label == 1))
                     units.append(number)
         yield _pairs("details", f"rule: {name}", "order", rows, labels, units)
     triplets: list[Row] = []
-    for triplet in read_details("dev"):
+    for triplet in read_details(split.part):
         first, alike, other = triplet.texts
-        triplets += [(triplet.condition, first, alike), (triplet.condition, first, other)]
+        if split.free(triplet.texts):
+            triplets += [(triplet.condition, first, alike), (triplet.condition, first, other)]
     yield _choices("details", "written triplets", triplets)
 
 
 def suite(data: Path, *, part: str = "dev", quick: bool = False) -> list[Test]:
-    """All tests; ``part`` is ``dev`` to choose on, ``test`` for one last look.
+    """All tests; ``part`` is ``dev`` to choose on, ``test`` to measure once.
 
     ``quick`` has a part of the rows of each test, a fifth of the inputs in all: for checkpoints.
     """
+    split = open_split(data, part)
     tests = [
-        *graded_tests(data, part),
-        *negation_tests(data, part),
-        *detail_tests(),
-        *matching_tests(data),
-        *retrieval_tests(data),
-        *balanced_tests(data, rows_per_set=100 if quick else 400),
+        *graded_tests(split),
+        *negation_tests(split),
+        *detail_tests(split),
+        *matching_tests(split),
+        *retrieval_tests(split),
+        *balanced_tests(split, rows_per_set=200 if quick else 400),
     ]
     return _quicker(tests) if quick else tests
+
+
+def test_texts(test: Test) -> set[str]:
+    """Texts of the rows of a test."""
+    return {
+        str(row[name]) for row in test.rows for name in ("text", "text1", "text2") if name in row
+    }
+
+
+def suite_texts(data: Path) -> HeldOutTexts:
+    """Texts of the parts dev and test, which no training row may have."""
+    tests = [test for part in ("dev", "test") for test in suite(data, part=part)]
+    texts = {text for test in tests for text in test_texts(test)}
+    return HeldOutTexts(frozenset(map(text_digest, texts)))
 
 
 def _quicker(tests: Sequence[Test]) -> list[Test]:
@@ -367,145 +422,15 @@ def write_suite(tests: Sequence[Test], folder: Path) -> Path:
     return folder
 
 
-def checkpoint_embedder(folder: Path, *, device: str = "cpu") -> Embed:
-    """Embed by a checkpoint folder."""
-    encoder, tokenizer = load_encoder(folder)
-    encoder.to(device)
-    first, separator, _ = encoder.config.ids
-    between = [separator] * (2 if encoder.config.kind == "mpnet" else 1)
-
-    def tokens(texts: Sequence[str], longest: int) -> dict[str, list[int]]:
-        unique = list(dict.fromkeys(texts))
-        encodings = tokenizer.encode_batch(unique, add_special_tokens=False)
-        return {t: e.ids[:longest] for t, e in zip(unique, encodings, strict=True)}
-
-    def embed(inputs: Sequence[Input]) -> Scores:
-        texts = tokens([text for _, text in inputs], LONGEST_TEXT_TOKENS)
-        conditions = tokens(
-            [bare(condition) or "" for condition, _ in inputs], LONGEST_CONDITION_TOKENS
-        )
-        rows = []
-        for condition, text in inputs:
-            own = [*texts[text], separator]
-            if condition is None:
-                rows.append(([first, *own], [0] * (len(own) + 1)))
-                continue
-            start = [first, *conditions[bare(condition) or ""], *between]
-            rows.append(([*start, *own], [0] * len(start) + [1] * len(own)))
-        return embed_ids(encoder, rows, device=device)
-
-    return embed
-
-
-WITH, WITHOUT = "with the condition", "without"
-SHARES: Mapping[str, float] = {WITH: 0.0, "share 0.15": 0.15, "share 0.3": 0.3, WITHOUT: 1.0}
-"""Shares of the plain vector; 0 is the condition alone, 1 the model without it."""
-
-
-def measure(
-    embed: Embed, sets: Sequence[SuiteSet], *, shares: Mapping[str, float] = SHARES
-) -> dict[str, dict[str, float]]:
-    """Measure a model: the figure of each test by the name of the share.
-
-    Each distinct input is embedded once.
-    """
-    numbers: dict[Input, int] = {}
-
-    def places(conditions: Sequence[str | None], texts: Sequence[str]) -> list[int]:
-        inputs = zip(conditions, texts, strict=True)
-        return [numbers.setdefault(one, len(numbers)) for one in inputs]
-
-    columns = {}
-    for test in sets:
-        task = test.task
-        columns[test.key] = [
-            (places(conditions, task.sentences1), places(conditions, task.sentences2))
-            for conditions in (task.conditions or (), [None] * len(task))
-        ]
-    vectors = embed(list(numbers))
-    figures = {}
-    for test in sets:
-        conditional, plain = (
-            np.einsum("nd,nd->n", vectors[first], vectors[second])
-            for first, second in columns[test.key]
-        )
-        figures[test.key] = {
-            name: float(test.values((1 - share) * conditional + share * plain)[0])
-            for name, share in shares.items()
-        }
-    return figures
-
-
-def families(figures: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Means over the tests of each family, the balanced and retrieval ones by kind."""
-    sums: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for key, by_share in figures.items():
-        family, title = key.split(": ", 1)
-        if family == "retrieval":
-            family += ", left out" if "(left out)" in title else ", trained"
-        if family == "balanced":
-            family += ", " + title.split(":")[0]
-        for name, figure in by_share.items():
-            sums[family][name].append(figure)
-    return {
-        family: {name: float(np.mean(values)) for name, values in by.items()}
-        for family, by in sums.items()
-    }
-
-
-def stored(embed: Embed, model: Path, folder: Path) -> Embed:
-    """Keep the vectors of a model for the same inputs on disk."""
-
-    def embed_once(inputs: Sequence[Input]) -> Scores:
-        weights = hashlib.sha256((model / "model.safetensors").read_bytes())
-        weights.update(repr(list(inputs)).encode())
-        path = folder / f"{model.name}-{weights.hexdigest()[:12]}.npy"
-        if not path.is_file():
-            folder.mkdir(parents=True, exist_ok=True)
-            np.save(path, embed(inputs).astype(np.float16))
-        vectors: Scores = np.load(path).astype(np.float32)
-        return vectors
-
-    return embed_once
-
-
-def report(figures: Mapping[str, Mapping[str, float]]) -> str:
-    """Tables in Markdown: families, and each test."""
-    names = list(next(iter(figures.values())))
-    lines = ["| | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
-    for title, by_share in [*families(figures).items(), *figures.items()]:
-        lines.append(f"| {title} | " + " | ".join(f"{by_share[n]:.1f}" for n in names) + " |")
-    for name in names:
-        if name != WITHOUT:
-            worse = sum(by_share[name] < by_share[WITHOUT] - 1 for by_share in figures.values())
-            lines.append(f"\n{name}: {worse} tests worse than without by more than a point.")
-    return "\n".join(lines)
-
-
 def main() -> None:
-    """Write the suite, or measure checkpoints on it."""
+    """Write the suite."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=("write", "measure"))
-    parser.add_argument("--data", type=Path, required=True, help="for measure: a written suite")
+    parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--part", choices=("dev", "test"), default="dev")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--model", type=Path, nargs="*", default=())
-    parser.add_argument("--vectors", type=Path, default=Path("vectors"))
+    parser.add_argument("--quick", action="store_true", help="a part of the rows of each test")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    if options.action == "write":
-        write_suite(suite(options.data, part=options.part, quick=options.quick), options.out)
-        return
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    sets = load_natural_sets(options.data)
-    options.out.mkdir(parents=True, exist_ok=True)
-    for folder in options.model:
-        embed = stored(checkpoint_embedder(folder, device=device), folder, options.vectors)
-        figures = measure(embed, sets)
-        path = options.out / f"{folder.name}-{options.data.name}.json"
-        path.write_text(json.dumps(figures, indent=1), encoding="utf-8")
-        _LOGGER.info("\n## %s\n\n%s", folder.name, report(figures))
+    write_suite(suite(options.data, part=options.part, quick=options.quick), options.out)
 
 
 if __name__ == "__main__":

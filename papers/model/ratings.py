@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import logging
 import random
 import re
@@ -12,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 from papers.model.groups import Group, Input
-from papers.model.sources import BROAD_CONDITIONS, MOST_WORDS, Sources, half_of, part_of, read_csv
+from papers.model.sources import BROAD_CONDITIONS, MOST_WORDS, Sources, read_graded, read_tabs
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -20,21 +19,20 @@ _LOGGER = logging.getLogger("condsim")
 def graded(sources: Sources) -> Iterator[Group]:
     """Pairs rated by people: patent phrases, activities, feelings, styles, stories, STS, SICK."""
     draw = random.Random(4)
-    folder = sources.data / "graded"
-    yield from _patents(folder, draw)
-    yield from _activities(folder, draw)
-    yield from _feelings(folder, draw)
-    yield from _styles(folder, draw)
-    yield from _stories(folder)
-    yield from _plain_ratings(sources.data, draw)
+    data = sources.data
+    yield from _patents(data, draw)
+    yield from _activities(data)
+    yield from _feelings(data, draw)
+    yield from _styles(data, draw)
+    yield from _stories(data)
+    yield from _plain_ratings(data, draw)
 
 
-def _patents(folder: Path, draw: random.Random) -> Iterator[Group]:
+def _patents(data: Path, draw: random.Random) -> Iterator[Group]:
     pairs: dict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
-    for row in read_csv(folder / "patent_phrases" / "rows.csv.gz"):
-        if part_of(row["sentence1"]) == "train":
-            key = row["sentence1"], row["condition"]
-            pairs[key].append((row["sentence2"], (float(row["label"]) - 1) / 4))
+    for row in read_graded(data, "patents", "train"):
+        key = row["sentence1"], row["condition"]
+        pairs[key].append((row["sentence2"], (float(row["label"]) - 1) / 4))
     for (anchor, condition), targets in sorted(pairs.items()):
         draw.shuffle(targets)
         for start in range(0, len(targets), 9):
@@ -52,10 +50,8 @@ ACTIVITY_CONDITIONS = {
 }
 
 
-def _activities(folder: Path, draw: random.Random) -> Iterator[Group]:
-    for row in read_csv(folder / "activity_phrases" / "pairs.csv.gz"):
-        if row["split"] != "train":
-            continue
+def _activities(data: Path) -> Iterator[Group]:
+    for row in read_graded(data, "activities", "train"):
         for column, condition in ACTIVITY_CONDITIONS.items():
             label = (float(row[column]) - 1) / 4
             inputs: list[Input] = [(condition, row["text1"]), (condition, row["text2"])]
@@ -69,11 +65,11 @@ FEELING_CONDITIONS = {
 }
 
 
-def _feelings(folder: Path, draw: random.Random) -> Iterator[Group]:
+def _feelings(data: Path, draw: random.Random) -> Iterator[Group]:
     texts = [
         row
-        for row in read_csv(folder / "emobank" / "sentences.csv.gz")
-        if row["split"] == "train" and len(row["text"].split()) <= MOST_WORDS
+        for row in read_graded(data, "feelings", "train")
+        if len(row["text"].split()) <= MOST_WORDS
     ]
     for _ in range(2500):
         feeling = draw.choice(list("VVVAAD"))
@@ -91,10 +87,8 @@ def _feelings(folder: Path, draw: random.Random) -> Iterator[Group]:
 STYLE_CONDITIONS = ("the style of writing", "how it is written", "the style", "the wording style")
 
 
-def _styles(folder: Path, draw: random.Random) -> Iterator[Group]:
-    for row in read_csv(folder / "stel" / "quadruples.csv.gz"):
-        if half_of(row["id"]) != "train":
-            continue
+def _styles(data: Path, draw: random.Random) -> Iterator[Group]:
+    for row in read_graded(data, "styles", "train"):
         texts = [row[key] for key in ("anchor1", "anchor2", "alternative1", "alternative2")]
         if max(len(text.split()) for text in texts) > 70:
             continue
@@ -107,11 +101,10 @@ def _styles(folder: Path, draw: random.Random) -> Iterator[Group]:
         yield Group([("the content", text) for text in texts], content)
 
 
-def _stories(folder: Path) -> Iterator[Group]:
+def _stories(data: Path) -> Iterator[Group]:
     groups: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
-    for row in read_csv(folder / "story_analogy" / "rows.csv.gz"):
-        if half_of(row["item"]) == "train":
-            groups[row["item"], row["condition"]].append(row)
+    for row in read_graded(data, "stories", "train"):
+        groups[row["item"], row["condition"]].append(row)
     for (_, condition), members in sorted(groups.items()):
         texts = [members[0]["sentence1"], *(row["sentence2"] for row in members)]
         rows = [
@@ -150,9 +143,8 @@ def negation(sources: Sources) -> Iterator[Group]:
     """Passages and their edits under a question that turns on a negation; counter-edits of NLI."""
     draw = random.Random(6)
     passages: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
-    for row in read_csv(sources.data / "graded" / "condaqa_contrast" / "rows.csv.gz"):
-        if half_of(row["passage"]) == "train":
-            passages[row["passage"], row["question"]].append(row)
+    for row in read_graded(sources.data, "passages", "train"):
+        passages[row["passage"], row["question"]].append(row)
     for (_, question), members in sorted(passages.items()):
         yield from _answers(members[0]["condition"] or question, members)
     yield from _entailed(sources.data / "nli", draw)
@@ -187,11 +179,9 @@ def _entailed(folder: Path, draw: random.Random) -> Iterator[Group]:
     """Premises with what follows and what contradicts; edits of one under the other as question."""
     for name, number in (("snli_dev", 1500), ("mnli_dev_matched", 1500)):
         premises: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        with gzip.open(folder / f"{name}.tsv.gz", "rt", encoding="utf-8") as stream:
-            for line in list(stream)[1:]:
-                premise, hypothesis, label = line.rstrip("\n").split("\t")
-                if len(premise.split()) <= MOST_WORDS:
-                    premises[premise].append((hypothesis, _ENTAILMENT_LABELS[label]))
+        for premise, hypothesis, label in read_tabs(folder / f"{name}.tsv.gz"):
+            if len(premise.split()) <= MOST_WORDS:
+                premises[premise].append((hypothesis, _ENTAILMENT_LABELS[label]))
         for premise in draw.sample(sorted(premises), min(number, len(premises))):
             members = premises[premise]
             condition = draw.choice(CLAIM_CONDITIONS)
@@ -210,11 +200,9 @@ def read_revised(data: Path, part: str) -> Iterator[tuple[str, dict[str, list[st
     premises: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for kind in ("original", "revised_combined"):
         path = data / "nli" / f"cad_{kind}_{part}.tsv.gz"
-        with gzip.open(path, "rt", encoding="utf-8") as stream:
-            for line in list(stream)[1:]:
-                premise, hypothesis, label = line.rstrip("\n").split("\t")
-                if premise not in premises[hypothesis][label]:
-                    premises[hypothesis][label].append(premise)
+        for premise, hypothesis, label in read_tabs(path):
+            if premise not in premises[hypothesis][label]:
+                premises[hypothesis][label].append(premise)
     for hypothesis, members in sorted(premises.items()):
         if {"entailment", "contradiction"} <= members.keys():
             yield hypothesis, members

@@ -3,7 +3,7 @@
 Negation that decides and two opinions in one text, units and amounts, dates and times, who does
 what to whom, codes, cause against effect. The words are in ``data/details/forms.yaml``. Every
 generator takes the part it draws for: forms whose hash falls into the last fifth are in no
-training row.
+training row, and the forms of the test part have their own lists.
 """
 
 from __future__ import annotations
@@ -36,12 +36,16 @@ def forms(name: str) -> dict[str, Any]:
     return lists
 
 
-def of_part(values: Sequence[str], part: str) -> list[str]:
-    """The forms that may be drawn for ``train``, or for ``dev``."""
-    chosen = [
-        value for value in values if (percentile(value) < TRAIN_FORMS_PERCENT) == (part == "train")
-    ]
-    return chosen or list(values[:1])
+def of_part(lists: dict[str, Any], name: str, part: str) -> list[Any]:
+    """The forms of a list that may be drawn for a part; those for ``test`` are a list apart."""
+    if part == "test":
+        return list(lists[f"test_{name}"])
+    return [
+        form
+        for form in lists[name]
+        if (percentile(str(form["past"] if name == "verbs" else form)) < TRAIN_FORMS_PERCENT)
+        == (part == "train")
+    ] or lists[name][:1]
 
 
 def labeled_group(condition: str, members: Sequence[Member]) -> Group:
@@ -65,7 +69,7 @@ def _capital(text: str) -> str:
 def _opinion_clause(aspect: str, positive: bool, draw: random.Random, part: str) -> str:
     words = forms("opinions")["aspects"][aspect]
     turned = draw.random() < 0.5
-    form = draw.choice(of_part(forms("opinions")["turned" if turned else "same"], part))
+    form = draw.choice(of_part(forms("opinions"), "turned" if turned else "same", part))
     adjectives = words["positive" if positive != turned else "negative"]
     return str(form.format(s=words["subject"], a=draw.choice(adjectives)))
 
@@ -169,7 +173,7 @@ def amounts(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
     kinds = forms("amounts")
     while number:
         kind = kinds[draw.choice(sorted(kinds))]
-        units, templates = kind["units"], of_part(kind["templates"], part)
+        units, templates = kind["units"], of_part(kind, "templates", part)
         digits, unit = draw.choice(kind["sizes"]), draw.choice(sorted(units))
         size = digits * units[unit]
         others = [
@@ -262,7 +266,7 @@ def dates(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
         else:
             lists, values = forms("days"), _near_days(draw)
             rendered = [date_text(day, month, year, draw) for day, month, year in values]
-        templates = of_part(lists["templates"], part)
+        templates = of_part(lists, "templates", part)
         chosen = [draw.choice(templates)] if draw.random() < 0.4 else templates
         texts = [draw.choice(chosen).format(text) for text in rendered]
         members = list(zip(texts, values, strict=True))
@@ -279,8 +283,7 @@ def _role_text(verb: dict[str, str], agent: str, patient: str, draw: random.Rand
 def roles(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
     """Who does what to whom: active, passive and converse forms, and the sides swapped."""
     lists = forms("roles")
-    names = of_part([verb["past"] for verb in lists["verbs"]], part)
-    verbs = [verb for verb in lists["verbs"] if verb["past"] in names]
+    verbs = of_part(lists, "verbs", part)
     for _ in range(number):
         verb = draw.choice(verbs)
         first, second, third = draw.sample(lists["people"], 3)
@@ -340,7 +343,7 @@ def _other_code(code: tuple[str, ...], draw: random.Random) -> tuple[str, ...]:
 def codes(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
     """Model, order and flight numbers in several spellings, against those one sign off."""
     lists = forms("codes")
-    brands = of_part(lists["brands"], part)
+    brands = of_part(lists, "brands", part)
     for _ in range(number):
         kind = draw.choice(sorted(lists["kinds"]))
         things = lists["kinds"][kind]["things"]
@@ -358,7 +361,7 @@ def codes(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
 def causes(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
     """Causes and effects that are combined freely, and chains turned round."""
     lists = forms("causes")
-    templates = of_part(lists["templates"], part)
+    templates = of_part(lists, "templates", part)
     for _ in range(number):
         topic = lists["topics"][draw.choice(sorted(lists["topics"]))]
         # Of two effects either may be said to have caused the other.

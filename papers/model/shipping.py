@@ -32,6 +32,7 @@ from papers.model.draws import natural_groups
 from papers.model.groups import Group, read_groups
 from papers.model.natural import graded_tests
 from papers.model.sources import ROOT, Sources, open_sets
+from papers.model.split import open_split
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -181,7 +182,7 @@ def _task(rows: Sequence[LabeledPair], *, name: str) -> Task:
 
 def _graded_task(data: Path) -> Task:
     rows: list[LabeledPair] = []
-    for test in graded_tests(data, "dev"):
+    for test in graded_tests(open_split(data, "dev")):
         if test.spec.title.startswith(GRADED_CALIBRATION_TESTS):
             for row in test.rows:
                 texts = (str(row["text1"]), str(row["text2"]), str(row["condition"]))

@@ -6,10 +6,12 @@ import csv
 import gzip
 import json
 import random
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from papers.model.groups import percentile
 from papers.model.labeled import LabeledTable, read_lines, read_table
@@ -26,10 +28,13 @@ NEIGHBORS = 15
 # Share of the plain cosine in the target of a natural row.
 PLAIN_SHARE = 0.2
 ONE_SILENT_LABEL, ONE_SILENT_WEIGHT = 0.25, 0.3
-# Percent of the images of captions to train on; duplicates among the others are measured.
-IMAGE_PERCENT = 90
 # Hashes below the first number are train, below the second dev, and the others test.
-TRAIN_PERCENT, DEV_PERCENT = 64, 80
+PERCENTS, HALF_PERCENTS, IMAGE_PERCENTS = (64, 80), (50, 70), (90, 95)
+
+DEV_SETS = ("acos_laptop",)
+"""Open sets that settings are chosen on and no model is trained on."""
+TEST_SETS = ("druglib", "oats", "sentihood", "wdc")
+"""Open sets that are held out: no model is trained on them and no setting is chosen on them."""
 
 Item = TypeVar("Item")
 
@@ -86,10 +91,17 @@ class Sources:
         return {line["condition"]: line["wordings"] for line in lines}
 
 
+def criteria_meta(data: Path) -> dict[str, dict[str, Any]]:
+    """Facts on the open sets by name, such as what a set may be used for."""
+    text = (data / "criteria" / "meta.json").read_text(encoding="utf-8")
+    facts: dict[str, dict[str, Any]] = json.loads(text)
+    return facts
+
+
 def open_sets(sources: Sources, split: str, *, use: str = "train") -> Iterator[LabeledTable]:
     """Tables of the open sets, but for those that hold pairs."""
     folder = sources.data / "criteria"
-    meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+    meta = criteria_meta(sources.data)
     for name in sorted(meta):
         part = split if use == "train" else meta[name].get("eval_split", split)
         path = folder / name / f"{part}.jsonl.gz"
@@ -111,13 +123,69 @@ def drawn(draw: random.Random, items: Sequence[Item], number: int) -> list[Item]
     return draw.sample(items, min(number, len(items)))
 
 
-def part_of(key: str) -> str:
+def part_of(key: str, percents: tuple[int, int] = PERCENTS) -> str:
     """``train``, ``dev`` or ``test``, always the same for a key."""
     number = percentile(key)
-    return "train" if number < TRAIN_PERCENT else "dev" if number < DEV_PERCENT else "test"
+    return "train" if number < percents[0] else "dev" if number < percents[1] else "test"
 
 
-def half_of(key: str) -> str:
-    """The same for sets of which half may be trained on."""
-    number = percentile(key)
-    return "train" if number < 50 else "dev" if number < 70 else "test"
+@dataclass(frozen=True)
+class GradedFile:
+    """A file of rows graded by people.
+
+    Attributes:
+        path: Path below the folder ``graded``.
+        texts: Columns of texts.
+        key: Column whose hash decides the part, or which names it if ``percents`` is None.
+        percents: See :func:`part_of`.
+    """
+
+    path: str
+    texts: tuple[str, ...]
+    key: str
+    percents: tuple[int, int] | None = HALF_PERCENTS
+
+
+GRADED = {
+    "patents": GradedFile(
+        "patent_phrases/rows.csv.gz", ("sentence1", "sentence2"), "sentence1", PERCENTS
+    ),
+    "activities": GradedFile("activity_phrases/pairs.csv.gz", ("text1", "text2"), "split", None),
+    "feelings": GradedFile("emobank/sentences.csv.gz", ("text",), "split", None),
+    "styles": GradedFile(
+        "stel/quadruples.csv.gz", ("anchor1", "anchor2", "alternative1", "alternative2"), "id"
+    ),
+    "stories": GradedFile("story_analogy/rows.csv.gz", ("sentence1", "sentence2"), "item"),
+    "passages": GradedFile("condaqa_contrast/rows.csv.gz", ("sentence1", "sentence2"), "passage"),
+}
+
+
+def read_graded(data: Path, name: str, part: str) -> list[dict[str, str]]:
+    """Rows of a part of a file of `GRADED`."""
+    file = GRADED[name]
+    return [
+        row
+        for row in read_csv(data / "graded" / file.path)
+        if (part_of(row[file.key], file.percents) if file.percents else row[file.key]) == part
+    ]
+
+
+def read_captions(path: Path) -> dict[str, list[str]]:
+    """Captions by image."""
+    images: dict[str, list[str]] = defaultdict(list)
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        for line in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE):
+            images[line["image_id"]].append(line["caption"])
+    return images
+
+
+def read_tabs(path: Path) -> list[list[str]]:
+    """Cells of a gzipped file with tabs and without quotes, the header left out."""
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        return [line.rstrip("\n").split("\t") for line in list(stream)[1:]]
+
+
+def book_sentences(data: Path) -> list[str]:
+    """Sentences of the textbooks."""
+    with gzip.open(data / "corpus" / "openstax.txt.gz", "rt", encoding="utf-8") as stream:
+        return re.findall(r"[A-Z][^.?!\n]{30,200}[.?!]", stream.read())

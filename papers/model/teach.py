@@ -19,7 +19,7 @@ import numpy as np
 
 from condsim.types import FloatArray
 from papers.model.groups import Input, read_groups
-from papers.model.natural import checkpoint_embedder
+from papers.model.measured import checkpoint_embedder
 from papers.model.pack import pack, read_tokenizer, save_packed
 from papers.model.plain import PlainVectors
 from papers.model.rows import PLAIN_VECTORS

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from papers.model import natural, parts, rules  # noqa: E402
+from papers.model import measured, natural, parts, rules  # noqa: E402
 from papers.model.encoder import Encoder, EncoderConfig, load_weights, weights_of  # noqa: E402
 from papers.model.groups import Group  # noqa: E402
 from papers.model.pack import pack, save_packed  # noqa: E402
@@ -142,12 +144,29 @@ def test_amount_label_falls_with_ratio():
     assert 0.5 > rules.amount_label(360, 300) > rules.amount_label(360, 6) > 0
 
 
+@pytest.mark.parametrize("name", sorted(rules.RULES))
+def test_rules_of_test_use_no_text_of_other_parts(name):
+    generate, _ = rules.RULES[name]
+    drawn = {}
+    for part in ("train", "dev", "test"):
+        groups = generate(random.Random(f"{name} {part}"), part, number=30)
+        drawn[part] = {text for group in groups for _, text in group.inputs}
+    assert not drawn["test"] & (drawn["train"] | drawn["dev"])
+
+
 def test_rules_of_dev_use_no_form_of_train():
     drawn = {
         part: {text for g in rules.roles(random.Random(0), part, number=60) for _, text in g.inputs}
         for part in ("train", "dev")
     }
     assert not drawn["train"] & drawn["dev"]
+
+
+def written_test(folder):
+    """A suite of one test, whose pair ``a, b`` is alike."""
+    cells = [("a", "b", 1), ("a", "c", 0)]
+    rows = [{"text1": a, "text2": b, "condition": "x", "label": label} for a, b, label in cells]
+    return natural.write_suite([natural.Test(TestSpec("graded", "t", "auroc", ""), rows)], folder)
 
 
 def test_measure_of_a_written_suite_mixes_in_the_plain_vector(tmp_path):
@@ -157,12 +176,31 @@ def test_measure_of_a_written_suite_mixes_in_the_plain_vector(tmp_path):
         rows = [vectors[text][condition is not None] for condition, text in inputs]
         return np.array(rows, np.float32)
 
-    cells = [("a", "b", 1), ("a", "c", 0)]
-    rows = [{"text1": a, "text2": b, "condition": "x", "label": label} for a, b, label in cells]
-    test = natural.Test(TestSpec("graded", "t", "auroc", ""), rows)
-    sets = load_natural_sets(natural.write_suite([test], tmp_path))
-    figures = natural.measure(embed, sets, shares={"with": 0, "half": 0.5, "without": 1})
-    assert figures["graded: t"] == {"with": 0.0, "half": 50.0, "without": 100.0}
+    sets = load_natural_sets(written_test(tmp_path))
+    shares = {"with": 0, "half": 0.5, "without": 1}
+    scores = partial(measured.share_scores, embed, shares=shares)
+    tests, means = measured.measure(scores, sets, resamples=20)
+    found = {name: figure[0] for name, figure in tests["graded: t"].items()}
+    assert found == {"with": 0.0, "half": 50.0, "without": 100.0}
+    assert means == tests["graded: t"]
+
+
+def test_measured_command_adds_models_and_prints_the_file(tmp_path, monkeypatch, capsys):
+    suite = written_test(tmp_path / "suite")
+    out = tmp_path / "result.json"
+    command = ["measured", str(suite), "--out", str(out), "--vectors", str(tmp_path / "vectors")]
+    monkeypatch.setattr(sys, "argv", [*command, "--model", "default"])
+    measured.main()
+    table = capsys.readouterr().out
+    results = json.loads(out.read_text())
+    assert (results["suite"], results["tests"]) == ("suite", 1)
+    assert list(results["models"]) == ["word-overlap", "condition-only", "default"]
+    # All rows have one condition, from which nothing can be told.
+    assert results["models"]["condition-only"]["tests"] == {"graded: t": {}}
+    assert "| graded | 50.0 [" in table
+    monkeypatch.setattr(sys, "argv", ["measured", "--out", str(out)])
+    measured.main()
+    assert capsys.readouterr().out == table
 
 
 @pytest.mark.parametrize("path", sorted(SETTINGS.glob("*.yaml")), ids=lambda path: path.stem)
