@@ -30,7 +30,8 @@ class Process:
 def running(folder: Path, *words: str) -> Iterator[Process]:
     """Starts ``condsim serve`` at a free port and kills it at the end."""
     log = folder / "serve.log"
-    command = [sys.executable, "-m", "condsim", "serve", "--port", "0", *words]
+    port = [] if "--port" in words else ["--port", "0"]
+    command = [sys.executable, "-m", "condsim", "serve", *port, *words]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     with (
         log.open("w") as stream,
@@ -80,11 +81,17 @@ def client(model):
         keys: Any = (),
         index: Any = None,
         origins: Any = (),
+        criteria: Any = None,
         **limits: Any,
     ) -> Any:
         settings = ServingSettings(**limits)
         app = create_app(
-            scorer or model, settings=settings, keys=keys, index=index, origins=origins
+            scorer or model,
+            settings=settings,
+            keys=keys,
+            index=index,
+            origins=origins,
+            criteria=criteria,
         )
         opened.append(testclient.TestClient(app, raise_server_exceptions=False).__enter__())
         return opened[-1]

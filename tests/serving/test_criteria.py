@@ -10,7 +10,9 @@ import condsim
 pytest.importorskip("fastapi")
 
 from fastapi.testclient import TestClient
+from tests import commands
 
+from condsim.errors import ModelError
 from condsim.serving.app import create_app
 
 HELPDESK = Path(__file__).parents[2] / "examples" / "helpdesk.csv"
@@ -57,16 +59,43 @@ def test_embeddings_under_a_criterion(client, learned):
     assert mixed.status_code == 422
 
 
-def test_files_of_the_server_are_not_read_for_callers(client, learned, tmp_path):
-    path = tmp_path / "secret.criterion"
-    learned[1].save(path)
-    answer = client.post("/v1/score", json={"pairs": [PAIR], "conditions": [str(path)]})
-    assert answer.status_code == 404
-    assert "no criterion" in answer.text
+ROUTES = {
+    "/v1/embeddings": {"input": PAIR},
+    "/embed": {"inputs": PAIR},
+    "/v2/embed": {"texts": PAIR},
+    "/rerank": {"query": PAIR[0], "texts": PAIR},
+    "/similarity": {"inputs": {"source_sentence": PAIR[0], "sentences": PAIR}},
+    "/v1/score": {"pairs": [PAIR]},
+    "/v1/applicability": {"pairs": [PAIR]},
+    "/v1/cluster": {"texts": [*PAIR, "It is locked.", "The sink leaks."], "k": 2},
+    "/v1/dedupe": {"texts": PAIR, "at_least": 0.9},
+    "/v1/explain": {"sentence1": PAIR[0], "sentence2": PAIR[1]},
+}
 
 
-def test_duplicates_under_a_criterion(client):
+@pytest.mark.parametrize("path", ROUTES)
+def test_every_route_takes_a_criterion_by_name_and_reads_no_file(client, learned, tmp_path, path):
     pytest.importorskip("sklearn")
-    body = {"texts": PAIR, "conditions": ["my problem"], "at_least": 0.5}
-    answer = client.post("/v1/dedupe", json=body)
+    body = ROUTES[path]
+    answer = client.post(path, json={**body, "condition": "my problem"})
     assert answer.status_code == 200, answer.text
+    file = tmp_path / "secret.criterion"
+    learned[1].save(file)
+    header = {"X-Condsim-Condition": str(file)}
+    for refused in (
+        client.post(path, json={**body, "condition": str(file)}),
+        client.post(path, json=body, headers=header),
+    ):
+        assert refused.status_code == 404
+        assert "no criterion" in refused.text
+
+
+def test_models_list_the_criteria(client):
+    assert client.get("/v1/models").json()["data"][0]["criteria"] == ["my problem"]
+
+
+def test_serve_criterion_of_another_form_is_refused():
+    for text in ("a", "=b", "a="):
+        assert "must be NAME=FILE" in commands.fault("serve", "--criterion", text)
+    missing = commands.fault("serve", "--criterion", "a=no.criterion", kind=ModelError)
+    assert "no.criterion: is not a criterion" in missing

@@ -113,7 +113,7 @@ def create_app(
     settings = settings or ServingSettings()
     for name, criterion in (criteria or {}).items():
         load_encoder(scorer).register(criterion, name=name)
-    service = Service(scorer, settings=settings, index=index)
+    service = Service(scorer, settings=settings, index=index, criteria=criteria or ())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -204,11 +204,11 @@ async def model(name: str, service: SharedService) -> ModelCard:
 
 
 def _card(service: Service) -> ModelCard:
-    if service.index is None:
-        return ModelCard(id=service.name)
-    about = service.index.about
-    index = {"columns": list(about.columns), "prepared": list(about.prepared)}
-    return ModelCard(id=service.name, index=index)
+    index = None
+    if service.index is not None:
+        about = service.index.about
+        index = {"columns": list(about.columns), "prepared": list(about.prepared)}
+    return ModelCard(id=service.name, index=index, criteria=list(service.criteria) or None)
 
 
 class _Protocol(H11Protocol):

@@ -427,13 +427,14 @@ class SearchAnswer(BaseModel):
 
 
 class ModelCard(BaseModel):
-    """The model; columns and prepared conditions of the index, if there is one."""
+    """The model, its learned criteria, and the columns and prepared conditions of the index."""
 
     id: str
     object: Literal["model"] = "model"
     created: int = 0
     owned_by: str = "condsim"
     index: dict[str, list[str]] | None = None
+    criteria: list[str] | None = None
 
 
 class ServerInfo(BaseModel):

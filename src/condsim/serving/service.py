@@ -36,7 +36,12 @@ class Service:
     """A model that many callers share."""
 
     def __init__(
-        self, scorer: PairScorer, *, settings: ServingSettings, index: Index | None
+        self,
+        scorer: PairScorer,
+        *,
+        settings: ServingSettings,
+        index: Index | None,
+        criteria: Iterable[str] = (),
     ) -> None:
         self.scorer, self.settings, self.name = scorer, settings, scorer.name
         self.metrics = ServerMetrics()
@@ -47,7 +52,9 @@ class Service:
         }
         self._score_shared = lru_cache(_CACHED_SHARES)(partial(partial, scorer.score))
         self.index = index and index.using(self.queued_embedder)
-        self._works: dict[tuple[Work, str], Work] = {}
+        self.criteria = tuple(criteria)
+        # The same work each time, so that requests are joined; callers choose the share in it.
+        self._under = lru_cache(_CACHED_SHARES)(self._work_under)
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
@@ -144,12 +151,8 @@ class Service:
             results[rows] = values
         return np.empty(0, np.float32) if results is None else results
 
-    def _under(self, work: Work, name: str) -> Work:
-        """Return the work under a criterion, the same each time, so that requests are joined."""
-        key = (work, name)
-        if key not in self._works:
-            self._works[key] = partial(work, condition=self._criterion(name))
-        return self._works[key]
+    def _work_under(self, work: Work, name: str) -> Work:
+        return partial(work, condition=self._criterion(name))
 
     async def score(
         self,
