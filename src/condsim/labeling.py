@@ -15,7 +15,7 @@ import numpy as np
 from condsim.cache import locked
 from condsim.errors import InputError, one_line
 from condsim.io import replacing
-from condsim.model.criterion import Criterion, features
+from condsim.model.criterion import SUFFIX, Criterion, features
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.learned_figures import MIN_LABELS
 from condsim.types import FloatArray, IntArray, shortened
@@ -123,6 +123,11 @@ class LabelSession:
         return np.array(rows, np.int64)
 
     @property
+    def criterion_file(self) -> Path:
+        """Where the criterion is written after each answer, next to the labels."""
+        return self.output.with_suffix(SUFFIX)
+
+    @property
     def criterion(self) -> Criterion | None:
         """The criterion learned from the answers; None before there are enough."""
         return self._criterion
@@ -188,6 +193,7 @@ class LabelSession:
         self._criterion = self._model.learn(
             list(labels), list(labels.values()), condition=self.condition
         )
+        self._criterion.save(self.criterion_file)
         self._history.append(self._criterion.figures.auc)
 
 

@@ -41,7 +41,7 @@ def label(
     Shows one text at a time, the one that teaches most. Type its value, or the number of one that
     you gave before. Each answer is on disk before the next text shows. From the eighth label on, a
     line says how well pairs of texts are told apart, measured on texts that nothing was learned
-    from. At the end, the criterion is written next to the labels, with the suffix .criterion.
+    from. The criterion is written next to the labels, with the suffix .criterion.
 
     `condsim serve --label` does the same on a page.
 
@@ -59,9 +59,8 @@ def label(
         _ask(session)
         criterion = session.criterion
     if criterion is not None:
-        criterion.save(output.with_suffix(".criterion"))
         show_criterion(criterion)
-        print_note(f"{output.with_suffix('.criterion')}: give it as --condition")
+        print_note(f"{session.criterion_file}: give it as --condition")
     print_note(f"{output}: {session.progress().labeled} labels")
 
 

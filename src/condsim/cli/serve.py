@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Option
 
-from condsim.cli.options import Model
+from condsim.cli import options
+from condsim.cli.options import Model, TextFile
 from condsim.cli.process import print_note
+from condsim.data.text import DETECTED
 from condsim.errors import InputError
-from condsim.loading import load_scorer
+from condsim.labeling import LabelSession, open_session
+from condsim.loading import load_encoder, load_scorer
+from condsim.model.base import PairScorer
 from condsim.model.criterion import Criterion
 
 
@@ -28,6 +33,14 @@ def serve(
             metavar="NAME=FILE", help="Learned criterion, a condition of this name. Repeatable."
         ),
     ] = None,
+    label: Annotated[
+        Path | None, Option(help="File of texts to label on the page /label; see condsim label.")
+    ] = None,
+    condition: Annotated[
+        str | None, Option(help="What to tell the texts of --label apart by.")
+    ] = None,
+    output: Annotated[Path | None, Option(help="CSV file of the labels of --label.")] = None,
+    column: options.TextColumn = "text",
     api_key_file: Annotated[
         Path | None, Option(help="File of API keys, one a line.", show_default="no key")
     ] = None,
@@ -56,6 +69,8 @@ def serve(
 
     `condsim serve --criterion problem=problem.criterion`
 
+    `condsim serve --label tickets.csv --condition "the problem" --output problem.csv`
+
     `condsim serve --host 0.0.0.0 --port 8080 --api-key-file keys.txt --model runs/mine`
     """
     from condsim.serving.app import create_app, run_server
@@ -83,23 +98,36 @@ def serve(
 
     def announce(address: str) -> None:
         print_note(f"{scorer.name} at {address} (Ctrl-C stops)")
+        print_note("" if label is None else f"Label texts on {address}/label")
 
-    try:
-        run_server(
-            create_app(
-                scorer,
-                settings=settings,
-                keys=keys,
-                index=search_index,
-                origins=allow_origin or (),
-                criteria=criteria,
-            ),
-            host=host,
-            port=port,
-            announce=announce,
+    with ExitStack() as stack:
+        session = None
+        if label is not None:
+            session = stack.enter_context(_session(label, column, condition, output, scorer))
+        app = create_app(
+            scorer,
+            settings=settings,
+            keys=keys,
+            index=search_index,
+            origins=allow_origin or (),
+            criteria=criteria,
+            session=session,
         )
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+        try:
+            run_server(app, host=host, port=port, announce=announce)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+
+
+def _session(
+    file: Path, column: str, condition: str | None, output: Path | None, scorer: PairScorer
+) -> AbstractContextManager[LabelSession]:
+    if condition is None or output is None or output.suffix != ".csv":
+        raise InputError(
+            "--label needs --condition, such as 'the problem', and --output, a CSV file."
+        )
+    rows = TextFile(file, column, DETECTED, tables=False, strict=False)
+    return open_session(rows, condition, model=load_encoder(scorer), output=output)
 
 
 def _criteria(options: Sequence[str]) -> dict[str, Criterion]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from condsim.errors import InputError, requires_extra
-from condsim.integrations import Model, score_present, scorer_of
+from condsim.integrations import Column, Model, score_present, scorer_of
 from condsim.model.base import Condition, PairScorer, Scale
 from condsim.model.criterion import Criterion
 
@@ -63,7 +63,7 @@ class _Namespace:
 
         def scores(columns: Sequence[pl.Series]) -> pl.Series:
             first, second, *conditions = _aligned(columns)
-            names = next(iter(conditions), None)
+            names: Condition | Column | None = next(iter(conditions), None)
             if not isinstance(condition, pl.Expr):
                 names = condition
             values = score_present(scorer, first, second, names, scale=scale)

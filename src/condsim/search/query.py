@@ -152,7 +152,7 @@ def condition_weights(
             f"similar.{names}"
         )
     if not isinstance(condition, Mapping):
-        condition = dict.fromkeys(condition, 1.0)
+        condition = dict.fromkeys(map(named, condition), 1.0)
     for name, weight in condition.items():
         if not (isinstance(weight, int | float) and math.isfinite(weight) and weight > 0):
             raise InputError(f"The weight of {name!r} must be a number above 0; got {weight!r}.")

@@ -20,11 +20,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from condsim import __version__
 from condsim.errors import one_line
+from condsim.labeling import LabelSession
 from condsim.loading import load_encoder
 from condsim.model.base import PairScorer
 from condsim.model.criterion import Criterion
 from condsim.serving import routes
 from condsim.serving.errors import RESPONSES, RequestError, handle_errors
+from condsim.serving.label import LabelDesk, label_router
 from condsim.serving.middleware import (
     Guard,
     PlainRequests,
@@ -84,6 +86,7 @@ def create_app(
     index: Index | None = None,
     origins: str | Sequence[str] = (),
     criteria: Mapping[str, Criterion] | None = None,
+    session: LabelSession | None = None,
 ) -> FastAPI:
     """Create the app that ``condsim serve`` runs, for any ASGI server.
 
@@ -97,6 +100,7 @@ def create_app(
         origins: Origins whose pages may ask from a browser (CORS), such as
             ``https://app.example``; ``*`` for all. None by default.
         criteria: Learned criteria; a condition of their name stands for each.
+        session: Texts to label on the page ``/label``, from `condsim.labeling.open_session`.
 
     Returns:
         The app. Its life cycle (ASGI lifespan) starts and stops the thread of the model.
@@ -149,6 +153,9 @@ def create_app(
     app.include_router(routes.router, responses=responses)
     app.include_router(router)
     app.include_router(page_router)
+    if session is not None:
+        app.include_router(label_router(LabelDesk(session)))
+        app.add_api_route("/label", _label_page, include_in_schema=False)
     return app
 
 
@@ -307,6 +314,10 @@ def _raise_open_file_limit() -> None:
 async def playground() -> Response:
     """Return the page."""
     return await page_file("index.html")
+
+
+async def _label_page() -> Response:
+    return await page_file("label.html")
 
 
 @page_router.get("/page/{name}")
