@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.contexts_origin import OneByOne
+from safetensors import safe_open
 from safetensors.torch import load_file
 
 from condsim.errors import ModelError
@@ -63,6 +64,19 @@ def test_train_generators_reports_every_task(train, tmp_path, models):
     assert all(0 < task.loss < 7 and 0 < task.unigram_loss < 7 for task in report.tasks.values())
     assert "words alone" in report.summary()
     assert train(tmp_path / "model", settings) == report
+
+
+def test_train_generators_twice_writes_the_same_bytes(train, tmp_path):
+    folders = tmp_path / "first", tmp_path / "second"
+    for folder in folders:
+        train(folder, GeneratorSettings(**SETTINGS, models="one"))
+    files = [sorted(folder.rglob("*.safetensors")) for folder in folders]
+    assert files[0]
+    assert [path.read_bytes() for path in files[0]] == [path.read_bytes() for path in files[1]]
+    # Metadata would be in an order that changes from run to run.
+    for path in files[0]:
+        with safe_open(path, framework="pt") as weights:
+            assert not weights.metadata()
 
 
 def test_train_generators_of_some_tasks_can_get_the_others_later(train, small_corpus, tmp_path):

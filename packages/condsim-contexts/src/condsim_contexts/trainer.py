@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_model, save_file, save_model
+from safetensors.torch import load_model, save_file
 from torch import Tensor, nn
 
 from condsim.cache import changed_keys, check_unchanged
@@ -53,9 +53,19 @@ def best_device() -> torch.device:
 
 
 def save_weights(model: nn.Module, path: Path) -> None:
-    """Write the weights of a model, in one step; tensors that modules share are written once."""
+    """Write the weights of a model, in one step; tensors that modules share are written once.
+
+    The file has no metadata, where `save_model` of safetensors lists shared tensors in an order
+    that changes from run to run. `load_model` does not read it.
+    """
+    weights: dict[str, Tensor] = {}
+    written: set[int] = set()
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if id(tensor) not in written:
+            weights[name] = tensor.detach().contiguous()
+            written.add(id(tensor))
     with replacing(path) as partial:
-        save_model(model, str(partial))
+        save_file(weights, partial)
 
 
 def restore_weights(model: nn.Module, path: Path) -> None:
