@@ -1,8 +1,8 @@
 """``python -m benchmarks.clustering``: how well clusters under a condition match labels of people.
 
 Texts of open sets that carry two criteria are grouped by k-means, with as many clusters as the
-criterion has values, and compared with those values: under the right condition, under that of the
-other criterion, by the same model without a condition, and by all-MiniLM-L6-v2.
+criterion has values, and compared with those values: under the right condition, under the
+other criterion's, by the same model without a condition, and by all-MiniLM-L6-v2.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def precision_by_chance(facet: Facet) -> Metric:
 def agreement(facet: Facet, *, encoder: EmbeddingScorer, conditional: bool, topics: bool) -> Metric:
     """Adjusted Rand index over seeds of as many groups as the facet has values.
 
-    The groups are those of k-means on the embeddings, or of BERTopic.
+    The groups come from k-means on the embeddings, or from BERTopic.
     """
     # UMAP raises the number of threads, which slows encoders down on busy processors.
     with threadpool_limits(1):

@@ -37,9 +37,9 @@ BAR = 20.0
 
 # Sentences.
 _DOCUMENT = 50
-# The sentence that is scored has this number; those of the corpus are its rows.
+# The sentence that is scored has this number; sentences of the corpus have their rows'.
 _SCORED = -2
-# The tolerance is that of a log-probability of about 9, in bfloat16 if supported.
+# The tolerance suits a log-probability of about 9, in bfloat16 if supported.
 _TOLERANCE = 0.02
 
 

@@ -73,7 +73,7 @@ def _word(number: int) -> str:
 
 
 def _generated() -> list[str]:
-    """Sentences of words whose frequencies fall as those of a language do."""
+    """Sentences of words whose frequencies fall as in a language."""
     random = np.random.default_rng(0)
     chances = 1 / np.arange(1, _WORDS + 1)
     lengths = random.integers(6, 40, size=_GENERATED)

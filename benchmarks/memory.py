@@ -73,8 +73,8 @@ def cost_of(command: list[str]) -> Cost:
         command: The command.
 
     Returns:
-        Seconds from start to exit, and the peak of its resident memory in MiB; that of the
-        processes it started is not counted.
+        Seconds from start to exit, and the peak of its resident memory in MiB,
+        without the processes that it started.
 
     Raises:
         subprocess.CalledProcessError: If it fails.

@@ -16,7 +16,7 @@ __all__ = ["MINILM", "peer_model", "random_backbone", "train_backbone"]
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
-# The size is that of MiniLM: the embeddings' gradient and update cost time too.
+# The size is MiniLM's: the embeddings' gradient and update cost time too.
 _VOCABULARY = 30522
 
 

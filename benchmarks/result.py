@@ -90,7 +90,7 @@ def write_json(
     machine: Mapping[str, object],
     settings: Mapping[str, object],
 ) -> None:
-    """Write results with what is needed to compare them with those of another day.
+    """Write results with what is needed to compare them with results of another day.
 
     Args:
         path: The file to write.

@@ -1,4 +1,4 @@
-"""The rows that are scored and trained on: those of C-STS, or made by a small grammar of ours."""
+"""The rows that are scored and trained on: from C-STS, or made by a small grammar of ours."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def source(path: Path, *, rows: int, seed: int = 0) -> Source:
 
     Args:
         path: A C-STS file.
-        rows: Most rows to give; those of one sentence pair stay together as far as it goes.
+        rows: Most rows to give; rows of one sentence pair stay together as far as it goes.
         seed: Seed of the choice.
 
     Returns:

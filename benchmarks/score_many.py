@@ -183,7 +183,7 @@ def _best_peer(peer: Path, *, order: Order, task: Task) -> Peer:
 
 
 def _agreement(ours: FloatArray, theirs: FloatArray) -> Result:
-    """Distance of the int8 cosines from those of the same weights in float32."""
+    """Distance of the int8 cosines from the cosines of the same weights in float32."""
     difference = np.abs(ours.astype(np.float64) - theirs)
     mean, largest = float(difference.mean()), float(difference.max())
     correlation = float(np.corrcoef(ours, theirs)[0, 1])

@@ -141,7 +141,7 @@ def suite_tasks(data: Path, *, rows: int | None) -> tuple[list[SuiteSet], str]:
         The data sets, and a few words on where they come from.
     """
     if data.is_dir():
-        tasks, origin = list(load_sts_suite(data, "sts")), "those of the suite"
+        tasks, origin = list(load_sts_suite(data, "sts")), "the files of the suite"
     else:
         tasks = [_generated(key, count, seed) for seed, (key, count) in enumerate(_ROWS.items())]
         origin = f"generated (there is no {data.name})"
@@ -178,7 +178,7 @@ def _theirs(model: SentenceTransformerEncoderWrapper, tasks: Sequence[SuiteSet])
     named = {_NAMES[task.key]: task.key for task in tasks}
     local: list[AbsTaskSTS] = [local_task(_NAMES[task.key], task.task) for task in tasks]
     with warnings.catch_warnings():
-        # Fewer rows are those of STSBenchmark.
+        # Fewer rows come from STSBenchmark.
         warnings.filterwarnings("ignore", message=".*superseded by")
         found = mteb.evaluate(model, local, cache=None, show_progress_bar=False)
     return {

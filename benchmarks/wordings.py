@@ -240,8 +240,8 @@ def main(
         f"{len(pairs.texts[0])} pairs of texts of {pairs.sets} open sets, each under two "
         f"conditions with different labels; model `{scorer.name}`. Made by "
         "`python -m benchmarks.wordings`. Spearman and pair accuracy compare with the labels of "
-        "people; *change* is the mean absolute difference of the score, from 0 to 1, from that of "
-        "the first row, and *ranks* the Spearman correlation with it.",
+        "people; *change* is the mean absolute difference of the score, from 0 to 1, from the "
+        "first row, and *ranks* the Spearman correlation with it.",
         "## One aspect",
         tables["wordings"],
         "## Two aspects in one condition",

@@ -5,7 +5,7 @@ Run by hand, with projects that were pushed to a server (and Debian's chromium i
     .venv-services/bin/python docs/screenshots.py URL EMAIL PASSWORD docs/images \
         qualification=1 conditions=2:17 verification=3
 
-The number behind a colon is that of a task with an annotation; without it, the next task is shown.
+The number behind a colon is a task with an annotation; without it, the next task is shown.
 """
 
 from __future__ import annotations

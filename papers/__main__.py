@@ -101,7 +101,7 @@ def main(
         typer.Option(
             help="For ssbc-...: measure on this test set only: sts12 ... sts16, sts-b, sick-r. "
             "Repeatable.",
-            show_default="those of the experiment",
+            show_default="all of the experiment",
         ),
     ] = None,
     rows: Annotated[
@@ -124,9 +124,7 @@ def main(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Number of seeds for every row.", show_default="those of the experiment"
-        ),
+        typer.Option(min=1, help="Number of seeds for every row.", show_default="the experiment's"),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Also run the rows left out by default.")

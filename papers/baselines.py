@@ -1,7 +1,7 @@
 """Baselines of the papers' tables: averaged GloVe, BERTScore, and TF-IDF with the idf of a corpus.
 
 "Avg. GloVe embeddings" of Reimers and Gurevych (2019, Table 1), which SSBC (Table 2) takes over:
-the words are those of sentence-transformers' ``WhitespaceTokenizer``, its stop words left out, and
+the words are as in sentence-transformers' ``WhitespaceTokenizer``, its stop words left out, and
 the vectors are averaged by its own modules. Only the file is read here: its reader skips bad lines
 without an error, stores numbers in double precision, and downloads a missing file.
 

@@ -78,8 +78,8 @@ class FromContexts(Settings):
 
     Attributes:
         scorer: What scores; None for a row of the paper's numbers alone.
-        weights: Weights of Eq. 3 in the score alone, by term. Contexts are chosen with those of the
-            recipe, so rows that differ in these weights share one scoring.
+        weights: Weights of Eq. 3 in the score alone, by term. Contexts are chosen with the recipe's
+            weights, so rows that differ in these weights share one scoring.
     """
 
     scorer: Literal["origin", "surrogate", "tfidf-cosine", "word-overlap"] | None = None
@@ -98,7 +98,7 @@ class Row(Settings):
         task: The data it is trained and measured on.
         set: Recipe keys it changes, as ``--set`` names them.
         set_for: More of them, by encoder of the papers.
-        seeds: Number of seeds: that of the recipe and those after it.
+        seeds: Number of seeds: the recipe's and the next ones.
         full: Whether it is run with ``--full`` only.
         does_not_apply: Why there can be no such run; None if there can.
     """
@@ -135,7 +135,7 @@ class Experiment(Settings):
         claim: What the paper claims, in our words.
         measured_on: The data the paper's numbers are measured on.
         kind: What is done for each row.
-        metrics: What is shown; ``valid_spearman`` is that of the valid answers alone.
+        metrics: What is shown; ``valid_spearman`` counts the valid answers alone.
         rows: The rows, by key, in the order of the table.
         published: The paper's numbers by row, metric and column; empty if it gives none.
         x: Head of the column that is the horizontal axis of a curve; None for a dot plot.

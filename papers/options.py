@@ -51,7 +51,7 @@ class ContextsOptions:
 
     # Recipe that every row starts from; None for recipes/contexts/openstax.yaml.
     recipe: Path | None = None
-    # Keys of test sets; None for those of the experiment.
+    # Keys of test sets; None for all of the experiment.
     only: tuple[str, ...] | None = None
     # Maximum number of rows of each test set, drawn with a fixed seed; None for all.
     rows: int | None = None
@@ -68,7 +68,7 @@ class Options:
     backbones: tuple[Column, ...] = (DEFAULT_BACKBONE,)
     # Recipe keys to change in every run, such as "epochs=2".
     overrides: tuple[str, ...] = ()
-    # Number of seeds of every row; None for that of the experiment.
+    # Number of seeds of every row; None for the experiment's.
     seeds: int | None = None
     # Whether to run the rows that are left out by default.
     full: bool = False

@@ -20,7 +20,7 @@ def facts(results: Results, command_text: str) -> Iterator[str]:
         if any(line.column.in_papers and line.planned for line in results.lines):
             yield "Recipes of C-STS keep the last epoch instead, as its released code does."
         if "pearson" in results.experiment.metrics:
-            yield "Pearson is that of the raw similarities, which no calibration has changed."
+            yield "Pearson is measured on raw similarities, which no calibration has changed."
     prompting = results.experiment.kind == "prompting"
     use = "examples drawn from" if prompting else "fitted on"
     for measured in results.measured:

@@ -28,6 +28,9 @@ def rules_broken(tmp_path, text, name="module.py"):
         ("# The labelled rows.", "spelling"),
         ("few_colours = 1", "spelling"),
         ("def normalise():\n    pass", "spelling"),
+        ('"""Lengths of the texts and those of the conditions."""', "word"),
+        ("# The scale is that\n# of the labels.", "word"),
+        ('raise ValueError("the name must not be that of another row")', "word"),
     ],
 )
 def test_findings_broken_rule_is_named(tmp_path, text, rule):
@@ -44,6 +47,7 @@ def test_findings_broken_rule_is_named(tmp_path, text, rule):
         "import a  # type: ignore[import]",
         'raise ValueError(f"expected 1, got {x}")',
         'x = "What is written to a file may say anew."',
+        "# The scale of the labels; scores that often differ, and those offered before.",
         "# There is no row, and a larger batch is no faster.",
         "# The analyses of labeled centers.",
         "task.was_cancelled = 'a colour'",

@@ -96,6 +96,7 @@ RULES = (
     _word("what is told", '"the report" or "the message"'),
     _word("goes on", '"continues"'),
     _word(rf"(?<!there\s)(?:is|are) no(?! {_COMPARATIVE})", '"is not a", "are not"'),
+    _word("(?:that|those) of", 'the noun again, a possessive or "as in"'),
     _word("(?:holds?|has|have) no such|holds? no", '"does not contain"'),
     _word("of (?:your|its|their|one's|our|his) own", '"your own", "a separate"'),
     SPELLING,

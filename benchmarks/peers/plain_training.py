@@ -2,7 +2,7 @@
 
 Batches of random sentence pairs, each column padded to its longest text, float32, every row
 encoded on its own: two forwards for a bi-encoder, four for a tri-encoder (sentence and condition,
-for each of the two sentences). Loss, optimizer, learning rate and clipping are those of condsim.
+for each of the two sentences). Loss, optimizer, learning rate and clipping are as in condsim.
 """
 
 from __future__ import annotations

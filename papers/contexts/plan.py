@@ -121,7 +121,7 @@ def plan_contexts(experiment: Experiment, options: Options) -> tuple[ContextsLin
 
 
 def measurements(lines: Sequence[ContextsLine]) -> tuple[Measurement, ...]:
-    """All measurements, each once, those of one scorer together in the order scorers come first."""
+    """All measurements, each once, grouped by scorer in the order scorers come first."""
     every = {line.measurement.folder: line.measurement for line in lines if line.measurement}
     scorers = dict.fromkeys(one.part_folder for one in every.values())
     return tuple(one for scorer in scorers for one in every.values() if one.part_folder == scorer)

@@ -120,7 +120,7 @@ class FromContextsWork:
         )
 
     def _means(self, run: Measurement) -> Center:
-        """Means to compute: those of this row or, if it has none, of another of the same scorer."""
+        """Means to compute: this row's or, if it has none, another row's of the same scorer."""
         if run.center != "none":
             return run.center
         return self._centered.get(run.terms("none"), "none")

@@ -111,7 +111,7 @@ def cross_validation(task: Task, *, folds: int = 10, seed: int = 0) -> tuple[Fol
     """Split the labeled rows of a task for cross-validation, as AFS needs it (SSBC §4.4).
 
     Rows of one sentence pair, in either order, share a fold, whatever the order of the rows. A
-    sentence may be in pairs of several folds: those of AFS mostly are, as in all published results.
+    sentence may be in pairs of several folds: in AFS they mostly are, as in all published results.
     """
     task = task.labeled()
     pairs = [(min(pair), max(pair)) for pair in zip(task.sentences1, task.sentences2, strict=True)]

@@ -1,4 +1,4 @@
-"""Rows on whether a condition applies, and the figures of a model on those of other domains.
+"""Rows on whether a condition applies, and the figures of a model on rows of other domains.
 
 ``python -m papers.model.applicability rows --data ../shared/data --out FOLDER`` writes pairs with
 the label 5 where both texts speak of the condition and -1 where one or both are silent:

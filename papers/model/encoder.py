@@ -27,7 +27,7 @@ class EncoderConfig:
         layers: Number of layers.
         heads: Attention heads of a layer.
         positions: Entries of the position embeddings.
-        epsilon: That of the layer norms.
+        epsilon: The epsilon of the layer norms.
     """
 
     kind: str

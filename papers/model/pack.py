@@ -69,7 +69,7 @@ def pack(
 
     Args:
         groups: The groups; all of them or none have vectors as targets.
-        tokenizer: That of the model to train.
+        tokenizer: The tokenizer of the model to train.
         cosines: Plain vectors, for the share of the plain cosine in the labels.
         targets: Gives the vector that each input is to have, where groups are ``plain``. If None,
             the training embeds the texts without a condition, before its first step.

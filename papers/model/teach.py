@@ -3,7 +3,7 @@
 The small model learns these vectors, projected to its own dimension, and the labels of the same
 rows next to them, in the manner of LEAF (arXiv 2509.12539) and jina-embeddings-v5 (2602.15547).
 Those train the projection; here it is computed once, so that cosines of the small model become
-those of the large one. A trained one had reached a cosine of 0.5 after 1,200 steps.
+the large one's. A trained one had reached a cosine of 0.5 after 1,200 steps.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ INPUTS_TO_ALIGN = 16_384
 def projection(teacher: FloatArray, student: FloatArray) -> FloatArray:
     """Compute an orthonormal map from the teacher's vectors to the dimension of the student.
 
-    It keeps the directions of largest energy, those of most weight in the teacher's cosines, and
+    It keeps the directions of largest energy, which weigh most in the teacher's cosines, and
     turns them so that they are as near as possible to the vectors that the student begins with
     (orthogonal Procrustes; Schönemann, 1966).
 

@@ -57,7 +57,7 @@ class Settings:
         learning_rate: After the warm-up.
         warmup_steps: Steps over which it rises.
         cooldown_steps: Last steps, over which it falls to zero; 0 keeps it to the end.
-        weight_decay: That of AdamW.
+        weight_decay: The weight decay of AdamW.
         average: Decay of the running average of the weights.
         mse, correlation, ranking, vectors: Weights of the objectives.
         ranking_scale, ranking_margin: Of the logistic loss on the order of two rows.

@@ -33,7 +33,7 @@ def measure_suite(
 ) -> SuiteReport:
     """Measure scorers on data sets, next to all baselines.
 
-    Arguments are those of `condsim.evaluation.suite.evaluate_suite`, and:
+    Arguments are as in `condsim.evaluation.suite.evaluate_suite`, and:
 
     Args:
         condition: The condition of pairs that have none; a tri-encoder needs one.

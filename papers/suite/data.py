@@ -31,10 +31,10 @@ Aggregation = Literal["all", "mean", "wmean"]
 
 ``all``: the subsets put one after the other, then one Spearman (SBERT, SimCSE, SSBC, MTEB);
 ``mean``: the mean of the Spearman of each subset (Giorgi et al., 2021, DeCLUTR); ``wmean``: the
-same, each weighted by its rows (BERT-flow, BERT-whitening). Results of one kind are not comparable
-with those of another (SimCSE, Gao et al., 2021, appendix B, the source of this; SSBC does not say
-which, but its baselines are those of SBERT). ``mean`` and ``wmean`` do not ask a model to rank the
-pairs of one subset among those of another.
+same, each weighted by its rows (BERT-flow, BERT-whitening). Results of different kinds are not
+comparable (SimCSE, Gao et al., 2021, appendix B, the source of this; SSBC does not say
+which, but its baselines come from SBERT). ``mean`` and ``wmean`` do not ask a model to rank the
+pairs of different subsets together.
 """
 
 _LOGGER = logging.getLogger(__name__)

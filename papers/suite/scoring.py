@@ -118,7 +118,7 @@ class StsScoring(SuiteScoring):
 
 
 def _number_sentences(task: Task, numbers: dict[tuple[str, str | None], int]) -> IntArray:
-    """Number the distinct sentences; return those of both columns, ``(2, n)``."""
+    """Number the distinct sentences; return the numbers of both columns, ``(2, n)``."""
     conditions = task.conditions or [None] * len(task)
     columns = []
     for column in (task.sentences1, task.sentences2):

@@ -42,7 +42,7 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"]):
         self._started = self._last_line = 0.0
 
     def __call__(self, stage: str, done: int, total: int, note: str = "") -> None:
-        """Move the bar of a stage, which replaces that of another; ``note`` follows it."""
+        """Move the bar of a stage, which replaces another stage's; ``note`` follows it."""
         if stage != self._stage or done < self._first:
             self._begin(stage, done)
         now = time.monotonic()

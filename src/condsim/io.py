@@ -68,7 +68,7 @@ def _link_target(path: Path) -> Path:
 
 
 def _temporary_path(path: Path) -> Path:
-    """Name a temporary file of this process, and remove those of dead processes."""
+    """Name a temporary file of this process, and remove the files of dead processes."""
     # The process is in the name, or two that write the same file would take it from each other.
     host = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
     prefix = f"{path.name}.{host}-"

@@ -72,7 +72,7 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
             on the processor and ignore it.
 
     Raises:
-        InputError: If the name begins with that of a user who does not exist, as in ``~nobody``.
+        InputError: If the name begins with a user who does not exist, as in ``~nobody``.
         ModelError: If there is no such model, or it is damaged or of the wrong kind.
         MissingExtraError: If the model needs torch and the ``train`` extra is not installed, or it
             is ``"large"`` and condsim-large is not installed.

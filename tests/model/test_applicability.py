@@ -110,7 +110,7 @@ def test_applicability_head_of_another_model_refused(with_head):
         model="other", weights=head.weights, bias=head.bias, probe=-head.probe
     )
     with pytest.raises(
-        ModelError, match="embeddings of 'other', which differ from those of 'tiny'"
+        ModelError, match="embeddings of 'other', which differ from the embeddings of 'tiny'"
     ):
         model.applicability("a", "b", "c")
 

@@ -501,7 +501,7 @@ LONG = {"pairs": [["a", "b" * 900]], "conditions": ["the animal " * 400]}
 NO_TEXT = "'texts' must have text; got ' ' at index 1"
 ONE_FORM = "A request must have either 'documents' or 'texts'."
 REFUSED = [
-    ("/embed", {"inputs": "a", "dimensions": 7}, "'dimensions' must be those of the model, 384"),
+    ("/embed", {"inputs": "a", "dimensions": 7}, "'dimensions' must equal the model's, 384"),
     ("/rerank", {"query": "a"}, ONE_FORM),
     ("/rerank", {"query": "a", "texts": ["b"], "documents": ["c"]}, ONE_FORM),
     ("/v1/score", {"pairs": PAIRS, "conditions": ["a"], "overall": 3}, "overall"),

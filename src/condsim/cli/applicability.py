@@ -27,7 +27,7 @@ Data: TypeAlias = Annotated[
 ]
 Extra: TypeAlias = Annotated[
     list[Path] | None,
-    Option(help="More rows to train on, such as those of condsim build weak. Repeatable."),
+    Option(help="More rows to train on, such as the output of condsim build weak. Repeatable."),
 ]
 Sample: TypeAlias = Annotated[int, Option(min=2, help="Use at most this many extra rows.")]
 Strength: TypeAlias = Annotated[

@@ -101,7 +101,7 @@ def criteria(
     from condsim.rows.criteria.settings import CriteriaSettings
 
     values: dict[str, Any] = {} if settings is None else read_mapping(settings, subject="criteria")
-    # Options of the command line come before those of the file.
+    # Options of the command line take precedence over the file.
     values |= given(
         rows=rows,
         form=form,
@@ -170,7 +170,7 @@ def teach(
 ) -> None:
     """Label rows by models, so that a smaller model can learn from them (distillation).
 
-    Use rows that the models were not trained on, such as those of `condsim build weak`. Pairs
+    Use rows that the models were not trained on, such as the output of `condsim build weak`. Pairs
     without the column `condition` are scored from 0 to 1, for one of the `sources` of a recipe.
 
     **Examples**

@@ -67,7 +67,7 @@ def cluster(
             min=0,
             max=1,
             help="Share of the similarity without the condition, 0 to 1.",
-            show_default=f"{COLLECTION_SHARE}, or that of --into",
+            show_default=f"{COLLECTION_SHARE}, or the value in --into",
         ),
     ] = None,
     umap: Annotated[bool, Option("--umap", help="Reduce embeddings first.")] = False,

@@ -133,7 +133,7 @@ def encode(
     Writes one array, float32 or float16, of shape (rows, dimension). Every row has length 1, so the
     dot product of two is their raw similarity. Files can have any size: a few thousand rows are in
     memory at a time. The vector of a row without text is NaN. With --overall, the vector of a text
-    under its condition is followed by that of the text alone, so that it is twice as long.
+    under its condition is followed by the embedding of the text alone, so that it is twice as long.
 
     **Examples**
 

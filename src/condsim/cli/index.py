@@ -40,7 +40,7 @@ Folder = Annotated[
 ]
 File = Annotated[Path, Argument(help=f"File of texts: {READ}.")]
 ModelOption = Annotated[
-    str | None, Option(help="Model folder or Hub name.", show_default="that of the index")
+    str | None, Option(help="Model folder or Hub name.", show_default="the model of the index")
 ]
 ConditionOption = Annotated[
     list[str] | None, Option("--condition", help="Condition to prepare. Repeatable.")

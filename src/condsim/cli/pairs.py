@@ -277,7 +277,7 @@ def iter_labeled_pairs(
 def load_pairs_as_task(
     file: Path, *, pairs: LabeledPairs, consequence: str, require_labels: bool = True
 ) -> Task:
-    """Load pairs whose columns have the usual names or those of options, or another kind of file.
+    """Load pairs whose columns are the usual ones or given as options, or another kind of file.
 
     Rows without a text are left out; a note says how many, and the consequence.
     """

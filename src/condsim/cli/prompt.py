@@ -44,7 +44,7 @@ class _AnsweredRow(NamedTuple):
 
 
 def _print_report(report: PromptReport) -> None:
-    """Print the metrics, those of the valid answers alone, and the requests."""
+    """Print the metrics, also for the valid answers alone, and the requests."""
     from condsim.evaluation.report import to_table
     from condsim.terminal import Terminal
 
@@ -63,7 +63,7 @@ def _print_report(report: PromptReport) -> None:
         print_note(f"note: the model was {note}")
     if report.settings.get("scoring") == "expected" and report.expected == 0:
         print_note(
-            "note: no answer came with probabilities, so every score is that of the text. If the "
+            "note: no answer came with probabilities, so every score is the text's number. If the "
             "server returns them now, name another file for the answers (--answers)"
         )
     usage = report.usage
@@ -118,7 +118,7 @@ def _answered_rows(scorer: PromptScorer, task: Task) -> list[_AnsweredRow]:
 
 @dataclass(frozen=True)
 class PromptOptions(OptionGroup):
-    """Options that decide the prompts and the model; the fields are those of its settings."""
+    """Options that decide the prompts and the model; the fields are as in its settings."""
 
     train: Annotated[Path | None, Option(help="Labeled file of examples.")] = None
     instruction: Annotated[

@@ -123,8 +123,8 @@ def iter_rows(
         path: A ``.csv``, ``.tsv``, ``.jsonl``, ``.ndjson`` or ``.json`` file, perhaps packed as
             ``.gz``, ``.bz2``, ``.xz`` or ``.zip``; a ``.txt`` with a text on each line, or with
             cells between tabs; or a ``.parquet`` or ``.xlsx`` file. The separator, the quote and
-            the encoding of a table are detected from its first lines, and logged if they are not
-            those of its suffix.
+            the encoding of a table are detected from its first lines, and logged if they differ
+            from its suffix.
         columns: Columns that the file must have; of JSON, one of the first rows. A row of JSON that
             lacks a column has None there.
         optional: Columns that are read if present, and are None otherwise.

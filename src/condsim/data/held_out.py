@@ -1,4 +1,4 @@
-"""Texts to leave out of training data, such as those of a test set."""
+"""Texts to leave out of training data, such as the texts of a test set."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class LabelCells:
         An empty cell and NaN mean that the row has no label, and so does -1 unless other labels
         are between -1 and 0, or ``scale`` has it. The decimal mark may be a comma. The scale is
         told by the values if they are all from 0 to 1, 1 to 5, 0 to 5, -1 to 1 or, with one above
-        10, 0 to 100; a scale other than that of C-STS is logged.
+        10, 0 to 100; a scale other than C-STS's is logged.
 
         Args:
             positive: The lowest number that counts as alike, or the word that means alike; by
@@ -159,7 +159,7 @@ class LabelCells:
         return Labels(values.astype(np.float32), alike & labeled, LIKERT)
 
     def _told_scale(self, numbers: Float64Array, labeled: BoolArray) -> Scale:
-        """Tell the scale by the labels, and log it; that of C-STS if they fit none."""
+        """Tell the scale by the labels, and log it; C-STS's scale if they fit none."""
         given = numbers[labeled & ~np.isnan(numbers)]
         if not given.size:
             return LIKERT

@@ -62,7 +62,7 @@ class HubName(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Short name: that of the data set, the configuration, and a split that is not ``test``."""
+        """Short name: the data set, the configuration, and a split that is not ``test``."""
         split = None if self.split == DEFAULT_SPLIT else self.split
         return "-".join(filter(None, (self.dataset.split("/")[1], self.config, split)))
 

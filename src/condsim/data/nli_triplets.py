@@ -5,9 +5,9 @@ Natural language inference: a premise entails a hypothesis, contradicts it, or n
 ``sentence2``, ``gold_label`` (Bowman et al., 2015; Williams et al., 2018).
 
 Triplets: an anchor, a text nearer to it and one further from it. Columns are ``anchor``,
-``positive`` and ``negative``, or those of the released Wikipedia section triplets, ``Sentence1`` to
-``Sentence3`` (Ein Dor et al., 2018): a sentence is nearer in theme to those of the same section
-than to those of others.
+``positive`` and ``negative``, or ``Sentence1`` to ``Sentence3`` as in the released triplets of
+Wikipedia sections (Ein Dor et al., 2018): a sentence is nearer in theme to sentences of its section
+than to others.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from condsim.paths import sha256_of, stem_of
 from condsim.types import IntArray, Task
 
 NLI_CLASSES = ("entailment", "neutral", "contradiction")
-"""The classes in the order of their numbers, which is that of the data sets on the Hub."""
+"""The classes in the order of their numbers, as in the data sets on the Hub."""
 
 NLI_COLUMNS = (("premise", "hypothesis", "label"), ("sentence1", "sentence2", "gold_label"))
-"""The names of the columns: ours, and those of SNLI and MultiNLI."""
+"""The names of the columns: ours, and the names in SNLI and MultiNLI."""
 
 TRIPLET_COLUMNS = (("anchor", "positive", "negative"), ("Sentence1", "Sentence2", "Sentence3"))
-"""The names of the columns: ours, and those of the released section triplets."""
+"""The names of the columns: ours, and the names in the released section triplets."""
 
 _CLASS_NUMBERS = {name: number for number, name in enumerate(NLI_CLASSES)}
 _CLASS_NUMBERS |= {str(number): number for number in range(len(NLI_CLASSES))}

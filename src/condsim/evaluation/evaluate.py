@@ -105,7 +105,7 @@ def evaluate(
         InputError: If scorer and task are the wrong way round, fewer than 3 rows have a label,
             ``resamples`` is below 1, a baseline's name is unknown, or over-estimation is requested
             and no sentence pair has two labels.
-        ModelError: If the number of scores is not that of the rows, or one is NaN or infinite.
+        ModelError: If there are more or fewer scores than rows, or one is NaN or infinite.
     """
     if isinstance(scorer, Task) or not isinstance(task, Task):
         raise InputError(
@@ -200,7 +200,7 @@ def _baseline_scores(entry: Scorer | str, task: Task, *, seed: int) -> Scores:
 
 
 def _select_labeled(scores: Scores, task: Task) -> Scores:
-    """Check scores and keep those of the labeled rows, ``(n,)``."""
+    """Check scores and keep the scores of labeled rows, ``(n,)``."""
     valid = task.valid
     if scores.values.shape == valid.shape and not valid.all():
         raw = None if scores.raw is None else scores.raw[valid]
@@ -244,7 +244,7 @@ def triplet_accuracy(
 
     Raises:
         InputError: If there are no triplets or ``resamples`` is below 1.
-        ModelError: If the number of scores is not that of the rows, or one is NaN or infinite.
+        ModelError: If there are more or fewer scores than rows, or one is NaN or infinite.
     """
     if not len(triplets):
         raise InputError(f"{triplets.name}: has no triplets.")

@@ -216,8 +216,8 @@ def over_estimation(scores: ArrayLike, task: Task) -> OverEstimation:
         task: The data; gold is its labels mapped to [0, 1].
 
     Raises:
-        InputError: If there is no such pair or there are no conditions, the number of scores is not
-            that of the rows, or a score of a pair is not finite.
+        InputError: If there is no such pair or there are no conditions, there are more or fewer
+            scores than rows, or a score of a pair is not finite.
 
     Example:
         >>> task = Task("two", "-", ("a", "a"), ("b", "b"), ("c", "d"), np.float32([4, 2]))

@@ -80,7 +80,7 @@ def robustness(
 
     Raises:
         InputError: If ``resamples`` is below 1.
-        ModelError: If the number of scores is not that of the rows, or one is NaN or infinite.
+        ModelError: If there are more or fewer scores than rows, or one is NaN or infinite.
     """
     scores = np.asarray(
         scorer.score(rewordings.sentences1, rewordings.sentences2, rewordings.conditions),

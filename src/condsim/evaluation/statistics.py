@@ -157,7 +157,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Difference:
-    """A metric of one model minus that of another, with its 95 % paired bootstrap interval.
+    """The difference of a metric between two models, with its 95 % paired bootstrap interval.
 
     The p-value of no difference is two-sided; see `p_value`. NaN where there is no difference.
     """

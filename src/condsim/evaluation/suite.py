@@ -136,7 +136,7 @@ class SuiteRow:
     Attributes:
         figures: Metrics x 100 by key of the data set, then by name, the main one first. The key
             ``avg`` is the mean over the averaged data sets, ``avg:GROUP`` that over a group.
-        comparison: By key, the main metric minus that of the reference.
+        comparison: By key, the main metric minus the reference's.
         seconds: Time to load and score; None if all scores were cached.
         versions: Versions of the libraries that scored.
         numbers: Number format of an encoder.

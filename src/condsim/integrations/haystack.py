@@ -27,7 +27,7 @@ class HaystackTextEmbedder(_Embedder):
     """A Haystack text embedder under a condition, for queries.
 
     Attributes:
-        condition: The condition, the same as that of the documents; None: texts as a whole.
+        condition: The condition, the same as for the documents; None: texts as a whole.
         model: A bi- or tri-encoder; None is the default model. A pipeline can be written to a
             file if the model is given by name.
 

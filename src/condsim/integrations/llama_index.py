@@ -46,7 +46,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
         condition: Condition | None,
         *,
         model: Model = None,
-        **fields: Any,  # noqa: ANN401  (the other attributes, and those of LlamaIndex)
+        **fields: Any,  # noqa: ANN401  (the other attributes, and LlamaIndex's)
     ) -> None:
         """Load the model, outside pydantic, which would wrap the error."""
         encoder = load_encoder(model)
@@ -112,7 +112,7 @@ class LlamaIndexReranker(BaseNodePostprocessor):
         condition: Condition | None,
         *,
         model: Model = None,
-        **fields: Any,  # noqa: ANN401  (the other attributes, and those of LlamaIndex)
+        **fields: Any,  # noqa: ANN401  (the other attributes, and LlamaIndex's)
     ) -> None:
         """Load the model, outside pydantic, which would wrap the error."""
         scorer = scorer_of(model)

@@ -140,9 +140,9 @@ class MtebEncoder:
 
 
 def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) -> AbsTaskSTS:
-    """Return an STS task of mteb with your own rows in place of those of the Hub.
+    """Return an STS task of mteb with your own rows in place of the Hub's.
 
-    The revision of the data in results becomes ``local-`` and that of the rows. mteb's cache
+    The revision in results becomes ``local-`` and the revision of the rows. mteb's cache
     ignores it: evaluate with ``cache=None``, or with a folder for such results alone.
 
     Args:
@@ -166,8 +166,8 @@ def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) 
     low, high = float(labeled.labels.min()), float(labeled.labels.max())
     if low < loaded.min_score or high > loaded.max_score:
         raise InputError(
-            f"{name}: labels must be from {loaded.min_score} to {loaded.max_score}; those of "
-            f"{rows.name} are from {low:g} to {high:g}."
+            f"{name}: labels must be from {loaded.min_score} to {loaded.max_score}; the "
+            f"labels of {rows.name} are from {low:g} to {high:g}."
         )
     first, second = (str(column) for column in loaded.column_names)
     columns: dict[str, object] = {
@@ -178,13 +178,13 @@ def local_task(task: str | AbsTaskSTS, rows: Task, *, split: str | None = None) 
     conditional = isinstance(loaded, AbsTaskConditionalSTS)
     if conditional != (labeled.conditions is not None):
         raise InputError(
-            f"{name} needs rows {'with' if conditional else 'without'} conditions; those of "
-            f"{rows.name} have {'none' if conditional else 'some'}."
+            f"{name} needs rows {'with' if conditional else 'without'} conditions; the "
+            f"rows of {rows.name} have {'none' if conditional else 'some'}."
         )
     if isinstance(loaded, AbsTaskConditionalSTS):
         columns[loaded.condition_column] = list(labeled.conditions or ())
     split = split or loaded.eval_splits[0]
-    # As mteb does for cleaned data: an attribute of the object hides that of the class.
+    # As mteb does for cleaned data: an attribute of the object hides the class's.
     loaded.metadata = loaded.metadata.model_copy(
         update={"dataset": {**loaded.metadata.dataset, "revision": f"local-{rows.revision}"}}
     )

@@ -32,7 +32,7 @@ _INPUTS = (
 
 
 class AbsTaskConditionalSTS(AbsTaskSTS):
-    """Similarity of two sentences with respect to a condition; scores are those of `AbsTaskSTS`.
+    """Similarity of two sentences with respect to a condition; scores are as in `AbsTaskSTS`.
 
     Attributes:
         condition_column: Name of the column with the conditions.

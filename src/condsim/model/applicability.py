@@ -58,7 +58,7 @@ class Embedded:
 def features(rows: Embedded) -> Float64Array:
     """Compute the inputs of the logistic model of one text, of comparable spread, ``(n, 2 d + 3)``.
 
-    With u the conditional embedding, s that of the text and c that of the condition::
+    With the embeddings u (conditional), s (of the text) and c (of the condition)::
 
         u √d,   c √d,   5 (u·c, u·s, s·c)
     """
@@ -102,13 +102,13 @@ class ApplicabilityHead:
         return logistic(features(rows) @ self.weights + self.bias).astype(np.float32)
 
     def check(self, probe: FloatArray, *, model: str) -> None:
-        """Refuse a model whose embedding of `PROBE` is not that of the head, with a ModelError."""
+        """Refuse a model whose embedding of `PROBE` differs from the head's, with a ModelError."""
         cosine = float(probe @ self.probe) if probe.shape == self.probe.shape else 0.0
         if cosine < MIN_PROBE_COSINE:
             raise ModelError(
                 f"The applicability head was fitted on the embeddings of {self.model!r}, which "
-                f"differ from those of {model!r} (cosine {cosine:.2f}). Fit a head for this model "
-                "with 'condsim applicability fit'."
+                f"differ from the embeddings of {model!r} (cosine {cosine:.2f}). Fit a head for "
+                "this model with 'condsim applicability fit'."
             )
 
     def save(self, path: Path | str) -> None:

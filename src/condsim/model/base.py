@@ -43,7 +43,7 @@ COLLECTION_SHARE = 0.3
 """Share of overall similarity in searches, clusters and duplicates.
 
 On the dev part of the suite ``natural``, matching goes from 65.6 to 65.7 at 0.3 and graded pairs
-fall from 62.0 to 55.5: the share protects single tests of collections, and that of scores is 0.
+fall from 62.0 to 55.5: the share protects single tests of collections. Scores have a share of 0.
 """
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

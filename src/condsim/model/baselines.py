@@ -49,7 +49,7 @@ class WordOverlapScorer:
 class TfIdfCosineScorer:
     """Cosine of the TF-IDF vectors of the two sentences; blind to the condition.
 
-    The vectors are those of scikit-learn's ``TfidfVectorizer``, fitted on the distinct sentences
+    The vectors are as in scikit-learn's ``TfidfVectorizer``, fitted on the distinct sentences
     that are scored.
     """
 
@@ -77,7 +77,7 @@ class TfIdfCosineScorer:
 class TfIdfRidge:
     """Linear ridge regression with an intercept on L2-normalized TF-IDF features, in numpy.
 
-    Features and fit are those of scikit-learn's ``TfidfVectorizer`` and ``Ridge``, without which
+    Features and fit are as in scikit-learn's ``TfidfVectorizer`` and ``Ridge``, without which
     `condsim evaluate` must run; the tests compare both.
     """
 

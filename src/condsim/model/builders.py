@@ -261,7 +261,7 @@ def build_bi_encoder(
         max_seq_length: Longest input in tokens, both texts together; the backbone's own if None.
 
     Returns:
-        An encoder of dimension d, that of the backbone.
+        An encoder of the backbone's dimension d.
 
     Raises:
         InputError: If an option is unknown or out of range.
@@ -298,7 +298,7 @@ def build_cross_encoder(
     the similarity in [0, 1] with no activation. Every module belongs to sentence-transformers. Its
     input is a text, see ``condsim.model.inputs.cross_encoder_inputs``.
 
-    Other arguments and errors are those of `build_bi_encoder`; ``dropout`` is also the rate of the
+    Other arguments and errors are as in `build_bi_encoder`; ``dropout`` is also the rate of the
     head, and ``max_seq_length`` the limit of all texts together.
 
     Args:

@@ -50,7 +50,7 @@ class EmbeddingScorer(ReadingScorer):
     """Scores by the cosine of two conditional sentences, each distinct one encoded once.
 
     A text that with its condition is longer than the model reads is split at the ends of sentences.
-    Its embedding is the mean of those of its `chunks`, weighted by their tokens. A condition that
+    Its embedding is the mean over its `chunks`, weighted by their tokens. A condition that
     leaves fewer than 16 tokens for the text is refused with an `InputError`.
 
     Memory does not grow with the number of rows, apart from the result.
@@ -75,7 +75,7 @@ class EmbeddingScorer(ReadingScorer):
         """Encode sentences, each under its condition.
 
         The dot product of two embeddings is the raw score of the pair. With a share w of the whole,
-        the embedding under the condition is followed by that of the sentence alone:
+        the embedding under the condition is followed by the embedding of the sentence alone:
         ``[√(1 - w) v(c), √w v]``, of length 1 as well.
 
         Args:
@@ -136,7 +136,7 @@ class EmbeddingScorer(ReadingScorer):
 
         Raises:
             InputError: If a text is empty or not a str, or lengths differ.
-            ModelError: If the model has no head, or that of another model.
+            ModelError: If the model has no head, or another model's.
         """
         rows, (first, second) = self._mentions(
             condition, sentences1=sentences1, sentences2=sentences2
@@ -162,7 +162,7 @@ class EmbeddingScorer(ReadingScorer):
 
         Raises:
             InputError: If a text is empty or not a str, or lengths differ.
-            ModelError: If the model has no head, or that of another model.
+            ModelError: If the model has no head, or another model's.
         """
         rows, (chances,) = self._mentions(condition, sentences=sentences)
         return float(chances[0]) if rows.single else chances
@@ -352,7 +352,7 @@ class EmbeddingScorer(ReadingScorer):
         values2 = rescaled(np.clip(raw2, -1, 1), calibration, scale)
         if isinstance(condition, Criterion):
             return values1, values2, None
-        # A cosine is linear in each vector, so the shares of vectors give those of pairs of words.
+        # A cosine is linear in each vector, so the shares of vectors give the shares of word pairs.
         pairs = first.shares(vectors1) @ second.shares(vectors2).T
         return values1, values2, pairs.astype(np.float32)
 

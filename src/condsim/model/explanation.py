@@ -300,7 +300,7 @@ class Occlusion:
         """Compute the Shapley values of the words; they add up to ``values[1] - values[0]``.
 
         Weighted least squares under that constraint (Lundberg and Lee 2017, Theorem 2), with
-        subsets in complementary pairs (Covert and Lee 2021). The values are those of `texts`,
+        subsets in complementary pairs (Covert and Lee 2021). The values belong to `texts`,
         (2 + m,) or (2 + m, d), and the shares (n,) or (n, d).
         """
         gains = np.asarray(values, np.float64).reshape(len(self.texts), -1)  # (2 + m, d)
@@ -370,7 +370,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 def _subsets(size: int, most: int, generator: np.random.Generator) -> list[tuple[BoolArray, float]]:
     """Choose subsets of words, without none and all, with their weights in the least squares.
 
-    Those of 1 word and of all but 1 come first, then of 2 and all but 2, as long as all of a size
+    Sets of 1 word and of all but 1 come first, then of 2 and all but 2, as long as all of a size
     fit; the remaining ones are drawn, each with its complement.
     """
     subsets: list[tuple[BoolArray, float]] = []

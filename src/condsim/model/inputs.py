@@ -96,8 +96,8 @@ def cross_encoder_inputs(
 
     The separators are written into the text, where the tokenizer reads them as its special token.
     The paper leaves them open; ``released`` is the form in the code of C-STS. The
-    separator is the result of ``condsim.model.builders.separator_of(tokenizer, layout)``; those of
-    parts that are not read (C-STS Table 10) are left out.
+    separator is the result of ``condsim.model.builders.separator_of(tokenizer, layout)``.
+    Parts that are not read (C-STS Table 10) have none.
 
     Example:
         >>> cross_encoder_inputs(["A dog."], ["A cat."], ["the animal"], separator=" [SEP] ")
@@ -179,7 +179,7 @@ _LINE, _SPACE = re.compile(r"\n"), re.compile(r"\s")
 class Chunks:
     """The chunks of all inputs, one input after the other, (chunks,).
 
-    ``owner`` has the index of the input of each, ascending; ``tokens`` its tokens, without those of
+    ``owner`` has the index of the input of each, ascending; ``tokens`` its tokens, except those in
     the condition.
     """
 
@@ -188,7 +188,7 @@ class Chunks:
     tokens: IntArray
 
     def pooled(self, vectors: FloatArray) -> FloatArray:
-        """Pool vectors of the chunks, (chunks, d), to those of the inputs, of length 1, (n, d)."""
+        """Pool vectors of the chunks, (chunks, d), to unit vectors of the inputs, (n, d)."""
         starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
         weighted = vectors * self.tokens[:, None].astype(np.float32)
         sums: FloatArray = np.add.reduceat(weighted, starts, axis=0)
@@ -200,7 +200,7 @@ class Chunker:
     """Splitter of inputs that are longer than a model reads."""
 
     def __init__(self, tokenizer: Tokenizer, *, order: Order, joint: bool) -> None:
-        """Take a tokenizer without a limit; ``joint``: text and condition share that of a model."""
+        """Take a tokenizer without a limit; ``joint``: text and condition share a model's."""
         self._tokenizer = tokenizer
         self._text_index = 0 if order == "sentence-first" else 1
         self._joint = joint

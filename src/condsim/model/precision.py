@@ -101,7 +101,7 @@ def fastest_training(speeds: dict[str, float]) -> str:
 def training_speeds(backbone: PreTrainedModel, attentions: Sequence[str]) -> dict[str, float]:
     """Measure training steps on a CPU; weights and random numbers stay as they are.
 
-    Texts per second are those of the best of two steps after one that warms up. ``float32`` with
+    Texts per second are measured on the best of two steps after one that warms up. ``float32`` with
     the first attention comes first.
     """
     kinds = [(kind, name) for kind in ("float32", "bfloat16") for name in dict.fromkeys(attentions)]

@@ -99,7 +99,7 @@ class EncoderScorer(EmbeddingScorer):
             precision = "bfloat16" if is_faster else "float32"
         scorer = copy.copy(self)
         scorer.numbers = precision
-        # Cached vectors are those of another number format.
+        # Cached vectors have another number format.
         scorer.set_cache_size(self._cache.size if self._cache else 0)
         return scorer
 
@@ -194,8 +194,8 @@ class CrossEncoderScorer(PairScorer):
 
     Without conditions the input is the two sentences, whatever the order; that is for a model
     trained without them. Of a model with a logit for each label (the objective ``classification``)
-    the raw score is the expected label, from 0 to 1. The layout ``pair`` is that of a model which
-    condsim did not make.
+    the raw score is the expected label, from 0 to 1. Models that condsim did not make
+    have the layout ``pair``.
     """
 
     def __init__(

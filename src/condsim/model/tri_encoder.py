@@ -68,7 +68,7 @@ class LowRank(nn.Module):
     """A hypernetwork: the condition makes a projection to few dimensions, (n, rank).
 
     The cosine then compares two sentences under a metric of that rank, which the condition chooses.
-    Those of Hyper-CL (Yoo et al., 2024) go back to d dimensions, which only adds weights where a
+    In Hyper-CL (Yoo et al., 2024) they go back to d dimensions, which only adds weights where a
     cosine follows. Not in the papers of condsim.
     """
 
@@ -222,7 +222,7 @@ class TriEncoder(InputModule):
         config_kwargs: dict[str, Any] | None = None,
         **_: object,
     ) -> TriEncoder:
-        """Read the result of ``save``; the arguments are those of every module of the library."""
+        """Read the result of ``save``; every module of the library has these arguments."""
         hub: dict[str, Any] = dict(
             subfolder=subfolder,
             token=token,
@@ -320,8 +320,8 @@ def build_tri_encoder(
 ) -> SentenceTransformer:
     """Build ``h(c; s)``, to be compared by cosine (C-STS §4.1, tri-encoder).
 
-    Other arguments and errors are those of `build_bi_encoder`; ``transform`` follows the pooling of
-    the sentence alone, and ``max_seq_length`` is that of each text. Embeddings have the dimension
+    Other arguments and errors are as in `build_bi_encoder`; ``transform`` follows the pooling of
+    the sentence alone, and ``max_seq_length`` applies to each text. Embeddings have the dimension
     of the backbone, or ``rank`` with the fusion ``low-rank``.
     """
     transformer = load_backbone(

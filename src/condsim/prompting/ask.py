@@ -125,7 +125,7 @@ def _answer(
 
 @dataclass
 class Usage:
-    """Prompts sent, their tokens and those of the answers, and rows answered without a request.
+    """Prompts sent, tokens of prompts and answers, and rows answered without a request.
 
     Tokens that the model does not report are estimated.
     """

@@ -254,8 +254,8 @@ def evaluate_prompt(
         resamples: Number of bootstrap resamples of the sentence pairs, at least 1.
 
     Raises:
-        InputError: If fewer than 3 rows have a label, or the instruction's scale is not that of
-            the labels.
+        InputError: If fewer than 3 rows have a label, or the instruction has another scale
+            than the labels.
         BackendError: If the model does not answer or the budget is used up; run again to go on.
     """
     rows = labeled_rows(task)

@@ -33,7 +33,7 @@ _COMPONENTS = 10
 _UMAP_COMPONENTS = 5
 # More neighbors of a dense point leave more texts in no cluster.
 _MIN_NEIGHBORS = 5
-# With more texts, k-means starts once only, and the silhouette is that of a sample.
+# With more texts, k-means starts once only, and the silhouette is measured on a sample.
 _LARGE_COLLECTION = 20_000
 # Numbers of clusters that k="auto" tries, and the texts it tries them on.
 _MAX_AUTO_CLUSTERS = 20

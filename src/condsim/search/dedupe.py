@@ -63,7 +63,7 @@ _TEXTS_PER_BLOCK = 4_096
 _BISECTION_STEPS = 14
 
 Keep = KeepRule | Sequence[float]
-"""Which text of a group is kept: the first, the longest, or that of the highest number."""
+"""Which text of a group is kept: the first, the longest, or the text with the highest number."""
 
 
 class ReviewPair(NamedTuple):

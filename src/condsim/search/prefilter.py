@@ -28,7 +28,7 @@ _RIDGE = 0.2
 _PLAIN_WEIGHT = 0.5
 _CACHED_MAPS = 32
 _EPSILON = 1e-6
-# Variance of scores about their regression, relative to that of the scores.
+# Variance of scores about their regression, relative to the variance of the scores.
 _SCORE_NOISE = 0.1
 # Width of the regression's kernel, a difference of cosines.
 _KERNEL_WIDTH = 0.5

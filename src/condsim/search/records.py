@@ -289,8 +289,8 @@ def _check_column_name(row: Row, name: object) -> None:
     if isinstance(name, str) and name and "." not in name and not name.startswith(reserved):
         return
     raise InputError(
-        f"{row.path}: a column name must not begin with '_' or '{INTERNAL_PREFIX}', nor that of "
-        f"texts or keys contain a dot; got {name!r}. Rename the column."
+        f"{row.path}: a column name must not begin with '_' or '{INTERNAL_PREFIX}', nor a "
+        f"column of texts or keys contain a dot; got {name!r}. Rename the column."
     )
 
 
@@ -304,7 +304,7 @@ def _time_columns(path: Path) -> frozenset[str]:
 
 
 def _python_value(value: object) -> object:
-    """Turn scalars of NumPy and pandas into those of Python."""
+    """Turn scalars of NumPy and pandas into Python's."""
     if isinstance(value, np.datetime64):
         return value.astype("datetime64[us]").item()
     if isinstance(value, np.generic):

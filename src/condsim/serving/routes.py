@@ -1,4 +1,4 @@
-"""The routes that ask the model: those of condsim, and those of other servers."""
+"""The routes that ask the model: condsim's own, and the routes of other servers."""
 
 from __future__ import annotations
 
@@ -379,8 +379,7 @@ async def _score_texts(
 def _check_dimensions(key: str, dimensions: int | None, service: Service) -> None:
     if dimensions not in (None, service.embedder.dimension):
         raise InputError(
-            f"The {key!r} must be those of the model, {service.embedder.dimension}; got "
-            f"{dimensions}."
+            f"The {key!r} must equal the model's, {service.embedder.dimension}; got {dimensions}."
         )
 
 

@@ -91,7 +91,7 @@ Conditions = Annotated[
 ]
 """One condition or several, each for all rows."""
 Ignored = Annotated[object, Field(description="Accepted from existing clients; has no effect.")]
-Dimensions = Annotated[int | None, Field(description="That of the model, if given.")]
+Dimensions = Annotated[int | None, Field(description="The model's dimension, if given.")]
 
 # Nothing is billed, so nothing is counted.
 _USAGE = {"prompt_tokens": 0, "total_tokens": 0}
@@ -171,7 +171,7 @@ class SimilarityRequest(ClientRequest):
 
 
 class RerankRequest(ClientRequest):
-    """The form of Cohere, Jina and vLLM with `documents`, or that of TEI with `texts`."""
+    """The form of Cohere, Jina and vLLM with `documents`, or the form of TEI with `texts`."""
 
     query: Annotated[str, _QUERY]
     documents: Annotated[Documents | None, _TEXTS] = None
@@ -377,7 +377,7 @@ class ClusterAnswer(BaseModel):
 
 
 class DuplicateText(BaseModel):
-    """A text's index in the request, that of the kept text, and their score."""
+    """Indices of a text and of the kept text in the request, and their score."""
 
     index: int
     duplicate_of: int

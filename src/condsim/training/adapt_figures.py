@@ -37,7 +37,7 @@ class Adaptation:
 
     @property
     def helped(self) -> bool:
-        """True if the mean of Spearman and pair accuracy is above that of the model before."""
+        """True if the mean of Spearman and pair accuracy is above the earlier model's."""
         before = self.report.against
         return before is not None and _mean_figure(self.report.model) > _mean_figure(before)
 

@@ -85,7 +85,7 @@ USUAL_SHARE = 0.8
 # With a smaller share of the steps that are usual, `adapt` warns.
 FEW_STEPS = 1 / 3
 
-# Time of the export and the measurements, relative to that of the preparation.
+# Time of the export and the measurements, relative to the preparation.
 EXPORT_SHARE = 1.0
 
 logger = logging.getLogger("condsim")

@@ -30,7 +30,7 @@ STRENGTH = 0.01
 """Inverse weight of the squared coefficients, scikit-learn's C."""
 
 FOLDS = 10
-# Weight of a row next to that of an extra one.
+# Weight of a row where an extra row has the weight 1.
 OWN_WEIGHT = 3.0
 MAX_STEPS = 150
 ROWS_PER_BATCH = 1024
@@ -244,7 +244,7 @@ def measure_applicability(
 ) -> ApplicabilityReport:
     """Measure heads by 10-fold cross-validation over sentence pairs, next to baselines.
 
-    Arguments and errors are those of `fit_head`; the bootstrap draws ``resamples`` samples. The
+    Arguments and errors are as in `fit_head`; the bootstrap draws ``resamples`` samples. The
     sentences of ``extra`` must not be in ``rows``.
     """
     fit = _HeadFit(scorer, rows, extra, strength=strength)

@@ -49,7 +49,7 @@ def average_models(
     Args:
         runs: Output folders of ``condsim train``, two or more; one is enough with ``pretrained``.
         output: A folder that is new or empty.
-        name: Name of the model; that of the first run if None.
+        name: Name of the model; the first run's if None.
         base_model: Name of the model that training began from, for the card; the backbone of the
             runs if None, which may be a run itself.
         pretrained: Folder or Hub name of the model that all training began from, which then has a

@@ -36,7 +36,7 @@ LOSS_STATE = "loss.safetensors"
 
 
 def loss_state(loss: nn.Module) -> dict[str, Tensor]:
-    """Weights of the loss that are not those of the model."""
+    """Weights of the loss itself, without the model's."""
     return {
         name: weight.detach().cpu().contiguous()
         for name, weight in loss.state_dict().items()

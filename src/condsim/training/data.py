@@ -139,7 +139,7 @@ def supervised_set(rows: NliTask | Triplets) -> TrainingSet:
 
 
 def similarity_set(rows: Task, recipe: Recipe, *, separator: str | None) -> TrainingSet:
-    """Turn labeled rows into a training set; ``separator`` is that of a cross-encoder's texts."""
+    """Turn labeled rows into a training set; ``separator`` is for a cross-encoder."""
     pairing = pair_rows(rows)
     if recipe.pair_terms and (rows.conditions is None or not pairing.pairs):
         raise InputError(

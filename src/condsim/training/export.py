@@ -145,8 +145,8 @@ def export_onnx(
         quantize: ``int8`` for a quarter of the size and three times the speed, or None for float32.
             A model of 50 million parameters or more gets embedding tables of 4 bits.
         samples: Pairs of (sentence, condition) as the model will read them, a hundred or so, on
-            which the range of activations is measured. Those of the training data are best.
-        name: Short name, shown in tables; that of the model if None.
+            which the range of activations is measured. Training rows are best.
+        name: Short name, shown in tables; the model's if None.
         facts: Further facts for ``condsim info`` and the card.
 
     Returns:

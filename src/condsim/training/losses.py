@@ -39,7 +39,7 @@ def mse_loss(similarities: Tensor, labels: Tensor, weights: Tensor | None = None
 def classification_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of the nearest of k evenly spaced labels (the released code of C-STS).
 
-    The logits, ``(rows, k)``, are those of the lowest label to the highest.
+    The logits, ``(rows, k)``, go from the lowest label to the highest.
     """
     return F.cross_entropy(logits.float(), (labels * (logits.shape[1] - 1)).round().long())
 
@@ -139,7 +139,7 @@ def acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
 def w_acl_loss(high: Tensor, low: Tensor, gaps: Tensor) -> Tensor:
     """Weighted adaptive contrastive loss, ``gap · |gap + cos_neg - cos_pos|`` (CCL Eq. 9).
 
-    The order of the two cosines is that of Eq. 8 and 9; the prose around them swaps it. The mean is
+    The order of the two cosines is as in Eq. 8 and 9; the prose around them swaps it. The mean is
     over pairs, not over the sum of the weights.
     """
     return _mean_or_zero(gaps.float() * _excess(high, low, gaps).abs())
@@ -235,7 +235,7 @@ def bcl_loss(
     Eq. 12 is taken, since the log of Eq. 10 stands outside its sum.
 
     ``positives``, ``(rows,)``, are the cosines of sentence 1 of each row with itself under a second
-    dropout, ``negatives``, ``(rows, rows)``, those of sentence 1 of row i with sentence 2 of row j.
+    dropout, ``negatives``, ``(rows, rows)``, of sentence 1 of row i with sentence 2 of row j.
     The paper has a τ of 3 to 10; `negative_weights` takes σ.
     """
     positive_logits = positives.float() / tau  # (rows,)

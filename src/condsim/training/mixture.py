@@ -331,7 +331,7 @@ class SourceBatchSampler(DefaultBatchSampler):
     ) -> None:
         """Make the sampler; an epoch has ``batches`` batches. A trainer gives more arguments.
 
-        ``drop_last`` is that of `PairBatchSampler`.
+        ``drop_last`` is as in `PairBatchSampler`.
         """
         indices = range(len(mixture))
         super().__init__(indices, batch_size=batch_size, drop_last=drop_last, seed=seed)

@@ -46,7 +46,7 @@ def similarity_values(
 ) -> dict[str, Any]:
     """Collect the values that objectives on the similarities of rows take.
 
-    The first ``ids`` are those of the sentence pairs, others those of lists that rows are ranked
+    The first ``ids`` name the sentence pairs, others the lists that rows are ranked
     in; each is ``(rows,)``, negative where there is none.
     """
     high, low = high_low_pairs(labels, ids[0], ties=options.ties == "kept")
@@ -83,7 +83,7 @@ class ProjectionHead(nn.Module):
     """
 
     def __init__(self, dimension: int) -> None:
-        """Make the head for embeddings of a dimension, which is also that of the projections."""
+        """Make the head for embeddings of a dimension, which projections have as well."""
         super().__init__()
         self.layers = nn.Sequential(
             nn.Linear(dimension, dimension), nn.ReLU(), nn.Linear(dimension, dimension)
@@ -139,7 +139,7 @@ class ObjectiveLoss(WeightedLoss):
     """Weighted sum of objectives for a bi- or tri-encoder.
 
     All terms share the embeddings. BCL takes one more forward over sentence 1, and shares a
-    projection head with C-MSE. The batch is that of one process and one step: neither gradient
+    projection head with C-MSE. The batch belongs to one process and one step: neither gradient
     accumulation nor more processes add pairs, or negatives of BCL.
     """
 
@@ -218,14 +218,14 @@ def _embed_in_sub_batches(model: nn.Module, columns: Sequence[dict[str, Any]]) -
 class MixedLoss(nn.Module):
     """Weighted sums of objectives over the parts of a mixed batch, which share one encoding.
 
-    A part holds the rows that are compared with each other: those of all sources that share the
-    recipe's objective, those of a source with its own objective, or the inputs of a source
+    A part holds the rows that are compared with each other: rows of all sources that share the
+    recipe's objective, rows of a source with its own objective, or the inputs of a source
     with a teacher's vectors.
 
-    The columns are sub-batches of distinct inputs, the labels the tensors of each part. Those
+    The columns are sub-batches of distinct inputs, the labels the tensors of each part. The tensors
     of a part with labels are ``first`` and ``second`` (rows of the inputs, counted over all
-    sub-batches), ``gold``, ``pair_ids``, ``list_ids`` and ``weights``, each ``(rows,)``; those of a
-    part with vectors are ``inputs``, ``(m,)``, and ``vectors``, ``(m, teacher's dim)``.
+    sub-batches), ``gold``, ``pair_ids``, ``list_ids`` and ``weights``, each ``(rows,)``. A
+    part with vectors has ``inputs``, ``(m,)``, and ``vectors``, ``(m, teacher's dim)``.
     """
 
     def __init__(

@@ -272,7 +272,7 @@ def _operation(
     output: str,
     **attributes: Any,  # noqa: ANN401
 ) -> NodeProto:
-    """Make a node whose inputs and output have names that begin with that of the activation."""
+    """Make a node whose inputs and output have names that begin with the activation's."""
     names = [f"{activation}_{name}" for name in inputs.split()]
     return helper.make_node(kind, names, [f"{activation}_{output}"], **attributes)
 

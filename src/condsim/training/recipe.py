@@ -42,7 +42,7 @@ class Source(Settings):
             rows above the middle of the scale have the weight n^-balance each, and so have those
             below it: at 1 both sides have the same weight, at 0 all rows have.
         objective: Weight of each loss term over the rows of this source alone. None: the recipe's
-            objective, over these rows together with those of ``train``; for a source without
+            objective, over these rows together with ``train``; for a source without
             conditions, the recipe's ``mse`` and ``correlation`` (``mse`` if it has neither); for
             one with ``vectors``, ``vectors`` if the dimensions are equal, else ``relations``.
         vectors: File of a teacher's embeddings of the inputs, ``.npy``, in the order of the rows,
@@ -133,9 +133,9 @@ class Recipe(Settings):
         max_grad_norm: Norm to which gradients are clipped; None: no clipping.
         inputs: Texts that a cross-encoder reads, in training and afterwards (C-STS Table 10).
         train_rows: Maximum number of labeled rows to train on, in whole pairs; None for all.
-        train_share: Share of the training file next to those of the ``sources``.
+        train_share: Share of the training file next to the ``sources``.
         sources: Data mixed with the training file in every batch, by name; see below.
-        freeze: Parts that are not trained: ``embeddings``, those of the tokens, or ``encoder``, the
+        freeze: Parts that are not trained: ``embeddings`` of the tokens, or ``encoder``, the
             whole backbone, so that only the layers on top are trained.
         precision: Number format. ``auto``: on a CPU, the faster of float32 and bfloat16, each with
             the faster attention, measured when the run starts; on a GPU, bfloat16 if it has it.

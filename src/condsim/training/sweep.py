@@ -78,7 +78,7 @@ class TrialResult(Settings):
 
 
 class SeedResult(Settings):
-    """Figures of the best recipe with one seed; ``folder`` is relative to that of the sweep."""
+    """Figures of the best recipe with one seed; ``folder`` is relative to the sweep's."""
 
     seed: int
     folder: str
@@ -444,7 +444,7 @@ def sweep_markdown(result: SweepResult) -> str:
     lines += [""] * bool(failed)
     lines += [f"- no result: `{trial.folder}`: {trial.error}" for trial in failed]
     lines += ["", f"The best recipe with {len(result.seeds)} seeds on `{dev}`, its runs apart from"]
-    lines += ["the trials unless a seed is that of the trials:", "", *_seeds_table(result)]
+    lines += ["the trials unless the trials used the seed:", "", *_seeds_table(result)]
     if result.held_out is not None:
         file, number = result.held_out.file, result.held_out.rows
         lines += ["", f"The same models on the held-out `{file}` ({number} rows), scored once:", ""]

@@ -112,7 +112,7 @@ class RaterAgreement:
         rater: A model, "MODEL, not shown" for people who did not see its rating, or "one person".
         compared: Rows with a label from both.
         spearman: x100.
-        offset: Mean of the rater's label minus that of people.
+        offset: Mean of the rater's label minus the label of people.
         applies: Share of all rows on which both agree whether the condition applies.
         shown: Ratings by people who saw the model's first.
     """

@@ -390,7 +390,7 @@ def _passing(
     filters: FilterSettings,
     counts: FilterCounts,
 ) -> Iterator[Candidate]:
-    """Measure, count and filter the captions of one item against those of all its partners."""
+    """Measure, count and filter the captions of one item against all its partners' captions."""
     starts, captions = collection.starts, collection.captions
     items = pairs.items1[start:stop]
     edges = [0, *(np.flatnonzero(np.diff(items)) + 1).tolist(), len(items)]

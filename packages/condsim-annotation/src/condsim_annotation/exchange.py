@@ -214,7 +214,7 @@ class LabelStudioServer(AbstractContextManager["LabelStudioServer"]):
     def add_predictions(
         self, project: int, stage: Stage, proposals: Sequence[tuple[int, Proposal]]
     ) -> None:
-        """Add proposals to tasks in one request, and show those of the last one's model."""
+        """Add proposals to tasks in one request, and show the proposals of the last one's model."""
         batch = [
             {"task": task, "model_version": row.model, "result": result_of(stage, row.answer)}
             for task, row in proposals
@@ -405,7 +405,7 @@ def _send_proposals(
 
 
 class PullReport(NamedTuple):
-    """Counts of a pull; foreign annotations are those of tasks that condsim did not push."""
+    """Counts of a pull; foreign annotations belong to tasks that condsim did not push."""
 
     annotations: int
     new: int

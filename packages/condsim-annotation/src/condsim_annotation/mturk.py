@@ -87,7 +87,7 @@ def export_mturk(
 def import_mturk(store: AnnotationStore, stage: Stage, path: Path) -> PullReport:
     """Read the results of a batch into the store; reading a file twice changes nothing.
 
-    Rejected assignments do not count; those of items that condsim did not write are foreign.
+    Rejected assignments do not count; assignments of items that condsim did not write are foreign.
     """
     items = store.pushed_items(stage)
     annotations: dict[str, Annotation] = {}

@@ -180,7 +180,7 @@ def conditions_of(store: AnnotationStore) -> Iterator[Condition]:
 
 
 def ratings_of(store: AnnotationStore) -> Iterator[Rating]:
-    """Yield the ratings that count, and those of models."""
+    """Yield the ratings that count, and the ratings of models."""
     items = store.items("verification")
     proposals = defaultdict(list)
     for proposal in store.proposals("verification"):

@@ -95,7 +95,7 @@ class Rating(TableRow):
 
 @dataclass(frozen=True, slots=True)
 class DatasetRow(TableRow):
-    """A row of the finished data set; the first four columns are those of the C-STS release.
+    """A row of the finished data set; the first four columns are as in the C-STS release.
 
     ``origin`` is `HUMAN`, or the models that took part in the row; ``label`` is from 1 to 5.
     """
@@ -173,7 +173,7 @@ def collect_votes(ratings: Iterable[Rating]) -> tuple[RatedRow, ...]:
         for column in ("pair_id", "sentence1", "sentence2", "condition"):
             if getattr(rating, column) != getattr(first, column):
                 raise InputError(
-                    f"Ratings: those of the row {rating.row_id} by {first.annotator!r} and "
+                    f"Ratings: the ratings of row {rating.row_id} by {first.annotator!r} and "
                     f"{rating.annotator!r} differ in {column!r}; ratings of a row must have the "
                     "same texts."
                 )

@@ -64,7 +64,7 @@ class Target:
     """Folder and description of a data set.
 
     Attributes:
-        name: Name on the card; that of the folder if None.
+        name: Name on the card; the folder's if None.
         license: As the Hub names it, such as ``cc-by-4.0``; None if not stated.
         sources: License of each source of sentences; empty if not stated.
     """

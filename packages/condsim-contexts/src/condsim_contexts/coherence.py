@@ -49,7 +49,7 @@ _CONTEXTS_PER_BLOCK = 2_048
 
 
 class CoherenceModel(nn.Module):
-    """Eq. 1: an LSTM over the tokens of each sentence, and a head over those of a context."""
+    """Eq. 1: an LSTM over the tokens of each sentence, and a head over the vectors of a context."""
 
     def __init__(self, settings: CoherenceSettings, *, tokens: int, pad: int) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class CoherenceModel(nn.Module):
         return torch.cat(ends, dim=-1).float()
 
     def projections(self, vectors: Tensor) -> Tensor:
-        """Project vectors and, last, that of no neighbor: ``(places, m + 1, width)``."""
+        """Project vectors and, last, the vector of no neighbor: ``(places, m + 1, width)``."""
         rows = torch.cat([vectors, self.missing[None].to(vectors.dtype)])
         return torch.matmul(rows, self.project)
 
@@ -271,7 +271,7 @@ class CoherenceReport(TrainingSummary, allow_inf_nan=True):
     """Accuracy at telling sentences from their replacements, on held-out documents.
 
     As many replacements as sentences are judged, so chance is 0.5. The evaluations are accuracies.
-    Those of ``document`` and ``corpus`` are of the ``examples`` whose replacement is from the same
+    ``document`` and ``corpus`` count the ``examples`` whose replacement is from the same
     document or from another one.
     """
 

@@ -118,7 +118,7 @@ class Corpus:
         return np.searchsorted(self.chunk_starts, ids, side="right").astype(np.int64) - 1
 
     def chunk_rows(self, chunks: IntArray) -> IntArray:
-        """List the rows of the sentences of chunks, those of the first chunk first, ``(k,)``."""
+        """List the rows of the sentences of chunks, in the order of the chunks, ``(k,)``."""
         starts = self.chunk_starts
         return spans(starts[chunks], starts[chunks + 1] - starts[chunks])
 

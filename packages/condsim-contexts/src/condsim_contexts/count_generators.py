@@ -17,7 +17,7 @@ given sentence as a whole as well:
 
 p is the share in the corpus, g each token of the given sentences, C the sum of a(g) over the g that
 are the token, r each given sentence, S is T with its own numbers α' and τ'; o + c + w + s is 1,
-so over the vocabulary it sums to one. The vectors are those of a frozen encoder, of each entry of
+so over the vocabulary it sums to one. The vectors come from a frozen encoder, of each entry of
 the vocabulary by itself and of each sentence. The eight numbers maximize the likelihood of the
 corpus, without labels. Not part of SSBC.
 """

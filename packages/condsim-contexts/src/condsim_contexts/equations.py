@@ -3,7 +3,7 @@
 The paper gives no λ of Eq. 3 and does not say how they were chosen; labeled pairs would be the
 usual way. `fit_weights` needs none: it fits a conditional logit (McFadden, 1974) to sentences of
 held-out documents, p(context | sentence) = exp(λ · terms of the context) / sum over the contexts of
-a group. Terms are those of the score, minus the mean of each context where the centering subtracts
+a group. Terms are as in the score, minus the mean of each context where the centering subtracts
 that. Not part of SSBC.
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from condsim_contexts.origin import OriginScorer
 
 SENTENCE_TERMS = ("coherence", "center")
-"""The terms that are the probability of the sentence; the others are that of the context."""
+"""The terms of the probability of the sentence; the others belong to the context."""
 
 SENTENCES_APART = 10
 """Sentences on each side of a sentence whose contexts are not scored with it."""
@@ -111,7 +111,7 @@ def context_scores(terms: Mapping[str, FloatArray], weights: Weights) -> FloatAr
     term that a context lacks, as one without a left side does, counts as the mean of the others':
     left out it would count as the mean of the context's own terms, of which coherence is by far the
     highest, and the edges of documents would come first. ``terms`` are log-probabilities by name,
-    each ``(k,)``, NaN where a context lacks the term; those of weight 0 may be missing.
+    each ``(k,)``, NaN where a context lacks the term; terms of weight 0 may be missing.
 
     Examples:
         >>> terms = {"coherence": np.float32([-1.0]), "center": np.float32([-3.0])}
@@ -136,9 +136,9 @@ def context_scores(terms: Mapping[str, FloatArray], weights: Weights) -> FloatAr
 class PairTerms:
     """The terms of Eq. 3 for both sentences of a pair, in the contexts C_s1 and C_s2 together.
 
-    ``first`` and ``second`` are the terms of the sentences by name, each ``(k,)``; ``means`` those
-    of each context over the reference sentences, ``(k,)``; ``alone`` those of both sentences over
-    the reference contexts, ``(2,)``. There are means for the terms that the centering changes.
+    ``first`` and ``second`` are the terms of the sentences by name, each ``(k,)``; ``means`` the
+    mean terms of each context over the reference sentences, ``(k,)``; ``alone`` of both sentences
+    over the reference contexts, ``(2,)``. There are means for the terms that the centering changes.
     """
 
     first: Mapping[str, FloatArray]
@@ -280,8 +280,8 @@ def _diverse(
 ) -> IntArray:
     """Pick the places of contexts from the best down, at most one of each chunk.
 
-    The words of its left neighbor must be less than ``likeness`` alike (Jaccard) to those of every
-    one that was picked before.
+    The words of its left neighbor must be less than ``likeness`` alike (Jaccard) to the left
+    neighbors picked before.
     """
     words, sizes = _word_matrix(neighbors)
     blocked = np.zeros(len(chunks), np.bool_)
@@ -356,7 +356,7 @@ class FittedWeights:
 def fit_weights(
     scorer: OriginScorer, corpus: Corpus, rows: IntArray, *, sentences: int = 640
 ) -> FittedWeights:
-    """Fit λ to sentences in their own contexts and in those of the others of a group of 16.
+    """Fit λ to sentences in their own contexts and in the other contexts of a group of 16.
 
     ``rows`` are sentences of documents that no model was trained on; half of those drawn are fitted
     to, half measured on. Terms of weight 0 keep it.

@@ -7,8 +7,8 @@ computed once and shared by every sentence scored in that context, by the three 
 one model computes, and by overlapping contexts; and attention costs the square of one sentence, not
 of five. In exchange, sentences do not see each other before the decoder sees them.
 
-Sentence-position embeddings are added to those of the tokens, and the backbone adds those of the
-token positions (§4.1). The task is a marker added to the decoder's first input, so that encoder
+Sentence-position embeddings are added to the tokens' embeddings, and the backbone adds embeddings
+of token positions (§4.1). The task is a marker added to the decoder's first input, so that encoder
 states do not depend on it.
 
 Copies are a pointer to the given sentences (See et al., 2017, Eq. 8-9): contexts differ mostly in
@@ -267,7 +267,7 @@ class ContextGenerator(nn.Module):
 
 
 def new_generator(settings: GeneratorSettings, vocabulary: Vocabulary) -> ContextGenerator:
-    """Make a generator to train: seeded random weights, or those of the settings' backbone."""
+    """Make a generator to train: seeded random weights, or the backbone's of the settings."""
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
         if settings.backbone is None:
@@ -327,7 +327,7 @@ def _scratch(settings: GeneratorSettings, vocabulary: Vocabulary) -> PreTrainedM
             decoder_attention_heads=shape.heads,
             dropout=settings.dropout,
             attention_dropout=0.0,
-            # As Vaswani et al.; the library's default of 0.02 is that of BART-large.
+            # As Vaswani et al.; the library's default of 0.02 comes from BART-large.
             init_std=shape.width**-0.5,
             max_position_embeddings=settings.positions,
             pad_token_id=vocabulary.pad_id,
@@ -356,7 +356,7 @@ def _pretrained(settings: GeneratorSettings) -> PreTrainedModel:
 
 
 def _check_backbone(generator: ContextGenerator, name: str, vocabulary: Vocabulary) -> None:
-    """Compare the logits of the generator with those of the backbone itself."""
+    """Compare the logits of the generator with the logits of the backbone itself."""
     backbone = generator.backbone
     tokens = torch.tensor([[vocabulary.end_id, vocabulary.separator_id, vocabulary.end_id]])
     generator.eval()

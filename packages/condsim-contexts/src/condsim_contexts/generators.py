@@ -181,7 +181,7 @@ class GeneratorWork:
     def unigram_loss(self, task: GeneratorTask) -> float:
         """Compute :meth:`held_out_loss` of a model that has word frequencies alone.
 
-        Frequencies are those of training targets, end and separator included, add-one smoothed.
+        Frequencies are counted in training targets, end and separator included, add-one smoothed.
         """
         centers = self._data.with_target(task, self._data.held_out)
         if not len(centers):
@@ -198,7 +198,7 @@ class GeneratorWork:
 class TaskReport(Settings, allow_inf_nan=True):
     """Negative log-probability of a held-out token, in nats; lower is better.
 
-    ``unigram_loss`` is that of word frequencies alone, ``other_context_loss`` that of the generator
+    ``unigram_loss`` is the loss of word frequencies alone, ``other_context_loss`` the generator's
     given the sentences of another example: it is higher if the generator uses its inputs.
     """
 
@@ -388,8 +388,8 @@ class GeneratorScorer:
     ) -> dict[GeneratorTask, list[FloatArray]]:
         """Score each of m sentences in its own contexts, m arrays of their centers.
 
-        ``center`` is log p(s | context), ``left`` and ``right`` that of a side of the context given
-        the sentence and the other side. Returns by task, for each sentence, the log-probability per
+        ``center`` is log p(s | context), ``left`` and ``right`` log p of a side given the
+        sentence and the other side. Returns by task, for each sentence, the log-probability per
         target token in each of its contexts; NaN where that side has no sentence.
         """
         numbers: dict[str, int] = {}
@@ -425,7 +425,7 @@ class GeneratorScorer:
         around = self._corpus.neighbors(pairs[:, 0], left=settings.left, right=settings.right)
         ids = np.unique(around)
         by_number = self._tokens_of_corpus(ids[ids >= 0])
-        # Sentences that are scored have numbers below those of the corpus: -2, -3 ...
+        # Sentences that are scored have numbers below the corpus's: -2, -3 ...
         by_number |= {-2 - int(number): tokens[number] for number in np.unique(pairs[:, 1])}
         rows = list(zip((-2 - pairs[:, 1]).tolist(), around.tolist(), strict=True))
         for model, store in self._stores.items():

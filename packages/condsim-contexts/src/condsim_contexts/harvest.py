@@ -45,7 +45,7 @@ _SENTENCES_PER_BLOCK = 10_000
 _TRAIN, _DEV, _TEST = range(len(SPLITS))
 _TFIDF, _DOCUMENT, _RANDOM = range(len(PAIR_KINDS))
 
-# One of a hundred pairs is a dev pair, and one a test pair: those of these numbers.
+# One of a hundred pairs is a dev pair, and one a test pair: the pairs of these numbers.
 _PAIRS_PER_SPLIT = 100
 _DEV_NUMBER, _TEST_NUMBER = 49, 99
 # Sentences of the dev and of the test split, if that is at most a tenth of all.
@@ -220,7 +220,7 @@ class PairDrawer:
             yield self._partners(first, near[near >= 0])
 
     def _partners(self, first: np.int64, ids: IntArray) -> IntArray:
-        """Leave out the first sentence and those of other splits."""
+        """Leave out the first sentence and sentences of other splits."""
         partners: IntArray = ids[(self._splits[ids] == self._splits[first]) & (ids != first)]
         return partners
 

@@ -52,7 +52,7 @@ _WEIGHTS_PER_BLOCK = 1 << 22
 class TfidfIndex:
     """Posting lists of words and bigrams on disk, memory-mapped.
 
-    The scores are cosines of TF-IDF vectors, equal to those of scikit-learn's
+    The scores are cosines of TF-IDF vectors, equal to the cosines of scikit-learn's
     ``TfidfVectorizer(ngram_range=(1, 2), min_df=min_df, dtype=np.float32)``. A search reads the
     postings of the query's terms and nothing else. Terms of more than an eighth of the chunks
     ("the", "of") are stored as full rows, so that one matrix product adds them up for all
@@ -109,7 +109,7 @@ class TfidfIndex:
         Args:
             texts: The chunks in order, such as ``corpus.chunk_texts()``.
             folder: Where the index is written.
-            revision: That of the corpus: a folder with the index of another one is refused.
+            revision: The corpus's: a folder with the index of another one is refused.
             min_df: Fewest chunks of a term. With 1 the index is about twice as large.
             may_be_empty: Whether an index in which nothing can be found is allowed.
             progress: Called with the number of chunks read.
@@ -245,7 +245,7 @@ def _write_index(
 ) -> dict[str, int]:
     """Write the files of an index, and count what is in it.
 
-    Weights are those of scikit-learn's ``TfidfVectorizer``: term frequency times inverse document
+    Weights are as in scikit-learn's ``TfidfVectorizer``: term frequency times inverse document
     frequency, every chunk scaled to length 1. Empty chunks are not counted.
     """
     names, words, lengths, filled = _read_words(texts, progress)
@@ -312,7 +312,7 @@ def _occurrences(
 ) -> Iterator[tuple[NDArray[np.uint64], IntArray]]:
     """List the terms in the text and the chunk of each: words, then bigrams, by first words.
 
-    ``ends`` are those of the chunks among the words, ``(chunks,)``. With d distinct words, bigrams
+    ``ends`` are the ends of chunks among the words, ``(chunks,)``. With d distinct words, bigrams
     have the numbers from d: (first + 1) * d + second.
     """
     occurrences = np.cumsum(np.bincount(words, minlength=1))
@@ -353,7 +353,7 @@ def _growing_array(path: Path, dtype: DTypeLike) -> Iterator[Callable[[NDArray[A
 
 
 def _write_terms(folder: Path, names: list[str], terms: NDArray[np.uint64]) -> dict[str, int]:
-    """Write the words and bigrams of the index; ``names`` are those of all words, in it or not."""
+    """Write the words and bigrams of the index; ``names`` has all words, in it or not."""
     first_bigram = np.uint64(len(names))
     words, bigrams = terms[terms < first_bigram], terms[terms >= first_bigram]
     text = "".join(f"{names[word]}\n" for word in words.tolist())

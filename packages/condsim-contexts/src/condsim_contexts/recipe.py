@@ -361,7 +361,7 @@ class ContextsRecipe(Settings):
         if kind != "trained" and has_backbone != (kind == "translation"):
             raise InputError(
                 "Generators of the kind 'translation' need a 'backbone', an encoder such as "
-                "sentence-transformers/all-MiniLM-L6-v2, and those of the kind 'counts' take none."
+                "sentence-transformers/all-MiniLM-L6-v2, and of the kind 'counts' none."
             )
         coherence = (self.coherence.left, self.coherence.right)
         generators = (self.generators.left, self.generators.right)

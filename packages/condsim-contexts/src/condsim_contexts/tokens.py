@@ -47,8 +47,8 @@ _NO_SENTENCE = -1
 class Vocabulary:
     """A tokenizer and the ids of the tokens that the models place themselves.
 
-    ``corpus`` is the revision of the corpus it was learned from, "" for that of a pre-trained
-    model.
+    ``corpus`` is the revision of the corpus it was learned from, "" for a pre-trained
+    model's.
     """
 
     tokenizer: Tokenizer

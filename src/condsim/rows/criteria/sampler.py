@@ -83,7 +83,7 @@ class GroupSampler:
         self._rows = [0] * len(texts.criteria)
         # Rows that are alike less those that are different.
         self._surplus = [0.0] * len(texts.criteria)
-        # Sum of the overlaps of alike rows less those of different rows, each less the mean.
+        # Sum of the overlaps of alike rows less the overlaps of different rows, each less the mean.
         self._overlap_gap = self._mean_overlap = 0.0
         self._seen: set[tuple[int, int, int]] = set()
         self._uses = np.zeros(len(self._texts), np.int32)

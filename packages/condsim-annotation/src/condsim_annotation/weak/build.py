@@ -69,8 +69,8 @@ class WeakSettings(Settings):
     k: Annotated[int, Field(ge=1)] = 32
     # Number of sentences to draw pairs from; all if None.
     sample: Annotated[int, Field(ge=2)] | None = None
-    # The model whose vectors find near sentences; ``"words"`` needs none, None is that of
-    # `condsim_annotation.pairs.load_text_encoder`.
+    # The model whose vectors find near sentences; ``"words"`` needs none, None takes the
+    # one of `condsim_annotation.pairs.load_text_encoder`.
     text_encoder: str | None = None
     # Whether the rows have the columns ``answer1`` and ``answer2``.
     answers: bool = True

@@ -93,7 +93,7 @@ def _built_in_registry() -> Registry:
 
 
 REGISTRY = _built_in_registry()
-"""The functions of condsim, and those of the user."""
+"""The functions of condsim and of the user."""
 
 
 def labeling_function(

@@ -244,7 +244,7 @@ def _quantity_function(
 
 
 def _read_measured(text: str, *, name: str) -> Quantity | None:
-    """Read the first number of a text, or that of a unit."""
+    """Read the first number of a text, or the number of a unit."""
     numbers = quantities(text)
     # What the unit of the number measures.
     kind = {"price": "money", "distance": "length"}.get(name, name)
