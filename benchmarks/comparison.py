@@ -243,10 +243,7 @@ def group_rows(facets: Sequence[Facet], opened: Mapping[str, Scorer]) -> Iterato
         encoder = opened[source]
         if isinstance(encoder, EmbeddingScorer):
             grouping = partial(agreement, encoder=encoder, conditional=conditional, topics=topics)
-            if label == "BERTopic":
-                # The first call compiles UMAP.
-                grouping(facets[0])
-            yield facet_row(label, facets, grouping)
+            yield table_row(label, [grouping(facet) for facet in facets])
 
 
 app = typer.Typer(add_completion=False)

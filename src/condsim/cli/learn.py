@@ -76,8 +76,8 @@ def assign(
 ) -> None:
     """Assign each text of a file one of the values of a criterion, or none.
 
-    Keeps all columns and adds `value`, empty for a text unlike all labeled ones, and `probability`,
-    that of the likeliest value.
+    Keeps all columns and adds `value`, empty for a text unlike all labeled ones, and the
+    `probability` of the likeliest value.
 
     **Examples**
 

@@ -47,7 +47,7 @@ def threshold(
     The lower end of a 95 % interval of the precision must reach the promise; the interval allows
     for the threshold being chosen on the same rows. Prints the threshold to stdout, and a table of
     thresholds with precision, recall and F1 to stderr. Rows with the label -1 are left out. The
-    share --overall is that of search, dedupe and match; use --overall 0 for score.
+    share --overall is as in search, dedupe and match; use --overall 0 for score.
 
     **Examples**
 

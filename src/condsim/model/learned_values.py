@@ -160,7 +160,7 @@ def _chosen_fit(vectors: FloatArray, value_of: IntArray, words: FloatArray) -> F
 def _joint_cosines(
     probabilities: FloatArray, base: FloatArray, weight: float, pairs: Pairs
 ) -> FloatArray:
-    """Compute the cosines of ``[√w x, p]``, given those of x."""
+    """Compute the cosines of ``[√w x, p]`` from the cosines of x."""
     products = (probabilities @ probabilities.T)[pairs.first, pairs.second]
     lengths = np.sqrt(weight + (probabilities**2).sum(axis=1))
     joint = (weight * base + products) / (lengths[pairs.first] * lengths[pairs.second])
@@ -182,7 +182,7 @@ def _held_out_probabilities(
 
 
 def _stratified(value_of: IntArray, *, seed: int) -> IntArray:
-    """Deal texts to folds, those of each value evenly, ``(n,)``."""
+    """Deal texts to folds, each value evenly, ``(n,)``."""
     order = np.random.default_rng(seed).permutation(len(value_of))
     order = order[np.argsort(value_of[order], kind="stable")]
     fold_of = np.empty(len(order), np.int64)
@@ -234,8 +234,8 @@ def _limits(
 ) -> tuple[float, float, float | None]:
     """Find the lowest cosine of a known text, and how often known and unknown ones are misjudged.
 
-    Each text is compared with centers made without it, and as an unknown one with those of the
-    other values.
+    Each text is compared with centers made without it, and as an unknown one with the
+    other values' centers.
     """
     counts = np.bincount(value_of)
     cosines = vectors @ centers.T
