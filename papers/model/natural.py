@@ -180,7 +180,7 @@ def _choices(family: str, title: str, rows: Sequence[Row]) -> Test:
 
 
 def matching_tests(split: Split) -> Iterator[Test]:
-    """Titles of products of two shops, and captions of one image among those of others."""
+    """Titles of products of two shops, and captions of one image among captions of others."""
     files = split.set_files()
     for name in ("walmart_amazon", "wdc"):
         if name not in files:

@@ -61,7 +61,7 @@ def _cells(path: Path) -> Iterator[list[str]]:
 
 
 def read_details(part: str) -> Iterator[Triplet]:
-    """Read the written triplets of a part; those of other hands are all for training."""
+    """Read the written triplets of a part; triplets of other hands are all for training."""
     if part == "test":
         for kind, condition, *texts in _cells(DETAILS / "test.txt"):
             first, alike, other = texts

@@ -130,7 +130,7 @@ class ReadingScorer(PairScorer):
     def set_cache_size(self, size: int) -> None:
         """Cache the vectors of the most recent texts, so that a repeated text is not encoded again.
 
-        Without a cache, a text is encoded once among those of a call, some 4,096 rows at a time.
+        Without a cache, a text is encoded once in a call, some 4,096 rows at a time.
         Not for several threads at once.
 
         Args:
