@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PANELS = {
     "Score": ("score", "explain", "encode", "predict", "prompt"),
-    "Collections": ("search", "cluster", "dedupe", "index", "serve"),
+    "Collections": ("search", "cluster", "dedupe", "match", "index", "serve"),
     "Teach": ("label", "learn", "assign"),
     "Measure": ("evaluate", "threshold", "robustness", "data"),
     "Train": ("adapt", "train", "sweep", "average", "export", "applicability", "info"),
