@@ -103,6 +103,7 @@ REQUESTS = {
     "/v1/applicability": {"pairs": PAIRS},
     "/v1/cluster": {"texts": [*PAIRS[0], *PAIRS[1]], "k": 2},
     "/v1/dedupe": {"texts": PAIRS[0], "at_least": 0.9},
+    "/v1/match": {"texts1": PAIRS[0], "texts2": PAIRS[1]},
     "/v1/explain": {"sentence1": PAIRS[0][0], "sentence2": PAIRS[0][1]},
 }
 
@@ -158,6 +159,20 @@ def test_dedupe_is_that_of_the_search_package(client, model):
     assert len(got["kept"]) + len(got["duplicates"]) == len(texts)
     fewer = client().post("/v1/dedupe", json={"texts": texts, "condition": "the act", "to": 2})
     assert len(fewer.json()["kept"]) == 2
+
+
+def test_match_is_that_of_the_search_package(client, model):
+    search = pytest.importorskip("condsim.search")
+    body = {"texts1": ["A red car.", "A dog."], "texts2": ["A black dog.", "Rain.", "A car, red."]}
+    got = client().post("/v1/match", json={**body, "condition": "the subject"}).json()
+    wanted = search.find_matches(*body.values(), model, "the subject")
+    indices = [(pair["index1"], pair["index2"]) for pair in got["matches"]]
+    assert indices == list(zip(wanted.rows1.tolist(), wanted.rows2.tolist(), strict=True))
+    scores = [(pair["score"], pair["gap"]) for pair in got["matches"]]
+    assert scores == pytest.approx(np.stack([wanted.score, wanted.gap], axis=1), abs=1e-4)
+    assert (got["unmatched1"], got["unmatched2"]) == ([], [1])
+    plain = client().post("/v1/match", json={**body, "at_least": 1})
+    assert (plain.status_code, plain.json()["matches"]) == (200, [])
 
 
 def test_texts_that_the_model_cannot_read_are_listed_and_no_duplicates(client):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from condsim.search.clusters import Clusters
     from condsim.search.dedupe import Duplicates
     from condsim.search.index import Index
+    from condsim.search.match import Matches
     from condsim.search.query import Hit
 
 router = APIRouter()
@@ -156,6 +157,46 @@ def _duplicates(body: schemas.DedupeRequest, conditions: list[str], service: Ser
             chain=body.chain,
             to=body.to,
         )
+
+
+@_post("/v1/match")
+async def match(
+    body: schemas.MatchRequest, service: SharedService, header: HeaderCondition
+) -> schemas.MatchAnswer:
+    """Find for each text its nearest of a second list; needs `condsim[search]` on the server."""
+    service.check_model(body.model)
+    conditions = service.conditions(body.conditions, header)
+    texts, names = [*body.texts1, *body.texts2], conditions or []
+    rows = len(texts) * max(1, len(names))
+    service.check_size(rows, "rows, texts times conditions", texts, names)
+    check_rows(None, texts=texts)
+    found = await service.in_thread(_matches, body, conditions, service)
+    gaps = [None if np.isnan(gap) else gap for gap in _rounded(found.gap)]
+    columns = (found.rows1.tolist(), found.rows2.tolist(), _rounded(found.score), gaps)
+    return schemas.MatchAnswer(
+        model=service.name,
+        matches=[
+            schemas.MatchedTexts(index1=index1, index2=index2, score=score, gap=gap)
+            for index1, index2, score, gap in zip(*columns, strict=True)
+        ],
+        unmatched1=found.unmatched1.tolist(),
+        unmatched2=found.unmatched2.tolist(),
+    )
+
+
+def _matches(body: schemas.MatchRequest, conditions: list[str] | None, service: Service) -> Matches:
+    # Slow to import.
+    from condsim.search.match import find_matches
+
+    return find_matches(
+        body.texts1,
+        body.texts2,
+        service.queued_embedder,
+        conditions,
+        at_least=body.at_least,
+        one_to_many=body.one_to_many,
+        overall=body.overall,
+    )
 
 
 @_post("/v1/explain")

@@ -250,6 +250,17 @@ class DedupeRequest(RequestBody):
     keep: KeepRule = "first"
 
 
+class MatchRequest(RequestBody):
+    """Two lists of texts, and the conditions that must all hold between matches."""
+
+    texts1: Annotated[Strings, _TEXTS]
+    texts2: Annotated[Strings, _TEXTS]
+    conditions: Conditions = None
+    at_least: float | None = Field(None, ge=0, le=1, description="Lowest score of a match.")
+    one_to_many: bool = Field(False, description="A text of `texts2` may match several.")
+    overall: Share = COLLECTION_SHARE
+
+
 class ExplainRequest(RequestBody):
     """A pair, and a condition unless to explain its texts as a whole."""
 
@@ -391,6 +402,24 @@ class DedupeAnswer(BaseModel):
     kept: list[int]
     duplicates: list[DuplicateText]
     unread: UnreadTexts = None
+
+
+class MatchedTexts(BaseModel):
+    """Indices of two texts, their score, and its gap to the next best text of `texts2`."""
+
+    index1: int
+    index2: int
+    score: float
+    gap: float | None = None
+
+
+class MatchAnswer(BaseModel):
+    """Matches, the highest score first, and the indices of all other texts."""
+
+    model: str
+    matches: list[MatchedTexts]
+    unmatched1: list[int]
+    unmatched2: list[int]
 
 
 class ExplainAnswer(BaseModel):
