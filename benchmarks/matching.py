@@ -51,7 +51,7 @@ def main(
         places = [{text: place for place, text in enumerate(side)} for side in sides]
         proposed = {RULES[0]: np.ones(scores.shape, np.bool_)}
         for rule, one_to_many in zip(RULES[1:], (True, False), strict=True):
-            matches = find_matches(*sides, scorer, condition, one_to_many=one_to_many)
+            matches = find_matches(sides[0], sides[1], scorer, condition, one_to_many=one_to_many)
             proposed[rule] = np.zeros(scores.shape, np.bool_)
             proposed[rule][matches.rows1, matches.rows2] = True
         masks = []
@@ -77,25 +77,25 @@ def _row(
     judged: BoolArray,
 ) -> str:
     """Return the figures of a rule at the threshold with the best F1 on the labeled pairs."""
-    best = (0.0, 0.0, 0.0, 0.0, 0.0)
+    rows = []
     for step in range(100):
         reached = proposed & (scores >= step / 100)
-        right, labeled = (reached & same).sum(), (reached & judged).sum()
-        f1 = 2 * right / (labeled + same.sum())
-        figures = right / max(1, labeled), right / same.sum(), right / max(1, reached.sum())
-        best = max(best, (float(f1), step / 100, *map(float, figures)))
-    f1, threshold, *figures = best
-    cells = " | ".join(f"{100 * value:.1f}" for value in (figures[0], figures[1], f1, figures[2]))
+        right, labeled = int((reached & same).sum()), int((reached & judged).sum())
+        f1 = 2 * right / (labeled + int(same.sum()))
+        lower = right / max(1, int(reached.sum()))
+        rows.append((f1, step / 100, right / max(1, labeled), right / int(same.sum()), lower))
+    f1, threshold, precision, recall, lower = max(rows)
+    cells = " | ".join(f"{100 * value:.1f}" for value in (precision, recall, f1, lower))
     return f"| {condition} | {rule} | {threshold:.2f} | {cells} |"
 
 
 PAGE_TEXT = """# Matching
 
 Offers of two shops: {first:,} and {second:,} titles of the dev part of Walmart and Amazon, compared
-with respect to "the product" (share 0.3) or without a condition. Of all pairs, {pairs:,} are labeled
-and {same:,} are the same product. Each rule has its threshold, in steps of 0.01, with the best F1
-on the labeled pairs; the last column is its precision if every pair without a label is counted as
-different, a lower bound.
+with respect to "the product" (share 0.3) or without a condition. Of all pairs, {pairs:,} are
+labeled and {same:,} are the same product. Each rule has its threshold, in steps of 0.01, with the
+best F1 on the labeled pairs; the last column is its precision if every pair without a label is
+counted as different, a lower bound.
 
 | condition | rule | threshold | precision | recall | F1 | precision over all pairs |
 |---|---|---:|---:|---:|---:|---:|

@@ -141,7 +141,7 @@ def find_matches(
     check_fraction("share", overall=overall)
     check_fraction("score", at_least=at_least or 0.0)
     sides = [list(check_rows(None, texts=texts).sentences[0]) for texts in (texts1, texts2)]
-    pairs = _Pairs(scorer, condition_list(condition), sides, overall, progress)
+    pairs = _Pairs(scorer, condition_list(condition, scorer), sides, overall, progress)
     matches = pairs.matches(one_to_many=one_to_many)
     if labels is None:
         return matches._where(matches.score >= np.float32(at_least or 0.0), None)
