@@ -48,7 +48,7 @@ def test_match_labeled_matches_choose_the_threshold(tmp_path):
     assert "right ones among 29 labeled matches" in result.stderr
     assert 24 <= len(rows_in(output)) < 30
     judged.write_text(judged.read_text().replace(rows[0]["text1"], "another"))
-    assert "is no pair of" in fault(*words)
+    assert "is not a pair of" in fault(*words)
 
 
 def test_match_several_conditions_have_a_score_each_and_rows_without_text_none(tmp_path):

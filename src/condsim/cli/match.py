@@ -169,7 +169,7 @@ def _labels(
         for file, side, index, name in zip(files, texts, pair, shown, strict=True):
             if index not in side or row.cells[name] not in (None, side[index]):
                 raise InputError(
-                    f"{row.location()}: is no pair of {file.path}, whose row {index + 1} has "
+                    f"{row.location()}: is not a pair of {file.path}, whose row {index + 1} has "
                     "another text or none. Judge matches of the same two files."
                 )
         judged[index_of[0][pair[0]], index_of[1][pair[1]]] = bool(labels.alike[number])
