@@ -102,6 +102,19 @@ def test_data_file_opened_once_for_names_and_rows(write, monkeypatch):
     assert [row.cells for row in file.rows(("a",))] == [{"a": "1"}]
 
 
+def test_column_names_many_unnamed_take_no_longer_than_named(write):
+    names = column_names(write("x.csv", "a" + "," * 20_000 + "\n1" + ",2" * 20_000 + "\n"))
+    assert len(names) == 20_001
+    (row,) = iter_rows(write("x.csv", "a,,x,\n1,2,3,4\n"), columns=("a",), whole_record=True)
+    assert row.record == {"a": "1", "": "2", "x": "3", ".1": "4"}
+    (row,) = iter_rows(
+        write("x.csv", "a" + "," * 20_000 + "\n1" + ",2" * 20_000 + "\n"),
+        columns=("a",),
+        whole_record=True,
+    )
+    assert len(row.record) == 20_001
+
+
 # JSON
 
 

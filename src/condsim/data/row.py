@@ -189,14 +189,16 @@ def match_columns(names: Iterable[str], columns: Sequence[str]) -> dict[str, str
 
 def unique_names(names: Sequence[str]) -> list[str]:
     """Rename repeated names: the second ``note`` becomes ``note.1``."""
-    unique: list[str] = []
+    given, unique = set(names), dict[str, None]()
+    last_numbers: dict[str, int] = {}
     for name in names:
-        candidate, number = name, 0
-        while candidate in unique or (number and candidate in names):
+        candidate, number = name, last_numbers.get(name, 0)
+        while candidate in unique or (number and candidate in given):
             number += 1
             candidate = f"{name}.{number}"
-        unique.append(candidate)
-    return unique
+        last_numbers[name] = number
+        unique[candidate] = None
+    return list(unique)
 
 
 def join_names(names: Sequence[str]) -> str:

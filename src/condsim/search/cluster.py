@@ -113,6 +113,11 @@ def cluster(
         raise InputError(
             f"There must be a vector for each of the {len(texts)} texts; got {len(vectors)}."
         )
+    elif not np.isfinite(vectors).all():
+        raise InputError(
+            "The vectors must have no NaN and no infinity. Leave out the rows without text, for "
+            "which condsim encode writes NaN."
+        )
     space = vectors if reducer is None else reducer(vectors)
     # BLAS leaves flags of faults behind right results on some processors (scikit-learn #31395).
     tried: dict[int, float] = {}

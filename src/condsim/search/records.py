@@ -64,15 +64,19 @@ _DECIMAL = re.compile(rf"{_WHOLE.pattern}(\.\d+)?")
 _INT64 = range(-(2**63), 2**63)
 _EXACT_IN_FLOAT = range(-(2**53), 2**53 + 1)
 _MAX_INT64_DIGITS = 20
+# What pandas, R and spreadsheets write for a missing number, and for true and false.
+_MISSING_CELLS = frozenset({"NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null"})
+_TRUTH = {text: text.lower() == "true" for text in "True False true false TRUE FALSE".split()}
 
 # What the cells of a column are, more finely than its kind.
-_Form = Literal["bool", "float", "fraction", "json", "long", "text", "whole"]
+_Form = Literal["bool", "float", "fraction", "json", "long", "missing", "text", "whole"]
 _KIND_OF_FORM: dict[_Form, Kind] = {
     "bool": "bool",
     "float": "float",
     "fraction": "float",
     "json": "json",
     "long": "int",
+    "missing": "text",
     "text": "text",
     "whole": "number",
 }
@@ -121,11 +125,16 @@ class RowReader:
         if isinstance(self.rows, Path):
             check_file(self.rows)
             suffix = suffix_of(self.rows)
-            self._typed = suffix not in (".csv", ".tsv", ".xlsx")
+            self._typed = suffix not in (".csv", ".tsv", ".txt", ".xlsx")
             if suffix == ".parquet":
                 self._time_columns = _time_columns(self.rows)
         elif isinstance(self.rows, Iterator):
             raise InputError("The rows are read twice; give a list, not an iterator.")
+        elif hasattr(self.rows, "columns"):
+            raise InputError(
+                "The rows must be a list of dicts, and a DataFrame is none; give "
+                "frame.to_dict('records')."
+            )
 
     def __iter__(self) -> Iterator[Row]:
         """Stream the rows; those without text only if they are to be rejected."""
@@ -235,6 +244,8 @@ class RowReader:
 
     def _kind(self, forms: set[_Form]) -> Kind | None:
         """Return the kind of a column whose cells have these forms; None if all are empty."""
+        if len(forms) > 1:
+            forms = forms - {"missing"}
         if len(forms) < 2:
             return _KIND_OF_FORM[next(iter(forms))] if forms else None
         if self._typed:
@@ -269,16 +280,20 @@ def key_digest(key: str) -> int:
 
 
 def _with_stored_names(row: Row) -> Row:
-    """Write an underscore for each dot in the names of columns: in filters a dot means a part."""
-    if not any("." in str(name) for name in row.record):
+    """Write an underscore for each dot in the names of columns, and none at their beginning.
+
+    In filters a dot means a part; names that begin with an underscore are LanceDB's own.
+    """
+    if not any("." in str(name) or str(name).startswith("_") for name in row.record):
         return row
     record: dict[str, object] = {}
     for name, value in row.record.items():
-        stored = name if name in row.cells else str(name).replace(".", "_")
+        stored = name if name in row.cells else str(name).lstrip("_").replace(".", "_") or "column"
         if stored in record:
             raise InputError(
                 f"{row.path}: two columns would be stored as {stored!r}, since a repeated name "
-                "gets a number and a dot becomes an underscore. Rename one of them."
+                "gets a number, a dot becomes an underscore, and an underscore at the beginning "
+                "is dropped. Rename one of them."
             )
         record[stored] = value
     return row._replace(record=record)
@@ -289,8 +304,8 @@ def _check_column_name(row: Row, name: object) -> None:
     if isinstance(name, str) and name and "." not in name and not name.startswith(reserved):
         return
     raise InputError(
-        f"{row.path}: a column name must not begin with '_' or '{INTERNAL_PREFIX}', nor a "
-        f"column of texts or keys contain a dot; got {name!r}. Rename the column."
+        f"{row.path}: a column name must not begin with '{INTERNAL_PREFIX}', nor a column of texts or "
+        f"keys with '_' or contain a dot; got {name!r}. Rename the column."
     )
 
 
@@ -337,15 +352,21 @@ def _text_form(cell: str) -> _Form:
         return "long" if number in _INT64 else "text"
     if _DECIMAL.fullmatch(cell) and repr(float(cell)) == cell:
         return "float" if cell.endswith(".0") else "fraction"
-    return "text"
+    if cell in _TRUTH:
+        return "bool"
+    return "missing" if cell in _MISSING_CELLS else "text"
+
+
+def _is_missing(value: object) -> bool:
+    return isinstance(value, str) and value in _MISSING_CELLS
 
 
 def _fits(value: object, kind: Kind) -> bool:
     """Check that a column of an index can hold a value; a number of a table is a text here."""
-    if kind in ("json", "text"):
+    if kind in ("json", "text") or _is_missing(value):
         return True
     if kind == "bool" or isinstance(value, bool):
-        return kind == "bool" and isinstance(value, bool)
+        return kind == "bool" and str(value) in _TRUTH
     if kind == "int":
         is_whole = isinstance(value, int) or _WHOLE.fullmatch(str(value))
         return bool(is_whole) and int(str(value)) in _INT64
@@ -410,7 +431,8 @@ def row_table(
 
 def _arrow_value(row: Row, name: str, kind: Kind) -> object:
     value = row.cells.get(name, row.record.get(name))
-    if value is None or (value == "" and kind != "text"):
+    is_text = kind in ("json", "text")
+    if value is None or (not is_text and (value == "" or _is_missing(value))):
         return None
     match kind:
         case "text" if isinstance(value, str):
@@ -418,7 +440,7 @@ def _arrow_value(row: Row, name: str, kind: Kind) -> object:
         case "json" | "text":
             return json.dumps(value, ensure_ascii=False)
         case "bool":
-            return value
+            return _TRUTH.get(str(value))
         case "int":
             return int(str(value))
         case _:
