@@ -59,7 +59,7 @@ def test_cluster_too_few_alike_says_what_to_change(file, tmp_path):
         (["in.csv", *ANIMAL, "--k", 3, "--min-size", 2], "not both"),
         (["in.csv", *ANIMAL, "--k", 13], "from 2 to 12"),
         (["in.csv", *ANIMAL, "--k", "many"], "--k must be a number, or auto"),
-        (["in.csv", *ANIMAL, "--column", "review"], "there is no column 'review'; found"),
+        (["in.csv", *ANIMAL, "--column", "review"], "column 'review' is missing; found"),
         (["in.csv", *ANIMAL, "--output", "out.xlsx"], "must be .csv, .tsv"),
         (["in.csv", *ANIMAL, "--plot", "no/p.png"], "--plot: the folder"),
         (["in.csv", *ANIMAL, "--k", 2, "--plot", "p.txt"], "the suffix must be .png"),

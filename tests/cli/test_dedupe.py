@@ -43,7 +43,7 @@ def fault(file, output, *options):
         (["--keep", "newest:"], "--keep must be one of"),
         (["--keep", "newest:year"], "column 'year' is missing"),
         (["--keep", "newest:text"], "column 'text': must be a number or a date"),
-        (["--column", "body"], "no column 'body'; found 'text', "),
+        (["--column", "body"], "column 'body' is missing; found 'text', "),
         (["--and-overall", "90"], "from 0 to 1"),
         (["--to", "2"], "takes the place of a threshold"),
         (["--review", "band.csv"], "Give --review and --review-from together"),

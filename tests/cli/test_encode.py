@@ -43,7 +43,7 @@ def test_encode_writes_a_row_for_each_sentence_to_npy_and_npz(file, tmp_path, mo
     ("name", "options", "message"),
     [
         ("out.txt", (), "must be .npy or .npz"),
-        ("out.npy", ("--column", "sentence1"), "no column 'sentence1'; found 'sentence', "),
+        ("out.npy", ("--column", "sentence1"), "column 'sentence1' is missing; found 'sentence', "),
         ("out.npy", ("--plain", "--overall", 0.3), "cannot go with --plain"),
     ],
 )

@@ -70,7 +70,7 @@ def test_match_several_conditions_have_a_score_each_and_rows_without_text_none(t
         ((), "Give either --condition, the respect in which to compare, or --plain"),
         ((*PRODUCT, "--at-least", "0.5", "--labeled", "x.csv"), "Give either --at-least, or"),
         ((*PRODUCT, "--precision", "0.9"), "--precision needs --labeled"),
-        ((*PRODUCT, "--column2", "name"), "offers2.csv: there is no column 'name'"),
+        ((*PRODUCT, "--column2", "name"), "offers2.csv: column 'name' is missing"),
     ],
 )
 def test_match_bad_options_refused(tmp_path, words, message):

@@ -74,7 +74,7 @@ def test_index_build_reads_standard_input(tmp_path):
 
 def test_standard_input_is_named_and_for_one_option_only():
     message = fault("cluster", "-", "--condition", "a", "--k", 2, *TO_STDOUT, stdin="a,b\n1,2\n")
-    assert message.startswith("standard input: there is no column 'text'")
+    assert message.startswith("standard input: column 'text' is missing")
     message = fault(
         "dedupe", "-", "--condition", "a", "--to", 2, *TO_STDOUT, stdin="It is late.\nb"
     )

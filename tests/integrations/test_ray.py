@@ -40,7 +40,7 @@ def test_one_condition_stands_for_the_column_and_without_both_texts_are_compared
 
 
 def test_missing_column_names_those_there_are():
-    with pytest.raises(InputError, match="no column 'sentence1'; found 'left'"):
+    with pytest.raises(InputError, match="column 'sentence1' is missing; found 'left'"):
         RayScorer()({"left": FIRST})
 
 

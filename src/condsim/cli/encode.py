@@ -17,6 +17,7 @@ from condsim.cli.files import Output
 from condsim.cli.process import print_note
 from condsim.data.batch import ROWS_PER_BATCH, BlankRows
 from condsim.data.files import check_file, column_names, read_batches
+from condsim.data.row import missing_columns
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.io import replacing
@@ -54,10 +55,8 @@ class _TextColumns(NamedTuple):
             condition_column = self.condition_column.strip()
             names = column_names(file, file_format)
             if names and condition_column not in names:
-                raise InputError(
-                    f"{file}: there is no column {condition_column!r}. Give --condition, "
-                    "--condition-column, or --plain to encode texts as a whole."
-                )
+                advice = " Give --condition, --condition-column, or --plain for texts as a whole."
+                raise missing_columns(str(file), [condition_column], names, advice=advice)
         columns = tuple(filter(None, (self.column.strip(), condition_column)))
         for batch in read_batches(
             file, columns=columns, size=ROWS_PER_BATCH, file_format=file_format

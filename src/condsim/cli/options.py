@@ -12,7 +12,7 @@ from typer import Option
 from condsim.cli.files import Output
 from condsim.data.batch import Batch, BlankRows
 from condsim.data.files import check_file, column_names, read_batches
-from condsim.data.row import header_hint, join_names
+from condsim.data.row import header_hint, missing_columns
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError
 from condsim.types import BoolArray
@@ -122,10 +122,8 @@ def check_column(file: Path, column: str, file_format: FileFormat = DETECTED) ->
     """Reject a file without the column of the texts; reading its rows finds all other faults."""
     names = column_names(file, file_format)
     if names and column.strip() not in names:
-        raise InputError(
-            f"{file}: there is no column {column!r}; found {join_names(names)}."
-            f"{header_hint(names)} Name the column of the texts with --column."
-        )
+        advice = f"{header_hint(names)} Name the column of the texts with --column."
+        raise missing_columns(str(file), [column], names, advice=advice)
 
 
 def write_report(path: Path | None, report: object) -> None:

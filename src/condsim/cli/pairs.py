@@ -19,7 +19,7 @@ from condsim.cli.process import print_note
 from condsim.data.batch import ROWS_PER_BATCH, Batch, BlankRows
 from condsim.data.files import DataFile, column_names
 from condsim.data.labels import Labels, Scale, parse_scale, read_labels
-from condsim.data.row import header_hint, join_names
+from condsim.data.row import header_hint, missing_columns
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.types import IntArray
@@ -227,10 +227,8 @@ def open_pairs(
         # The names cannot be read ahead; reading the rows reports why.
         columns = columns._replace(condition=pairs.condition_column)
     if columns.is_plain and conditional:
-        raise InputError(
-            f"{rows.path}: has no column {pairs.condition_column!r}. Give --condition, or "
-            "--condition-column."
-        )
+        advice = " Give --condition, or --condition-column."
+        raise missing_columns(str(rows.path), [pairs.condition_column], names, advice=advice)
     return columns, rows.batches(columns.names, size=size)
 
 
@@ -243,11 +241,9 @@ def _chosen_columns(names: Sequence[str], file: Path, pairs: PairFile) -> PairCo
         required[condition] = "--condition-column"
     missing = [name for name in required if name not in names]
     if names and missing:
-        column = "column" if len(missing) == 1 else "columns"
-        raise InputError(
-            f"{file}: no {column} {' or '.join(map(repr, missing))}; found {join_names(names)}."
-            f"{header_hint(names)} Name yours with {' and '.join(required[n] for n in missing)}."
-        )
+        flags = " and ".join(required[name] for name in missing)
+        advice = f"{header_hint(names)} Name yours with {flags}."
+        raise missing_columns(str(file), missing, names, advice=advice)
     if pairs.conditions:
         return PairColumns(text1, text2, None, pairs.conditions)
     return PairColumns(text1, text2, condition if condition in names else None)

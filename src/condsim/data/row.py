@@ -149,13 +149,20 @@ def match_header(
     matches = match_columns(names, (*columns, *optional))
     missing = [name for name in columns if name not in matches]
     if missing:
-        subject, verb = ("column", "is") if len(missing) == 1 else ("columns", "are")
         unused = [name for name in names if name not in columns]
-        raise InputError(
-            f"{where}: {subject} {join_names(missing)} {verb} missing; found "
-            f"{join_names(names) or 'none'}.{_missing_hint(names, missing, unused)}"
-        )
+        raise missing_columns(where, missing, names, advice=_missing_hint(names, missing, unused))
     return matches
+
+
+def missing_columns(
+    where: str, missing: Sequence[str], names: Sequence[str], *, advice: str = ""
+) -> InputError:
+    """Make the error for a file that lacks columns; the advice begins with a space."""
+    subject, verb = ("column", "is") if len(missing) == 1 else ("columns", "are")
+    return InputError(
+        f"{where}: {subject} {join_names(missing)} {verb} missing; found "
+        f"{join_names(names) or 'none'}.{advice}"
+    )
 
 
 def _missing_hint(names: Sequence[str], missing: Sequence[str], unused: Sequence[str]) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from condsim.data.row import join_names
-from condsim.errors import InputError
+from condsim.data.row import missing_columns
 from condsim.loading import load_scorer
 from condsim.model.base import Scale
 
@@ -62,7 +61,7 @@ class RayScorer:
         """Score a batch, columns by name; InputError if a column of texts is missing."""
         for name in self._texts:
             if name not in batch:
-                raise InputError(f"There is no column {name!r}; found {join_names(list(batch))}.")
+                raise missing_columns("batch", [name], list(batch))
         first, second = (list(map(str, batch[name])) for name in self._texts)
         conditions: str | list[str] | None = self._condition
         if conditions is None and self._condition_column in batch:

@@ -304,8 +304,8 @@ def _check_column_name(row: Row, name: object) -> None:
     if isinstance(name, str) and name and "." not in name and not name.startswith(reserved):
         return
     raise InputError(
-        f"{row.path}: a column name must not begin with '{INTERNAL_PREFIX}', nor a column of texts or "
-        f"keys with '_' or contain a dot; got {name!r}. Rename the column."
+        f"{row.path}: a column name must not begin with '{INTERNAL_PREFIX}', nor a column of "
+        f"texts or keys with '_' or contain a dot; got {name!r}. Rename the column."
     )
 
 
