@@ -242,3 +242,15 @@ def test_adapt_of_a_folder_that_is_not_exported_works_too(
     assert np.isclose(np.linalg.norm(vectors), 1, atol=1e-3)
     (estimate,) = [text for text in caplog.messages if "minutes in all" in text]
     assert estimate.endswith("if it runs 2 of 2 epochs")
+
+
+@pytest.mark.parametrize(("seconds", "warns"), [(10.9, True), (1.0, False)])
+def test_adapt_says_when_few_steps_fit(tmp_path, monkeypatch, caplog, seconds, warns) -> None:
+    monkeypatch.setattr(MODULE, "_seconds_per_step", lambda *_: (seconds, False))
+    run = object.__new__(MODULE._AdaptationRun)
+    run.settings = AdaptSettings(minutes=4.0)
+    pairs = read_labeled(written(tmp_path / "rows.csv", [1, 5] * 20))
+    steps, _ = run._plan(tmp_path, pairs, dev_rows=9)
+    assert steps == (22 if warns else 100)
+    few = [text for text in caplog.messages if text.startswith("only 22 steps fit in 4 minutes")]
+    assert bool(few) is warns
