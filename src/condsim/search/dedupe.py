@@ -99,7 +99,6 @@ class Duplicates:
     review: tuple[ReviewPair, ...] = ()
 
     def __repr__(self) -> str:
-        """Count the texts that are kept."""
         return f"Duplicates({self.kept.sum():,} of {len(self.kept_row):,} texts kept)"
 
     def _repr_html_(self) -> str:
