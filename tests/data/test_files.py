@@ -303,11 +303,22 @@ def test_read_batches_known_format_is_used(write, separator, encoding, content):
         (None, "klingon", "got 'klingon'"),
         (None, "base64", "got 'base64'"),
         (None, "a\0b", "--encoding: must be"),
+        (None, "", "--encoding: must be"),
+        (None, "idna", "--encoding: must be"),
+        (None, "unicode_escape", "--encoding: must be"),
     ],
 )
 def test_file_format_impossible_value_refused(separator, encoding, message):
     with pytest.raises(InputError, match=message):
         FileFormat.checked(separator, encoding)
+
+
+@pytest.mark.parametrize(("encoding", "name"), [("utf-16", "x.csv"), ("ascii", "x.tsv")])
+def test_iter_rows_encoding_that_does_not_fit_is_one_line(write, encoding, name):
+    path, known = write(name, "a,b\né,1\n".encode()), FileFormat.checked(None, encoding)
+    with pytest.raises(InputError, match=r"x\.[ct]sv, line \d.*: not valid") as error:
+        list(iter_rows(path, columns=("a",), file_format=known))
+    assert "\n" not in str(error.value)
 
 
 # Excel
