@@ -199,3 +199,30 @@ def test_scores_are_expected_on_the_line_of_the_first_stage():
     near = np.array([1, 2, 3, 5], np.float32)
     found = predict_scores(near, vectors, np.arange(3), np.array([0.1, 0.2, 0.3], np.float32))
     assert found == pytest.approx([0.1, 0.2, 0.3, 0.5], abs=1e-5)
+
+
+def test_search_keeps_what_it_learned_with_the_index(scorer, tmp_path, monkeypatch):
+    rows = [{"text": f"word{number % 30} thing{number} end"} for number in range(400)]
+    index = Index.build(rows, tmp_path / "made", model=scorer)
+    first = index.search("word7 thing7", "d", rescore=20)
+    monkeypatch.setattr(first_stage.Prefilter, "_learn", lambda *_: pytest.fail("it is learned"))
+    again = Index.open(tmp_path / "made", model=scorer)
+    assert again.search("word7 thing7", "d", rescore=20) == first
+
+
+def test_search_learns_again_when_the_index_has_grown(scorer, tmp_path):
+    rows = [{"text": f"word{number % 30} thing{number} end"} for number in range(400)]
+    index = Index.build(rows[:150], tmp_path / "made", model=scorer)
+    index.search("word7 thing7", "d", rescore=20)
+    assert index._store.find_map("d") is not None
+    index.add(rows[150:])
+    assert index._store.find_map("d") is None
+
+
+def test_search_plain_compares_texts_as_a_whole(scorer, rows, tmp_path):
+    index = Index.build(rows, tmp_path / "made", key="id", model=scorer)
+    hits = index.search("A red boat on blue water", plain=True, top=2, where="year > 2000")
+    assert [hit.key for hit in hits] == ["a", "b"]
+    assert (hits[0].score, hits[0].scores) == (pytest.approx(1, abs=1e-3), {})
+    with pytest.raises(InputError, match="either a condition, or 'plain'"):
+        index.search("A boat", "r", plain=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from condsim.cli.options import (
     JsonFile,
     Model,
     Overall,
+    Plain,
     Separator,
     Strict,
     TextColumn,
@@ -32,6 +34,10 @@ from condsim.model.base import COLLECTION_SHARE
 
 if TYPE_CHECKING:
     from condsim.search.index import Index
+
+# Hits from which a search is compared with one without a condition, and the share that is alike.
+_COMPARED_HITS = 5
+_SAME_HITS = 0.9
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -230,6 +236,7 @@ def search(
             show_default="the prepared one",
         ),
     ] = None,
+    plain: Plain = False,
     weight: Annotated[
         list[float] | None,
         Option(help="Weight of each condition, in their order.", show_default="equal"),
@@ -252,6 +259,8 @@ def search(
 
     `condsim search tickets.index "It came two weeks late." --condition "the complaint"`
 
+    `condsim search tickets.index "It came two weeks late." --plain`
+
     `condsim search tickets.index "It came late." --condition "the complaint" --condition "the
     product" --weight 0.7 --weight 0.3 --where "year > 2020" --at-least 0.7 --json`
     """
@@ -263,11 +272,17 @@ def search(
                 f"{len(condition or ())}."
             )
         chosen = dict(zip(condition or (), weight, strict=True))
-    hits = _open(folder, model).search(
-        query, chosen, where=where, top=top, at_least=at_least, rescore=rescore, overall=overall
-    )
+    if plain and condition:
+        raise InputError("Give either --condition, or --plain, which compares texts as a whole.")
+    index = _open(folder, model)
+    find = partial(index.search, query, where=where, top=top, at_least=at_least)
+    hits = find(chosen, rescore=rescore, overall=overall, plain=plain)
     write_report(json, finite_values([asdict(hit) for hit in hits]))
     for hit in hits:
         typer.echo(f"{hit.score:.2f}\t{hit.key}\t{' '.join(hit.text.split())}")
     if not hits:
         print_note("Nothing was found.")
+    elif not plain and len(hits) >= _COMPARED_HITS:
+        found = {hit.key for hit in find(plain=True)}
+        if len(found.intersection(hit.key for hit in hits)) >= _SAME_HITS * len(hits):
+            print_note("The condition hardly changes the result: --plain finds nearly the same.")

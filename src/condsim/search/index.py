@@ -298,6 +298,7 @@ class Index:
         at_least: float | None = None,
         rescore: int = 200,
         overall: float = COLLECTION_SHARE,
+        plain: bool = False,
     ) -> list[Hit]:
         """Find the texts most similar to a query with respect to a condition.
 
@@ -313,6 +314,7 @@ class Index:
             rescore: How many are scored in the second stage, at least ``top``.
             overall: Share of the similarity without the condition, in [0, 1]; its vectors are
                 stored, so that it costs next to nothing. See `EmbeddingScorer.score`.
+            plain: Whether to compare texts as a whole, without a condition.
 
         Returns:
             The texts with calibrated scores, best first.
@@ -320,7 +322,12 @@ class Index:
         Raises:
             InputError: If an argument breaks a rule or the index is damaged.
         """
-        weights = condition_weights(condition, list(self.about.prepared), self._writer.named)
+        if plain and condition is not None:
+            raise InputError("Give either a condition, or 'plain' to compare texts as a whole.")
+        weights: dict[str, float] = {}
+        if not plain:
+            prepared = list(self.about.prepared)
+            weights = condition_weights(condition, prepared, self._writer.named)
         parsed = SearchQuery(query, weights, where, top, at_least or 0.0, rescore, overall)
         return self._searcher.search(parsed, self.about.prepared)
 

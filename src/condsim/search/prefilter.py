@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -50,8 +51,9 @@ class Prefilter:
     name = "plain"
     """What is stored; saved with the index."""
 
-    def __init__(self, scorer: EmbeddingScorer) -> None:
+    def __init__(self, scorer: EmbeddingScorer, store: Store) -> None:
         self._scorer = scorer
+        self._store = store
         self._maps: dict[str, _ConditionMap] = {}
 
     def query(
@@ -68,7 +70,7 @@ class Prefilter:
         """
         learned = self._maps.get(condition)
         if learned is None:
-            learned = self._learn(condition, *sample())
+            learned = self._kept(condition) or self._learn(condition, *sample())
             recent = list(self._maps.items())[1 - _CACHED_MAPS :]
             self._maps = {**dict(recent), condition: learned}
         vector = learned.scaled(learned.weights @ under) + _PLAIN_WEIGHT * learned.scaled(plain)
@@ -79,7 +81,19 @@ class Prefilter:
         under = condition_vectors(self._scorer, texts, condition)
         covariance = centered.T @ centered + _RIDGE * np.eye(vectors.shape[1], dtype=np.float32)
         weights = np.linalg.solve(covariance, centered.T @ (under - under.mean(axis=0)))
-        return _ConditionMap(weights.astype(np.float32), vectors)
+        covariance = np.cov(vectors, rowvar=False, bias=True)
+        learned = _ConditionMap(weights.astype(np.float32), covariance.astype(np.float32))
+        # A criterion of the same name may be learned again.
+        if condition not in self._scorer.criteria:
+            self._store.save_map(condition, np.stack([learned.weights, learned.covariance]))
+        return learned
+
+    def _kept(self, condition: str) -> _ConditionMap | None:
+        """Return the map that an earlier search has learned and kept with the index."""
+        if condition in self._scorer.criteria:
+            return None
+        stored = self._store.find_map(condition)
+        return None if stored is None else _ConditionMap(stored[0], stored[1])
 
 
 def map_vectors(vectors: FloatArray, weights: FloatArray) -> FloatArray:
@@ -109,14 +123,15 @@ def predict_scores(
 
 @dataclass(frozen=True, eq=False)
 class _ConditionMap:
-    """The map W of a condition, ``(d, e)``, and the vectors it was learned from, ``(n, d)``."""
+    """The map W of a condition, ``(d, e)``, and the covariance of stored vectors, ``(d, d)``."""
 
     weights: FloatArray
-    vectors: FloatArray
+    covariance: FloatArray
 
     def scaled(self, query: FloatArray) -> FloatArray:
         """Scale a vector so that its dot products have a standard deviation of 1."""
-        return query / max(float((self.vectors @ query).std()), _EPSILON)
+        variance = float(query @ self.covariance @ query)
+        return query / max(math.sqrt(max(variance, 0.0)), _EPSILON)
 
 
 class _Matches(NamedTuple):

@@ -1,4 +1,22 @@
-"""Search in two stages, or exactly under conditions that are prepared."""
+"""Search in two stages, or exactly under conditions that are prepared.
+
+An index stores vectors without a condition, and a query names one that nothing is encoded under.
+Encoding every text under it would take minutes, so:
+
+1. *Ridge map.* A sample of 1,024 texts is encoded under the condition, and ridge regression learns
+   a linear map from stored vectors to those under the condition (`Prefilter`). It is kept with the
+   index. By it, the query becomes one vector, whose dot product with the stored ones ranks all
+   texts; the best ten times as many as are to be scored are candidates.
+2. *Rounds.* The model scores a quarter of what may be scored: the first of that ranking. Gaussian
+   process regression then predicts the scores of all candidates from those known, along the
+   ranking and among mapped vectors that are near, and the best predicted are scored next
+   (`predict_scores`), four times in all.
+
+Under prepared conditions, every text has its vector, and each table ranks all rows. With several
+conditions the best mean is found by Fagin's threshold algorithm: read all rankings from the top,
+compare what was met in every table, and stop once the mean at the current depth, which no row
+further down can exceed, is below the best that were found (`Searcher._search_prepared`).
+"""
 
 from __future__ import annotations
 
@@ -174,7 +192,7 @@ class Searcher:
         self._text = metadata.text
         self._columns = metadata.columns
         self._scorer = scorer
-        self._prefilter = Prefilter(scorer)
+        self._prefilter = Prefilter(scorer, store)
         self._vectors: dict[str, VectorTable] = {}
 
     def search(self, query: SearchQuery, prepared: Mapping[str, str]) -> list[Hit]:
@@ -184,6 +202,8 @@ class Searcher:
             self._store.check_filter(query.where, self._columns)
         allowed = self._allowed(query.where)
         encoded = _EncodedQuery(query, self._scorer)
+        if not query.weights:
+            return self._search_plain(encoded, allowed)
         tables = [prepared[name] for name in query.conditions if name in prepared]
         if len(tables) == len(query.conditions):
             if not any(len(self._store.unprepared(table)) for table in tables):
@@ -194,6 +214,18 @@ class Searcher:
             with _thread_pools().limit(limits=1, user_api="blas"):
                 return self._search_in_rounds(encoded, allowed)
         return self._hits(query, rows, self._scores(encoded, rows)) if len(rows) else []
+
+    def _search_plain(self, encoded: _EncodedQuery, allowed: IntArray | None) -> list[Hit]:
+        """Find the texts nearest as a whole, by the stored vectors."""
+        query = encoded.query
+        numbers, _ = self._nearest(encoded.vector(None), 2 * query.top, query, allowed)
+        if not len(numbers):
+            return []
+        # The vectors in memory are rounded.
+        records = self._store.rows(numbers, [VECTOR])
+        vectors = np.array([record[VECTOR] for record in records], np.float32)
+        scores = cosine_scores(self._scorer, vectors @ encoded.vector(None))
+        return self._hits(query, numbers, scores[None], combined=scores)
 
     def _allowed(self, where: str | None) -> IntArray | None:
         """Return the numbers of the rows that a filter lets through, sorted."""
@@ -327,9 +359,16 @@ class Searcher:
         compared[np.searchsorted(numbers, best)] = cosines
         return compared
 
-    def _hits(self, query: SearchQuery, numbers: IntArray, scores: FloatArray) -> list[Hit]:
+    def _hits(
+        self,
+        query: SearchQuery,
+        numbers: IntArray,
+        scores: FloatArray,
+        *,
+        combined: FloatArray | None = None,
+    ) -> list[Hit]:
         """Read the columns of the best rows, given their scores under each condition."""
-        combined = query.combined(scores)
+        combined = query.combined(scores) if combined is None else combined
         order = np.lexsort((numbers, -combined))[: query.top]
         order = order[combined[order] >= query.at_least]
         records = self._store.rows(numbers[order], [*self._columns, KEY]) if len(order) else []
@@ -338,7 +377,7 @@ class Searcher:
                 key=record[KEY],
                 text=record[self._text],
                 score=float(combined[index]),
-                scores=dict(zip(query.conditions, map(float, scores[:, index]), strict=True)),
+                scores=dict(zip(query.conditions, map(float, scores[:, index]), strict=False)),
                 columns=user_columns(record, self._columns),
             )
             for index, record in zip(order, records, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from condsim.model.settings import revision_of
 from condsim.paths import expanded
 from condsim.search.filters import check_expression, filter_message, short_reason
 from condsim.search.records import KEY, NUMBER, VECTOR, Kind
-from condsim.types import IntArray
+from condsim.types import FloatArray, IntArray
 
 Model = str | Path | EmbeddingScorer | None
 """A model as `condsim.load` takes it, or a loaded one."""
@@ -34,6 +35,11 @@ Model = str | Path | EmbeddingScorer | None
 FORMAT = 1
 ROWS = "rows"
 _METADATA = "about"
+_MAPS = "maps"
+# Learned maps are kept for the first conditions; each takes about a megabyte.
+_MAX_MAPS = 32
+# A map is learned again when the number of rows has changed by this factor.
+_MAP_GROWTH = 2
 _DISK_FULL = ("no space left", "disk quota", "file too large")
 _NUMBERS_PER_FILTER = 10_000
 _OBSOLETE_AFTER = timedelta(seconds=10)
@@ -246,6 +252,34 @@ class Store:
         rows = self.row_ids()[0]
         return np.setdiff1d(rows, self.numbers(name), assume_unique=True).astype(np.int64)
 
+    def find_map(self, condition: str) -> FloatArray | None:
+        """Return what `save_map` kept for a condition, unless the index has grown since."""
+        with suppress(InputError), self.errors("read"):
+            if _MAPS not in self._connection.list_tables().tables:
+                return None
+            kept = self._connection.open_table(_MAPS).search().where(_map_filter(condition))
+            for record in kept.limit(1).to_arrow().to_pylist():
+                ratio = self.row_count() / max(1, record["rows"])
+                if 1 / _MAP_GROWTH < ratio < _MAP_GROWTH:
+                    numbers = np.frombuffer(record["map"], np.float32)
+                    size = math.isqrt(len(numbers) // 2)
+                    return numbers.reshape(2, size, size)
+        return None
+
+    def save_map(self, condition: str, numbers: FloatArray) -> None:
+        """Keep what a search has learned, ``(2, d, d)``; do without where that is not possible."""
+        key, rows = digest({"condition": condition}), self.row_count()
+        record = {"key": [key], "rows": [rows], "map": [numbers.tobytes()]}
+        # Another process may be writing, or the folder may not be writable.
+        with suppress(InputError, OSError), self.writing(), self.errors("written"):
+            if _MAPS not in self._connection.list_tables().tables:
+                self._connection.create_table(_MAPS, pa.table(record))
+                return
+            table = self._connection.open_table(_MAPS)
+            table.delete(_map_filter(condition))
+            if table.count_rows() < _MAX_MAPS:
+                table.add(pa.table(record))
+
     def refresh(self) -> None:
         """Move to the latest version that other processes have written."""
         with self.errors("read"):
@@ -290,6 +324,10 @@ class Store:
             for start in range(0, len(numbers), _NUMBERS_PER_FILTER):
                 batch = numbers[start : start + _NUMBERS_PER_FILTER].tolist()
                 self.table(name).delete(f"{NUMBER} IN ({','.join(map(str, batch))})")
+
+
+def _map_filter(condition: str) -> str:
+    return f"key = '{digest({'condition': condition})}'"
 
 
 def _format_of(content: str) -> int:
