@@ -8,7 +8,13 @@ PIP := $(BIN)/pip --disable-pip-version-check
 WORKERS ?= $(shell nproc)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test test-all check docs reference bench clean test-services large-wheel
+# Where torch comes from: the builds for the CPU; for a GPU, `make TORCH_INDEX=...` (docs/install.md).
+# Where this index cannot be reached, pip's own is used.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+TORCH := torch==2.13.0
+EXTRAS := train,sweep,contexts,llm,parquet,ray,bertscore,mteb,build,search,serve,docs,dev
+
+.PHONY: demo test test-all check types docs reference bench clean constraints test-services large-wheel
 
 # .venv is created by venv; the stamps record what has been installed into it.
 $(BIN)/python:
@@ -22,8 +28,16 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 PACKAGES := packages/condsim-contexts packages/condsim-annotation
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(PACKAGES:=/pyproject.toml) $(VENV)/.core
-	$(PIP) install --quiet torch==2.13.0
-	$(PIP) install --quiet -c constraints.txt $(PACKAGES:%=-e ./%) -e '.[train,sweep,contexts,llm,parquet,ray,bertscore,mteb,build,search,serve,docs,dev]'
+	$(PIP) install --quiet --retries 0 --index-url $(TORCH_INDEX) $(TORCH) || $(PIP) install --quiet $(TORCH)
+	$(PIP) install --quiet -c constraints.txt -e . $(PACKAGES:%=-e ./%) -e '.[$(EXTRAS)]'
+	touch $@
+
+# The linters alone, without torch: 0.4 GB instead of some gigabytes.
+LINT := .lint
+$(LINT)/.installed: pyproject.toml constraints.txt $(PACKAGES:=/pyproject.toml)
+	$(PYTHON) -m venv $(LINT)
+	$(LINT)/bin/pip --disable-pip-version-check install --quiet -c constraints.txt -e '.[lint]'
+	$(LINT)/bin/pip --disable-pip-version-check install --quiet --no-deps $(PACKAGES:%=-e ./%)
 	touch $@
 
 demo: $(VENV)/.core
@@ -33,13 +47,22 @@ demo: $(VENV)/.core
 GRAMMAR := AnA,LongSentences,OneOfTheSingular,PronounInflectionBe,RepeatedWords,SingleBe,ThatThan,ThenThan,ThereIsAgreement
 GRAMMAR_PAGES := README.md CHANGELOG.md CONTRIBUTING.md
 
-check: $(VENV)/.dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+# Without torch and the like, their types are Any; `make types` checks against them, too.
+WITHOUT_LIBRARIES := --ignore-missing-imports --allow-subclassing-any --allow-untyped-decorators \
+	--no-warn-return-any --no-warn-unused-ignores \
+	--disable-error-code misc --disable-error-code valid-type --disable-error-code has-type
+
+check: $(LINT)/.installed
+	$(LINT)/bin/ruff check .
+	$(LINT)/bin/ruff format --check .
+	$(LINT)/bin/mypy --cache-dir .mypy_cache/lint $(WITHOUT_LIBRARIES)
+	$(LINT)/bin/lint-imports
+	$(LINT)/bin/python tools/prose.py
+	$(LINT)/bin/harper lint --no-color --quiet --format compact -u /dev/null --only $(GRAMMAR) $(GRAMMAR_PAGES)
+
+# mypy --strict with the types of all libraries.
+types: $(VENV)/.dev
 	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python tools/prose.py
-	$(BIN)/harper lint --no-color --quiet --format compact -u /dev/null --only $(GRAMMAR) $(GRAMMAR_PAGES)
 
 # Everything but what is marked slow.
 test: $(VENV)/.dev
@@ -68,11 +91,21 @@ test-services: $(VENV)/.dev $(SERVICES)/.installed
 	CONDSIM_LABEL_STUDIO=$(SERVICES)/bin/label-studio $(BIN)/python -m pytest tests/services
 
 # The larger model as a wheel of its own, into dist/.
-large-wheel: $(VENV)/.dev
-	cd packages/condsim-large && ../../$(BIN)/hatchling build -t wheel -d ../../dist
+large-wheel: | $(BIN)/python
+	$(PIP) wheel --quiet --no-deps --wheel-dir dist ./packages/condsim-large
+
+# The newest versions that fit together, in an environment that is then removed; test before you commit.
+constraints:
+	$(PYTHON) -m venv .constraints
+	.constraints/bin/pip install --quiet --retries 0 --index-url $(TORCH_INDEX) torch || .constraints/bin/pip install --quiet torch
+	.constraints/bin/pip install --quiet -e . $(PACKAGES:%=-e ./%) -e '.[$(EXTRAS)]'
+	sed '/^#/!d' constraints.txt > .constraints/new.txt
+	.constraints/bin/pip list --exclude-editable --format freeze | grep -Ev '^(pip|setuptools)==' | sed 's/+cpu$$//' >> .constraints/new.txt
+	mv .constraints/new.txt constraints.txt
+	rm -r .constraints
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LINT) build dist site .mypy_cache .pytest_cache .ruff_cache

@@ -124,7 +124,7 @@ class LabelSession:
 
     @property
     def criterion_file(self) -> Path:
-        """Where the criterion is written after each answer, next to the labels."""
+        """File of the criterion, written after each answer, next to the labels."""
         return self.output.with_suffix(SUFFIX)
 
     @property

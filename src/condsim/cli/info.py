@@ -16,7 +16,7 @@ from condsim.errors import ModelError
 _CORE = ("numpy", "onnxruntime", "tokenizers", "sentencex")
 _MISSING = "not installed"
 # Extras for work on condsim itself.
-_OF_CLONES = {"dev", "docs"}
+_OF_CLONES = {"dev", "docs", "lint"}
 _REQUIRED = re.compile(r"^([\w.-]+).*\bextra == ['\"]([\w-]+)['\"]")
 
 

@@ -240,7 +240,7 @@ def item_name(row: Row, column: str) -> str:
 
 def read_stop_words(path: Path | None = None) -> frozenset[str]:
     """Read stop words separated by white space; an English list if the path is None."""
-    own = resources.files("condsim.rows") / "stop_words.txt"
+    own = resources.files("condsim_annotation") / "stop_words.txt"
     text = own.read_text(encoding="utf-8") if path is None else read_text(path)
     return frozenset(text.casefold().split())
 
