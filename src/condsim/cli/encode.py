@@ -114,7 +114,7 @@ def encode(
     output: Annotated[
         Path,
         Option(help="File to write: .npy, or .npz."),
-        Output(".npy", checked=False),
+        Output(".npy"),
     ],
     column: Annotated[str, Option(help="Column of the texts.")] = "sentence",
     condition: options.Condition = None,

@@ -24,13 +24,10 @@ class Output(NamedTuple):
     Attributes:
         suffix: Format of the file on standard output; None for a folder.
         alone: Print nothing else on standard output where the file goes there.
-        checked: False if the command itself finds out whether it can be written, as it may be a
-            folder on another machine.
     """
 
     suffix: str | None
     alone: bool = False
-    checked: bool = True
 
 
 class Input(NamedTuple):
@@ -78,8 +75,8 @@ def check_files(options: Mapping[str, object], marks: Mapping[str, Mark]) -> Non
         _check_alone(name, output, options, outputs)
     for name, output in outputs.items():
         mark = marks[name]
-        if isinstance(mark, Output) and mark.checked:
-            check_output(output, option=option_name(name), folder=mark.suffix is None)
+        if isinstance(mark, Output):
+            _check_output(output, option=option_name(name), folder=mark.suffix is None)
 
 
 def _check_alone(
@@ -104,7 +101,7 @@ def _same_file(first: Path, second: Path, *, both: bool) -> bool:
     return False
 
 
-def check_output(path: Path, *, option: str = "--output", folder: bool = False) -> None:
+def _check_output(path: Path, *, option: str, folder: bool) -> None:
     """Reject a file or folder that cannot be written."""
     if str(path) == _STANDARD:
         if folder:

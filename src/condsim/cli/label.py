@@ -11,6 +11,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from condsim.cli import options
+from condsim.cli.files import Output
 from condsim.cli.learn import show_criterion
 from condsim.cli.options import TextFile
 from condsim.cli.process import print_note
@@ -29,7 +30,9 @@ _MARKS = {"s": SKIP, "d": SILENT}
 def label(
     file: Annotated[Path, Argument(help="File of texts.")],
     condition: Annotated[str, Option(help="What to tell the texts apart by.")],
-    output: Annotated[Path, Option(help="CSV file of the labels; continued if it exists.")],
+    output: Annotated[
+        Path, Option(help="CSV file of the labels; continued if it exists."), Output(".csv")
+    ],
     column: options.TextColumn = "text",
     model: options.Model = None,
     strict: options.Strict = False,

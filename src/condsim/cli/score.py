@@ -14,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 from condsim.cli import options
-from condsim.cli.files import Input, Output, check_output, open_stream
+from condsim.cli.files import Input, Output, open_stream
 from condsim.cli.pairs import (
     PairColumns,
     PairFile,
@@ -58,7 +58,7 @@ def score(
     output: Annotated[
         Path | None,
         Option(help=f"File to write: {WRITTEN}; or .parquet if --file is."),
-        Output(".tsv", checked=False),
+        Output(".tsv"),
     ] = None,
     model: options.Model = None,
     device: options.Device = None,
@@ -196,7 +196,6 @@ class _ScoredFile:
 
 def _score_to_file(file: Path, output: Path, scoring: _Scoring, progress: ProgressDisplay) -> None:
     """Score a file into another, whose suffix decides the format."""
-    check_output(output)
     table = is_table(output, any_rows=False)
     scored = _ScoredFile(file, scoring)
     with open_writer(output) as writer:

@@ -12,6 +12,7 @@ import typer
 from typer import Option
 
 from condsim.cli import options
+from condsim.cli.files import Output
 from condsim.cli.options import Model, TextFile
 from condsim.cli.process import print_note
 from condsim.data.text import DETECTED
@@ -39,7 +40,9 @@ def serve(
     condition: Annotated[
         str | None, Option(help="What to tell the texts of --label apart by.")
     ] = None,
-    output: Annotated[Path | None, Option(help="CSV file of the labels of --label.")] = None,
+    output: Annotated[
+        Path | None, Option(help="CSV file of the labels of --label."), Output(".csv")
+    ] = None,
     column: options.TextColumn = "text",
     api_key_file: Annotated[
         Path | None, Option(help="File of API keys, one a line.", show_default="no key")
