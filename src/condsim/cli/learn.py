@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 def learn(
     labels: Annotated[Path, Argument(help="File of texts and their values.")],
     condition: Annotated[str, Option(help="What the values are values of.")],
-    output: Annotated[Path, Option(help="File to write, such as problem.criterion."), Output(None)],
+    output: Annotated[
+        Path, Option(help="File to write, such as problem.criterion."), Output(".criterion")
+    ],
     column: options.TextColumn = "text",
     value: Annotated[str, Option(help="Column of the values; blank cells are ignored.")] = "value",
     model: options.Model = None,
