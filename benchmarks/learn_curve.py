@@ -103,9 +103,7 @@ def read_set(file: Path, name: str, criterion: str, model: Encoder, minilm: Enco
     order = np.random.default_rng(zlib.crc32(criterion.encode())).permutation(len(rows))
     counts = Counter(value for _, value in rows)
     kept = {value for value, count in counts.most_common(_VALUES) if count >= _FEWEST}
-    rows = list({rows[row][0]: rows[row] for row in order if rows[row][1] in kept}.values())[
-        :_TEXTS
-    ]
+    distinct = {rows[row][0]: rows[row] for row in order if rows[row][1] in kept}
     texts, values = map(list, zip(*list(distinct.values())[:_TEXTS], strict=True))
     plain = model.encode(texts)
     vectors = {
