@@ -89,7 +89,7 @@ class Known:
             return np.stack([self._vectors[text] for text in sentences])
         if overall and not self._conditional:
             vectors = self._model.encode(list(sentences))
-            return np.concatenate([vectors, vectors], axis=1) / np.float32(2**0.5)
+            return doubled(vectors)
         return self._model.encode(list(sentences), condition, overall=overall)
 
 
@@ -108,9 +108,14 @@ def read_set(file: Path, name: str, criterion: str, model: Encoder, minilm: Enco
     plain = model.encode(texts)
     vectors = {
         "with": features(model, texts, criterion),
-        "without": np.concatenate([plain, plain], axis=1) / np.float32(2**0.5),
+        "without": doubled(plain),
     }
     return Set(name, criterion, texts, values, minilm.encode(texts), vectors)
+
+
+def doubled(vectors: FloatArray) -> FloatArray:
+    """Give plain vectors the width of those that criteria are learned on."""
+    return np.asarray(np.concatenate([vectors, vectors], axis=1) / 2**0.5, np.float32)
 
 
 def measure(data: Set, model: EmbeddingScorer, labels: int, seed: int) -> dict[str, float]:
@@ -134,7 +139,9 @@ def measure(data: Set, model: EmbeddingScorer, labels: int, seed: int) -> dict[s
         if conditional:
             likeliest = np.array(criterion.values)[criterion.probabilities(vectors).argmax(axis=1)]
             figures["F1 criterion"] = _f1(gold[test], likeliest)
-    regression = LogisticRegression(C=10, max_iter=1000).fit(data.plain[train], gold[train])
+    regression = LogisticRegression(C=100, class_weight="balanced", max_iter=1000).fit(
+        data.plain[train], gold[train]
+    )
     figures["F1 logistic regression"] = _f1(gold[test], regression.predict(data.plain[test]))
     nearest = train[(data.plain[test] @ data.plain[train].T).argmax(axis=1)]
     figures["F1 nearest neighbor"] = _f1(gold[test], gold[nearest])
