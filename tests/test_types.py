@@ -58,7 +58,8 @@ def test_clusters_duplicates_and_hits_show_themselves():
     clusters = cluster.Clusters("the pet", "HDBSCAN", labels, (group,), None, vectors)
     assert repr(clusters) == "Clusters(1 of 3 texts under 'the pet')"
     assert "A dog &amp; a cat." in clusters._repr_html_()
-    duplicates = Duplicates(np.array([0, 0, 2], np.int32), np.array([1, 0.9, 1], np.float32), 0.8)
+    scores = np.array([1, 0.9, 1], np.float32)
+    duplicates = Duplicates(np.array([0, 0, 2], np.int32), scores, 0.8, {None: scores})
     assert repr(duplicates) == "Duplicates(2 of 3 texts kept)"
     assert duplicates._repr_html_().count("<tr>") == 2
     hit = Hit("7", "It came late. " * 20, 0.912, {"the complaint": 0.912}, {"year": 2020})

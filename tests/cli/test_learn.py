@@ -81,7 +81,9 @@ def test_learn_and_label_faults_are_one_line(tmp_path):
     message = fault("learn", few, "--condition", "the x", "--output", target)
     assert "8 or more" in message
     assert not target.exists()
-    assert "no" in fault("learn", few, "--value", "kind", "--condition", "x", "--output", target)
+    assert "--value" in fault(
+        "learn", few, "--value", "kind", "--condition", "x", "--output", target
+    )
     assert ".criterion" in fault("learn", few, "--condition", "x", "--output", tmp_path / "a.json")
     target.write_text(json.dumps({"kind": "other"}))
     output = tmp_path / "o.csv"

@@ -236,7 +236,7 @@ def test_read_paragraphs_gives_documents_and_texts(
         ("a.jsonl", b'{"body": "x"}\n', "column 'text' is missing; found 'body'"),
         ("a.jsonl", b'{"text": null}\n', "column 'text': must be a text, got None"),
         ("a.tsv", TSV.encode(), r"column 'caption' is missing; found 'id', 'sentence'"),
-        ("a.parquet", b"no table", "a.parquet, after row 0: not a complete Parquet file"),
+        ("a.parquet", b"no table", "a.parquet: not a complete Parquet file"),
     ],
 )
 def test_corpus_of_a_bad_file_is_one_line_and_leaves_nothing_behind(

@@ -52,7 +52,7 @@ def test_recipe_overrides_change_single_keys(tmp_path):
         ({"generators": {"left": 1}}, r"contexts of the same width; got \(2, 2\) and \(1, 2\)"),
         ({"vocabulary": {"size": 100}}, "size.*261"),
         ({"coherence": {"left": 0, "right": 0}}, r"of the same width; got \(0, 0\) and \(2, 2\)"),
-        ({"generators": {"kind": "counts", "backbone": "a/b"}}, "'counts' take none"),
+        ({"generators": {"kind": "counts", "backbone": "a/b"}}, "'counts' none"),
         ({"generators": {"kind": "translation"}}, "'translation' need a 'backbone'"),
         ({"scoring": {"weights": {"left": -1.0}}}, "at least 0 and one of them above 0"),
         ({"corpus": {"language": "English"}}, "language.*'English'"),

@@ -52,7 +52,8 @@ def learn(
     rows = TextFile(
         labels, column, FileFormat.checked(separator, encoding), tables=False, strict=strict
     )
-    options.check_column(labels, value, rows.file_format)
+    advice = "Name the column of the values with --value."
+    options.check_column(labels, value, rows.file_format, advice=advice)
     texts: list[str] = []
     values: list[str] = []
     for batch, index in rows.batches(value):

@@ -118,11 +118,17 @@ def check_conditions(conditions: Sequence[str]) -> None:
         raise InputError("--condition: give each condition once.")
 
 
-def check_column(file: Path, column: str, file_format: FileFormat = DETECTED) -> None:
-    """Reject a file without the column of the texts; reading its rows finds all other faults."""
+def check_column(
+    file: Path,
+    column: str,
+    file_format: FileFormat = DETECTED,
+    *,
+    advice: str = "Name the column of the texts with --column.",
+) -> None:
+    """Reject a file without a column; reading its rows finds all other faults."""
     names = column_names(file, file_format)
     if names and column.strip() not in names:
-        advice = f"{header_hint(names)} Name the column of the texts with --column."
+        advice = f"{header_hint(names)} {advice}"
         raise missing_columns(str(file), [column], names, advice=advice)
 
 

@@ -37,7 +37,7 @@ class ParquetReader(Reader):
 
     def names(self) -> tuple[str, ...]:
         """Read the names in the schema."""
-        with _open_parquet(self.path) as file:
+        with open_parquet(self.path) as file:
             return tuple(map(str.strip, file.schema_arrow.names))
 
     def rows(self, selection: ColumnSelection) -> Iterator[Row]:
@@ -88,7 +88,8 @@ def _arrow() -> ModuleType:
 
 
 @contextmanager
-def _open_parquet(path: Path, *, dictionaries: Sequence[str] = ()) -> Iterator[Any]:
+def open_parquet(path: Path, *, dictionaries: Sequence[str] = ()) -> Iterator[Any]:
+    """Open a Parquet file; every error of Arrow is one line."""
     parquet = require("pyarrow.parquet", extra="parquet")
     try:
         with parquet.ParquetFile(path, pre_buffer=False, read_dictionary=dictionaries) as file:
@@ -103,7 +104,7 @@ def parquet_tables(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Stream a Parquet file in tables, each with the number of its first row."""
     types = _arrow().types
-    with _open_parquet(path) as file:
+    with open_parquet(path) as file:
         schema = file.schema_arrow
     names = list(schema.names)
     columns = match_header(f"{path}, header", names, selection.required, selection.optional)
@@ -115,7 +116,7 @@ def parquet_tables(
     ]
     number = 1
     # A text that the file stores once can stand in all its rows: it is checked before it is copied.
-    with _open_parquet(path, dictionaries=texts) as file:
+    with open_parquet(path, dictionaries=texts) as file:
         for table in file.iter_batches(batch_size=size, columns=chosen):
             yield number, _checked_texts(path, table, schema)
             number += len(table)

@@ -218,6 +218,7 @@ class PeekedStream:
             if encoding is None and not raw.isascii():
                 encoding = _line_encoding(raw) if legacy else "utf-8"
                 if encoding == "cp1252":
+                    self._check_is_text()
                     form = f"read with text in cp1252, since line {number} is not UTF-8"
                     log_form(self.path, form)
             if legacy and encoding == "cp1252" and _UTF_8_LETTER.search(raw):

@@ -250,11 +250,10 @@ class Criterion:
         Example:
             >>> import condsim
             >>> model = condsim.load()
-            >>> texts = ["a red car", "a red bus", "a blue car", "a blue bus"] * 2
-            >>> texts = [f"{text} number {i}" for i, text in enumerate(texts)]
-            >>> colors = ["red", "red", "blue", "blue"] * 2
-            >>> color = model.learn(texts, colors, condition="the color")
-            >>> color.assign(["a bright red van"]).values
+            >>> things = ["car", "bus", "van", "bike"]
+            >>> texts = [f"a {color} {thing}" for color in ("red", "blue") for thing in things]
+            >>> color = model.learn(texts, ["red"] * 4 + ["blue"] * 4, condition="the color")
+            >>> color.assign(["a red truck"]).values
             ['red']
         """
         if not self.values:

@@ -25,9 +25,10 @@ import pyarrow as pa
 
 from condsim.data.batch import BlankRows
 from condsim.data.files import check_file, iter_rows
+from condsim.data.parquet import open_parquet
 from condsim.data.row import Row, join_names, short_repr
 from condsim.data.text import DETECTED, FileFormat
-from condsim.errors import InputError, require
+from condsim.errors import InputError
 from condsim.paths import sha256_of, suffix_of
 from condsim.types import FloatArray, IntArray
 
@@ -311,7 +312,8 @@ def _check_column_name(row: Row, name: object) -> None:
 
 def _time_columns(path: Path) -> frozenset[str]:
     """Return the columns of a Parquet file that hold dates or time stamps."""
-    schema = require("pyarrow.parquet", extra="search").read_schema(path)
+    with open_parquet(path) as file:
+        schema = file.schema_arrow
     is_time = [
         pa.types.is_timestamp(field.type) or pa.types.is_date(field.type) for field in schema
     ]
