@@ -89,3 +89,17 @@ def test_learn_and_label_faults_are_one_line(tmp_path):
     output = tmp_path / "o.csv"
     message = fault("assign", few, "--criterion", target, "--output", output, kind=ModelError)
     assert "a.criterion: is not a criterion" in message
+
+
+def test_criterion_is_a_condition_of_labeled_pairs(criterion, tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    rows = rows_in(HELPDESK)
+    lines = ["sentence1,sentence2,label"]
+    for first, second in zip(rows[:60], rows[60:], strict=True):
+        label = int(first["problem"] == second["problem"])
+        lines.append(f'"{first["text"]}","{second["text"]}",{label}')
+    pairs.write_text("\n".join(lines) + "\n")
+    words = ("threshold", pairs, "--precision", "0.2")
+    under = float(succeed(*words, "--condition", criterion).stdout.split()[0])
+    plain = float(succeed(*words, "--condition", "the problem").stdout.split()[0])
+    assert under != plain

@@ -80,3 +80,18 @@ def test_haystack_takes_a_criterion(model, criterion):
 
     answer = HaystackTextEmbedder(criterion, model=model).run("a text")
     assert len(answer["embedding"]) == criterion.dimension
+
+
+def test_duckdb_takes_the_file_of_a_criterion(model, criterion, expected, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    from condsim.integrations.duckdb import register_duckdb
+
+    path = tmp_path / "problem.criterion"
+    criterion.save(path)
+    connection = duckdb.connect()
+    register_duckdb(connection, model=model)
+    scored = [
+        connection.execute("select condsim_score(?, ?, ?)", [first, second, str(path)]).fetchone()
+        for first, second in zip(FIRST, SECOND, strict=True)
+    ]
+    assert [score for (score,) in scored] == expected

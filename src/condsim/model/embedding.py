@@ -225,6 +225,14 @@ class EmbeddingScorer(ReadingScorer):
         Raises:
             ModelError: If the file is not a criterion, or one of another model.
         """
+        if isinstance(condition, list | tuple) and condition:
+            # Commands and databases repeat the condition of all rows.
+            first = condition[0]
+            is_name = isinstance(first, str) and (
+                is_criterion_file(first) or first in self.criteria
+            )
+            if is_name and all(name == first for name in condition):
+                return self.resolved(first)
         if isinstance(condition, Criterion):
             self.named(condition)
         elif isinstance(condition, str):
