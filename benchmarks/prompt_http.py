@@ -16,9 +16,9 @@ from benchmarks.memory import BAR as MEMORY_BAR, peak_memory
 from benchmarks.peers.plain_prompting import answer_all
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows
-from condsim.prompting.backend import MAX_NEW_TOKENS, PromptSettings
-from condsim.prompting.prompt import Example, render
-from condsim.prompting.server import ServerBackend
+from condsim_llm.backend import MAX_NEW_TOKENS, PromptSettings
+from condsim_llm.prompt import Example, render
+from condsim_llm.server import ServerBackend
 
 __all__ = ["BAR", "answer_rows", "run", "speed"]
 
@@ -28,7 +28,7 @@ _IDEAL = _CONCURRENCY / _DELAY_S
 _REPEATS = 3
 _MODEL = "tiny-chat"
 _SHOTS = 4
-_SERVER = Path(__file__).resolve().parents[1] / "tests" / "prompting" / "loopback.py"
+_SERVER = Path(__file__).resolve().parents[1] / "tests" / "llm" / "loopback.py"
 
 BAR = 500 / _IDEAL
 """500 rows per second, as a share of the 640 that a client without any cost of its own reaches."""

@@ -28,9 +28,9 @@ from transformers import (
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows
-from condsim.prompting.backend import MAX_NEW_TOKENS, PromptSettings
-from condsim.prompting.local import LocalBackend
-from condsim.prompting.prompt import Example, render
+from condsim_llm.backend import MAX_NEW_TOKENS, PromptSettings
+from condsim_llm.local import LocalBackend
+from condsim_llm.prompt import Example, render
 
 __all__ = ["BAR", "mixed_prompts", "random_model", "run"]
 

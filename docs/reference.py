@@ -30,7 +30,6 @@ PACKAGES = {
     "training": "Recipes, training, adapting, sweeps, export. Needs `condsim[train]`.",
     "search": "Search, clusters, duplicates. Needs `condsim[search]`.",
     "serving": "The HTTP server as an ASGI app. Needs `condsim[serve]`.",
-    "prompting": "Language models as scorers. Needs `condsim[llm]`.",
     "integrations.pandas": "Needs `condsim[pandas]`.",
     "integrations.polars": "Needs `condsim[polars]`.",
     "integrations.duckdb": "Needs `condsim[duckdb]`.",
@@ -40,7 +39,10 @@ PACKAGES = {
     "integrations.bertopic": "Needs `condsim[bertopic]`.",
     "integrations.ray": "Needs `condsim[ray]`.",
 }
-COMPANIONS = {"condsim_contexts": "Similarity from plain text. Needs `condsim[contexts]`."}
+COMPANIONS = {
+    "condsim_contexts": "Similarity from plain text. Needs `condsim[contexts]`.",
+    "condsim_llm": "Language models as scorers. Needs `condsim[llm]`.",
+}
 API_START = """# Python API
 
 This page lists the public names of condsim. All other names are internal and may change without

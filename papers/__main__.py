@@ -10,7 +10,7 @@ import typer
 
 from condsim.cli.process import long_work, run_app
 from condsim.errors import InputError, check_name, requires_extra
-from condsim.prompting.backend import Scoring
+from condsim_llm.backend import Scoring
 from papers.catalogue import Experiment, load_experiment, names
 from papers.columns import resolve_backbones, resolve_models
 from papers.engine import open_work, reproduce

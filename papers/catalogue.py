@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from condsim.config import Settings, validated
 from condsim.errors import check_name
-from condsim.prompting.prompt import Instruction
+from condsim_llm.prompt import Instruction
 
 Kind = Literal[
     "runs", "zero-shot", "label-histogram", "over-estimation", "prompting", "contexts", "cases"

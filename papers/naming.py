@@ -11,8 +11,8 @@ from typing import Any
 
 from condsim.errors import InputError
 from condsim.paths import sha256_of
-from condsim.prompting.backend import PromptSettings
 from condsim.training.recipe import PLACE_KEYS, Recipe
+from condsim_llm.backend import PromptSettings
 
 _CCL = {"w-acl", "bcl", "mse", "c-mse"}
 # Settings that decide the scores of a prompted model, in addition to its data.

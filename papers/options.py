@@ -11,8 +11,8 @@ from condsim.data.load import load_task
 from condsim.data.tasks import join_tasks
 from condsim.errors import InputError
 from condsim.paths import sha256_of
-from condsim.prompting.backend import Scoring
 from condsim.types import Task
+from condsim_llm.backend import Scoring
 from papers.columns import DEFAULT_BACKBONE, TEST_SETS, Column
 from papers.data.sts import load_sts_year
 from papers.naming import digest

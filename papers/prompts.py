@@ -14,11 +14,11 @@ from condsim.data.load import load_task
 from condsim.errors import BudgetError
 from condsim.evaluation.statistics import Metric
 from condsim.model.baselines import ConditionOnlyScorer
-from condsim.prompting import scorer as open_prompt
-from condsim.prompting.backend import Backend, PromptSettings, Scoring
-from condsim.prompting.prompt import Shots
-from condsim.prompting.scorer import PromptReport, PromptScorer, evaluate_prompt
 from condsim.types import Task
+from condsim_llm import scorer as open_prompt
+from condsim_llm.backend import Backend, PromptSettings, Scoring
+from condsim_llm.prompt import Shots
+from condsim_llm.scorer import PromptReport, PromptScorer, evaluate_prompt
 from papers.catalogue import Experiment, Prompting, Row
 from papers.columns import PAPER_MODELS, Column
 from papers.naming import deciding, prompt_folder

@@ -11,14 +11,17 @@ import sys
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from condsim.errors import BackendError
 from condsim.model.embedding import EmbeddingScorer
-from condsim.prompting.backend import Answer
 from condsim.types import FloatArray
+
+if TYPE_CHECKING:
+    from condsim_llm.backend import Answer
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # read once, by its import
 

@@ -16,6 +16,7 @@ PACKAGES = {
     "condsim": PROJECT,
     "condsim-annotation": PROJECT / "packages" / "condsim-annotation",
     "condsim-contexts": PROJECT / "packages" / "condsim-contexts",
+    "condsim-llm": PROJECT / "packages" / "condsim-llm",
 }
 
 

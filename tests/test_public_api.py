@@ -80,7 +80,7 @@ def test_score_command_imports_no_other_command():
         "except SystemExit as end:\n    assert not end.code"
     )
     assert "condsim.cli.score" in loaded
-    other = {"condsim.cli.train", "condsim.evaluation", "condsim.prompting", "condsim_annotation"}
+    other = {"condsim.cli.train", "condsim.evaluation", "condsim_llm", "condsim_annotation"}
     assert not loaded & other
     assert not loaded & {"condsim.config", "yaml", "rich.progress", "torch", "sklearn"}
 

@@ -39,9 +39,8 @@ from condsim.types import Scorer
 if TYPE_CHECKING:
     from condsim.model.onnx import OnnxScorer
     from condsim.model.torch import CrossEncoderScorer, EncoderScorer
-    from condsim.prompting.scorer import PromptScorer
 
-    AnyScorer = OnnxScorer | EncoderScorer | CrossEncoderScorer | PromptScorer
+    AnyScorer = OnnxScorer | EncoderScorer | CrossEncoderScorer
 
 MAX_PATH_CHARACTERS = 4096
 ENTRY_POINTS = "condsim.scorers"
@@ -84,10 +83,7 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
     if folder.is_dir():
         return _load_folder(folder, device)
     if folder.suffix in (".yaml", ".yml"):
-        from condsim.prompting.backend import load_settings
-        from condsim.prompting.scorer import open_prompt_scorer
-
-        return open_prompt_scorer(load_settings(folder))
+        return _load_companion("llm", folder)
     # A slip of the pen is found before torch is imported and the Hub asked.
     near = _near_name(str(model))
     if folder.exists() or near or isinstance(model, Path) or not _HUB_NAME.fullmatch(model):
@@ -128,12 +124,12 @@ def _load_folder(folder: Path, device: str | None) -> AnyScorer:
     return load_trained(folder, device=device)
 
 
-def _load_companion(name: str, folder: Path) -> AnyScorer:
+def _load_companion(name: str, path: Path) -> AnyScorer:
     """Load a scorer of a companion package, by the name of its entry point and extra."""
     from importlib import metadata
 
     for entry in metadata.entry_points(group=ENTRY_POINTS, name=name):
-        scorer: AnyScorer = entry.load()(folder)
+        scorer: AnyScorer = entry.load()(path)
         return scorer
     raise MissingExtraError.of(f"condsim-{name}", extra=name)
 

@@ -11,8 +11,6 @@ import pytest
 from condsim.console import silent
 from condsim.data.csts import CstsRow, load_csts
 from condsim.errors import InputError
-from condsim.prompting.ask import Asker
-from condsim.prompting.backend import Answer
 from condsim.rows.records import TrainingRow
 from condsim_annotation.answers import (
     answer_file,
@@ -21,6 +19,8 @@ from condsim_annotation.answers import (
     read_answer,
     with_answers,
 )
+from condsim_llm.ask import Asker
+from condsim_llm.backend import Answer
 
 MEN, BOY = "Two men talk to a girl.", "A boy feeds three dogs."
 PEOPLE = CstsRow(MEN, BOY, "number of people", 2.0)
@@ -154,7 +154,7 @@ def test_build_answers_command_asks_a_language_model(file, build, monkeypatch, f
         tokens.append(settings.max_new_tokens)
         return fake_backend(lambda prompt: Answer("two"))
 
-    monkeypatch.setattr("condsim.prompting.scorer.open_backend", opened)
+    monkeypatch.setattr("condsim_llm.scorer.open_backend", opened)
     Path("model.yaml").write_text("model: fake\nmax_new_tokens: 5\nanswers: answers.sqlite\n")
     printed = build("answers", file, "--model", "model.yaml", "--output", "out.csv")
     assert "2 added with answers of fake" in printed

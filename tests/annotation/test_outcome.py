@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting.ask import Asker
-from condsim.prompting.backend import Answer
 from condsim.rows.records import read_manifest, read_rows
 from condsim_annotation.exchange import (
     PushOptions,
@@ -43,6 +41,8 @@ from condsim_annotation.stages import (
     labeling_config,
     verification_items,
 )
+from condsim_llm.ask import Asker
+from condsim_llm.backend import Answer
 
 
 class HalfScorer:

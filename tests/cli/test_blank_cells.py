@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from condsim.cli.main import app
 from condsim.errors import InputError
-from condsim.prompting.backend import Answer
+from condsim_llm.backend import Answer
 
 HEADER = "sentence1,sentence2,condition_group,condition,label\n"
 BLANK_ROWS = "A dog.,A cat.,animal,,5\n,A cat.,animal,the animal,5\n"
@@ -25,7 +25,7 @@ def test_rows_without_text_left_out_counted_and_strict_stops(
     command, tmp_path, fake_backend, monkeypatch
 ):
     backend = fake_backend(lambda prompt: Answer("2", {}, prompt_tokens=5, new_tokens=1))
-    monkeypatch.setattr("condsim.prompting.scorer.open_backend", lambda settings: backend)
+    monkeypatch.setattr("condsim_llm.scorer.open_backend", lambda settings: backend)
     monkeypatch.chdir(tmp_path)
     rows = [
         f"The {thing} is {state} {number}.,A {thing} {number}.,animal,{condition},{label}\n"

@@ -36,6 +36,14 @@ def test_core_commands_of_build_need_no_companion_package(none_installed):
     assert "--group-size" in commands.succeed("build", "criteria", "--help").output
 
 
+def test_prompt_without_the_package_names_the_extra(none_installed, tmp_path):
+    message = commands.fault("prompt", "p.csv", "--model", "m", kind=MissingExtraError)
+    assert "condsim[llm]" in message
+    assert "condsim[llm]" in " ".join(commands.succeed("prompt", "--help").output.split())
+    with pytest.raises(MissingExtraError, match=r"condsim\[llm\]"):
+        load_scorer(tmp_path / "prompted.yaml")
+
+
 def test_run_of_contexts_without_the_package_names_the_extra(tmp_path, none_installed):
     (tmp_path / "contexts.yaml").write_text("")
     with pytest.raises(MissingExtraError, match=r"condsim\[contexts\]"):

@@ -9,8 +9,8 @@ import pytest
 from tests import commands
 
 from condsim.errors import InputError
-from condsim.prompting.backend import Answer
-from condsim.prompting.scorer import PromptReport
+from condsim_llm.backend import Answer
+from condsim_llm.scorer import PromptReport
 
 invoke, fault = partial(commands.invoke, "prompt"), partial(commands.fault, "prompt")
 
@@ -29,7 +29,7 @@ def backend(fake_backend, monkeypatch):
         return Answer(text, {}, prompt_tokens=50, new_tokens=2)
 
     backend = fake_backend(reply)
-    monkeypatch.setattr("condsim.prompting.scorer.open_backend", lambda settings: backend)
+    monkeypatch.setattr("condsim_llm.scorer.open_backend", lambda settings: backend)
     return backend
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting.backend import Answer, PromptSettings
-from condsim.prompting.scorer import PromptReport, PromptScorer, evaluate_prompt
 from condsim.types import Task
+from condsim_llm.backend import Answer, PromptSettings
+from condsim_llm.scorer import PromptReport, PromptScorer, evaluate_prompt
 
 
 def task_of(rows=40):

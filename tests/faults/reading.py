@@ -61,7 +61,12 @@ _HOSTILE: dict[str, list[_Fault]] = {
         ("not UTF-8", "p.csv", f"{HEAD}caf\xe9".encode() + b"\xff,b,c,1,n\n", "UTF-8"),
         ("UTF-16 cut short", "p.jsonl", JSONL.encode("utf-16-le")[:-1], "UTF-16"),
         ("gzip named csv", "p.csv", gzip.compress(PAIRS.encode(), mtime=0), "gzip"),
-        ("gz cut short", "p.csv.gz", gzip.compress(PAIRS.encode() * 50, mtime=0)[:80], r"p\.csv\.gz"),
+        (
+            "gz cut short",
+            "p.csv.gz",
+            gzip.compress(PAIRS.encode() * 50, mtime=0)[:80],
+            r"p\.csv\.gz",
+        ),
         ("NUL bytes", "p.csv", PAIRS.replace("ball", "b\0ll"), r"NUL|p\.csv"),
         ("a sparse gigabyte", "p.csv", _sparse, "NUL|line|MiB"),
     ],

@@ -9,8 +9,8 @@ from papers.__main__ import app
 from typer.testing import CliRunner
 
 from condsim.errors import BudgetError, InputError
-from condsim.prompting import scorer as open_prompt
-from condsim.prompting.backend import Answer
+from condsim_llm import scorer as open_prompt
+from condsim_llm.backend import Answer
 
 PROJECT = Path(__file__).resolve().parents[2]
 

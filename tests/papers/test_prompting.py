@@ -6,8 +6,8 @@ import pytest
 from papers.columns import resolve_models
 from papers.prompts import plan_prompts
 
-from condsim.prompting import scorer as open_prompt
-from condsim.prompting.backend import Answer
+from condsim_llm import scorer as open_prompt
+from condsim_llm.backend import Answer
 from papers import PromptOptions, load_experiment, reproduce
 
 ROWS = 20  # labeled rows of the C-STS dev file

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Option
+from typer import Argument, Option
 from typer.core import TyperGroup
 
 from condsim import __version__
@@ -39,6 +39,8 @@ _GROUPS = {
 # Groups with commands of companion packages, and their module in the core; the extras that
 # install the packages have the names of the groups.
 _COMPANIONS = {"build": "condsim.cli.build", "contexts": None}
+# Commands of companion packages, and the extras that install these.
+_COMPANION_COMMANDS = {"prompt": "llm"}
 ENTRY_POINTS = "condsim.commands"
 
 # Modules of other names than their commands.
@@ -76,6 +78,9 @@ def _app_of(names: Iterable[str]) -> typer.Typer:
         if name in _COMPANIONS:
             app.add_typer(_group_with_others(name), name=name, rich_help_panel=panels[name])
             continue
+        if name in _COMPANION_COMMANDS:
+            _add_companion_command(app, name, panel=panels[name])
+            continue
         module = importlib.import_module(_MODULES.get(name, f"condsim.cli.{name}"))
         if name in _GROUPS:
             group: typer.Typer = module.app
@@ -84,6 +89,23 @@ def _app_of(names: Iterable[str]) -> typer.Typer:
             app.command(rich_help_panel=panels[name])(getattr(module, name))
     guard(app)
     return app
+
+
+def _add_companion_command(app: typer.Typer, name: str, *, panel: str) -> None:
+    """Add a command of a companion package, or one that says what installs it."""
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        app.command(name, rich_help_panel=panel)(entry.load())
+        return
+    extra = _COMPANION_COMMANDS[name]
+
+    def missing(_words: Annotated[list[str] | None, Argument(hidden=True)] = None) -> None:
+        raise MissingExtraError.of(f"the command 'condsim {name}'", extra=extra)
+
+    missing.__doc__ = f"Not installed: pip install 'condsim[{extra}]'."
+    takes_all = {"ignore_unknown_options": True}
+    app.command(name, rich_help_panel=panel, context_settings=takes_all)(missing)
 
 
 def _group_with_others(name: str) -> typer.Typer:

@@ -13,7 +13,6 @@ from condsim.data.batch import ROWS_PER_BATCH, in_blocks
 from condsim.data.csts import CstsRow, iter_csts
 from condsim.errors import InputError
 from condsim.io import check_not_input
-from condsim.prompting.ask import Asker
 from condsim.rows.records import (
     TrainingRow,
     counted,
@@ -23,6 +22,7 @@ from condsim.rows.records import (
 )
 from condsim_annotation.weak.language import cut_sentence
 from condsim_annotation.weak.registry import REGISTRY, Registry
+from condsim_llm.ask import Asker
 
 Reader = Callable[[Sequence[tuple[str, str]]], Sequence[str | None]]
 """Answers conditions from texts, each in a few words or None; see `function_answers`."""

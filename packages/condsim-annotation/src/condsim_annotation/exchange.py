@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from condsim.cache import sole_process
 from condsim.errors import BackendError, InputError, one_line, require
-from condsim.prompting.backend import Address
 from condsim_annotation.outcome import UNKNOWN, stage_outcome
 from condsim_annotation.stages import (
     DEFAULT_ANNOTATORS,
@@ -31,6 +30,7 @@ from condsim_annotation.stages import (
     text_of,
 )
 from condsim_annotation.store import Annotation, AnnotationStore, Project, Proposal
+from condsim_llm.backend import Address
 
 if TYPE_CHECKING:
     import httpx

@@ -301,7 +301,7 @@ def answers(
     name = "functions"
     with long_work(log=None) as progress:
         if model is not None:
-            from condsim.prompting.scorer import open_asker
+            from condsim_llm.scorer import open_asker
 
             show = partial(progress, "answers")
             asker, name = open_asker(model, new_tokens=ANSWER_TOKENS, progress=show)

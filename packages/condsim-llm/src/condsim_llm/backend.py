@@ -23,7 +23,7 @@ from pydantic import (
 
 from condsim.config import Settings, read_mapping, validated
 from condsim.errors import InputError
-from condsim.prompting.prompt import Instruction, Parsing
+from condsim_llm.prompt import Instruction, Parsing
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _MAX_MESSAGE_CHARACTERS = 300

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from condsim.errors import BackendError, BudgetError, InputError
-from condsim.prompting.ask import AnswerStore, Asker
-from condsim.prompting.backend import Answer
+from condsim_llm.ask import AnswerStore, Asker
+from condsim_llm.backend import Answer
 
 PROMPTS = ["a", "b", "a", "c", "d", "e"]  # row 2 shares the prompt of row 0
 

@@ -28,9 +28,9 @@ from condsim.config import write_mapping
 from condsim.io import replacing
 
 if TYPE_CHECKING:
-    from condsim.prompting.backend import PromptSettings
-    from condsim.prompting.scorer import PromptReport, PromptScorer
     from condsim.types import Task
+    from condsim_llm.backend import PromptSettings
+    from condsim_llm.scorer import PromptReport, PromptScorer
 
 
 class _AnsweredRow(NamedTuple):
@@ -162,7 +162,7 @@ class PromptOptions(OptionGroup):
 
     def settings(self, model: str, *, seed: int) -> PromptSettings:
         """Make the settings of a model."""
-        from condsim.prompting.backend import PromptSettings
+        from condsim_llm.backend import PromptSettings
 
         backend = self.backend or ("server" if self.base_url else "local")
         return PromptSettings(**given(**{**vars(self), "backend": backend}), model=model, seed=seed)
@@ -207,7 +207,7 @@ def prompt(
     `condsim prompt --model my-model --base-url http://localhost:8000/v1 dev.csv
     --scoring expected --max-requests 500 --json report.json`
     """
-    from condsim.prompting.scorer import evaluate_prompt, open_prompt_scorer
+    from condsim_llm.scorer import evaluate_prompt, open_prompt_scorer
 
     settings = prompts.settings(model, seed=seed)
     task = load_pairs_as_task(data, pairs=pairs, consequence="no answer").labeled()

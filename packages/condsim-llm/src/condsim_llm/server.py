@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from condsim.errors import BackendError, requires_extra
 from condsim.model.onnx import TOKENIZER_FILE
 from condsim.model.settings import DEFAULT_FOLDER
-from condsim.prompting.backend import (
+from condsim_llm.backend import (
     SECRET_CHARACTERS,
     Address,
     Answer,

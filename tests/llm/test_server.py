@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("openai")
 
 from condsim.errors import BackendError, InputError
-from condsim.prompting.backend import Address, Answer, PromptSettings, base_address, environment_key
-from condsim.prompting.server import ServerBackend, _warn_of_usage, parse_completion
+from condsim_llm.backend import Address, Answer, PromptSettings, base_address, environment_key
+from condsim_llm.server import ServerBackend, _warn_of_usage, parse_completion
 
 KEY = "sk-secret-0123456789"
 

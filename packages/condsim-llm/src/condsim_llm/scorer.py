@@ -16,10 +16,10 @@ from condsim.errors import InputError, requires_extra
 from condsim.evaluation.evaluate import FEWEST_ROWS, Scores, evaluate, labeled_rows
 from condsim.evaluation.report import Report, ResultFile
 from condsim.model.base import PairScorer, Rows, Scale, Texts, check_rows, rescaled
-from condsim.prompting.ask import Asker, Progress
-from condsim.prompting.backend import Answer, Backend, PromptSettings, load_settings
-from condsim.prompting.prompt import Shots, instruction_text, parse_score, render, seeded
 from condsim.types import BoolArray, FloatArray, Scorer, Task
+from condsim_llm.ask import Asker, Progress
+from condsim_llm.backend import Answer, Backend, PromptSettings, load_settings
+from condsim_llm.prompt import Shots, instruction_text, parse_score, render, seeded
 
 
 def likert_range(*, conditional: bool) -> tuple[float, float]:
@@ -153,11 +153,11 @@ def _expected_score(answer: Answer, low: float, high: float) -> float | None:
 def open_backend(settings: PromptSettings) -> Backend:
     """Open the model that settings name; nothing is sent to a server."""
     if settings.backend == "server":
-        from condsim.prompting.server import ServerBackend
+        from condsim_llm.server import ServerBackend
 
         return ServerBackend(settings)
     with requires_extra("llm"):
-        from condsim.prompting.local import LocalBackend
+        from condsim_llm.local import LocalBackend
     return LocalBackend(settings)
 
 
@@ -206,6 +206,11 @@ def open_prompt_scorer(
         load = load or partial(load_task, require_labels=True, blank=BlankRows())
         shots = Shots(load(Path(settings.train)), settings.shots, seed=settings.seed)
     return PromptScorer(settings, open_backend(settings), shots=shots, progress=progress)
+
+
+def open_scorer(file: Path) -> PromptScorer:
+    """Open the scorer of a file of settings; the entry point of `load_scorer`."""
+    return open_prompt_scorer(load_settings(file))
 
 
 class PromptReport(ResultFile):

@@ -8,9 +8,9 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from condsim.errors import ModelError  # noqa: E402
-from condsim.prompting import local  # noqa: E402
-from condsim.prompting.backend import PromptSettings  # noqa: E402
-from condsim.prompting.local import (  # noqa: E402
+from condsim_llm import local  # noqa: E402
+from condsim_llm.backend import PromptSettings  # noqa: E402
+from condsim_llm.local import (  # noqa: E402
     LocalBackend,
 )
 

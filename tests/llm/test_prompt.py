@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from condsim.errors import InputError
-from condsim.prompting.prompt import Example, Shots, instruction_text, parse_score, render
 from condsim.types import Task
+from condsim_llm.prompt import Example, Shots, instruction_text, parse_score, render
 
 # Figures 5 and 6 of the paper, compared with its text by eye. Their section titles are left out,
 # "added for clarity" there, and so is the hyphenation of its columns. The one line break that

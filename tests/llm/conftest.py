@@ -6,7 +6,7 @@ import string
 from pathlib import Path
 
 import pytest
-from tests.prompting import loopback as loopback_server
+from tests.llm import loopback as loopback_server
 
 SERVER_KEY = "sk-secret-0123456789"
 

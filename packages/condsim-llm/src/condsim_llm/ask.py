@@ -13,7 +13,7 @@ from pathlib import Path
 
 from condsim.cache import locked, open_database
 from condsim.errors import BackendError, BudgetError, InputError, one_line
-from condsim.prompting.backend import Answer, Backend
+from condsim_llm.backend import Answer, Backend
 
 # One sync for many answers: a crash of the machine may lose the last few.
 # ``key`` is the SHA-256 hash of identity and prompt; ``identity`` and ``probabilities`` are JSON.

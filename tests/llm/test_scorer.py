@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.prompting.backend import Answer, PromptSettings
-from condsim.prompting.prompt import Shots
-from condsim.prompting.scorer import PromptScorer
 from condsim.types import Task
+from condsim_llm.backend import Answer, PromptSettings
+from condsim_llm.prompt import Shots
+from condsim_llm.scorer import PromptScorer
 
 ROWS = (["a dog", "a cat", "a bird"], ["one dog", "two cats", "a bird"], ["number", "number", "x"])
 TEXTS = {"a dog": "The Answer is 4.0.", "a cat": "no idea", "a bird": "9"}

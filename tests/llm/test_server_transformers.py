@@ -15,9 +15,9 @@ pytest.importorskip("fastapi", reason="transformers serve needs fastapi")
 pytest.importorskip("uvicorn", reason="transformers serve needs uvicorn")
 
 from condsim.errors import BackendError
-from condsim.prompting.backend import PromptSettings
-from condsim.prompting.local import LocalBackend
-from condsim.prompting.server import ServerBackend
+from condsim_llm.backend import PromptSettings
+from condsim_llm.local import LocalBackend
+from condsim_llm.server import ServerBackend
 
 pytestmark = pytest.mark.slow
 
