@@ -24,8 +24,8 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --quiet -c constraints.txt -e .
 	touch $@
 
-# The companion packages, which the extras contexts, llm and build name.
-PACKAGES := packages/condsim-contexts packages/condsim-llm packages/condsim-annotation
+# The companion packages, which extras name.
+PACKAGES := packages/condsim-contexts packages/condsim-llm packages/condsim-sweep packages/condsim-annotation
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(PACKAGES:=/pyproject.toml) $(VENV)/.core
 	$(PIP) install --quiet --retries 0 --index-url $(TORCH_INDEX) $(TORCH) || $(PIP) install --quiet $(TORCH)

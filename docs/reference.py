@@ -27,7 +27,7 @@ PACKAGES = {
     "model": "Models that score pairs. Needs no extra.",
     "model.builders": "Build encoders. Needs `condsim[train]`.",
     "evaluation": "Measure scorers. Plots need `condsim[train]`.",
-    "training": "Recipes, training, adapting, sweeps, export. Needs `condsim[train]`.",
+    "training": "Recipes, training, adapting, export. Needs `condsim[train]`.",
     "search": "Search, clusters, duplicates. Needs `condsim[search]`.",
     "serving": "The HTTP server as an ASGI app. Needs `condsim[serve]`.",
     "integrations.pandas": "Needs `condsim[pandas]`.",
@@ -42,6 +42,7 @@ PACKAGES = {
 COMPANIONS = {
     "condsim_contexts": "Similarity from plain text. Needs `condsim[contexts]`.",
     "condsim_llm": "Language models as scorers. Needs `condsim[llm]`.",
+    "condsim_sweep": "Search for the best recipe. Needs `condsim[sweep]`.",
 }
 API_START = """# Python API
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from tests import commands
 
-from condsim.training.sweep import Correlations, SeedResult, SweepResult, TrialResult
+from condsim_sweep.sweep import Correlations, SeedResult, SweepResult, TrialResult
 
 invoke = partial(commands.invoke, "sweep")
 SPACE = {"learning_rate": {"grid": ["1e-5", "3e-5"]}, "objective": {"grid": [{"mse": 1}]}}
@@ -61,7 +61,7 @@ def test_sweep_prints_the_result(tmp_path, write, monkeypatch):
             condition_only=Correlations(spearman=10.0, pearson=11.0),
         )
 
-    monkeypatch.setattr("condsim.training.sweep.run_sweep", finished)
+    monkeypatch.setattr("condsim_sweep.sweep.run_sweep", finished)
     done = invoke(write(), "--output", tmp_path / "out")
     assert done.exit_code == 0
     assert "| 1 | 1e-05 | mse1 | 30.00 | - | 1.5 |" in done.stdout.splitlines()

@@ -22,10 +22,10 @@ from condsim.training.recipe import load_recipe, save_recipe
 pytest.importorskip("optuna")
 pytest.importorskip("torch")
 
-from condsim.training import sweep as module
 from condsim.training.folder import FinishedRun
-from condsim.training.sweep import run_sweep, sweep_markdown
-from condsim.training.sweep_spec import load_sweep
+from condsim_sweep import sweep as module
+from condsim_sweep.spec import load_sweep
+from condsim_sweep.sweep import run_sweep, sweep_markdown
 
 GRID = {"learning_rate": {"grid": [1e-5, 3e-5, 1e-4]}, "transform": {"grid": [False, True]}}
 
@@ -345,8 +345,8 @@ KILLED = """
 import sys, time
 from pathlib import Path
 
-import condsim.training.sweep as module
-from condsim.training.sweep_spec import load_sweep
+import condsim_sweep.sweep as module
+from condsim_sweep.spec import load_sweep
 
 def run_or_resume(recipe, folder, *, wait=True):
     folder.mkdir(parents=True)
@@ -422,6 +422,6 @@ def test_sweep_real_training_end_to_end(tmp_path, write, held_out):
 
 def test_sweep_without_optuna_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    monkeypatch.delitem(sys.modules, "condsim.training.sweep")
+    monkeypatch.delitem(sys.modules, "condsim_sweep.sweep")
     with pytest.raises(MissingExtraError, match=r"pip install 'condsim\[sweep\]'"):
-        importlib.import_module("condsim.training.sweep")
+        importlib.import_module("condsim_sweep.sweep")

@@ -7,7 +7,7 @@ import yaml
 
 from condsim.errors import InputError
 from condsim.training.recipe import Recipe
-from condsim.training.sweep_spec import Parameter, load_sweep, point_name
+from condsim_sweep.spec import Parameter, load_sweep, point_name
 
 PROJECT = Path(__file__).parents[2]
 SWEEPS = sorted((PROJECT / "recipes" / "sweeps").glob("*.yaml"))

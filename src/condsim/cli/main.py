@@ -40,7 +40,7 @@ _GROUPS = {
 # install the packages have the names of the groups.
 _COMPANIONS = {"build": "condsim.cli.build", "contexts": None}
 # Commands of companion packages, and the extras that install these.
-_COMPANION_COMMANDS = {"prompt": "llm"}
+_COMPANION_COMMANDS = {"prompt": "llm", "sweep": "sweep"}
 ENTRY_POINTS = "condsim.commands"
 
 # Modules of other names than their commands.
@@ -49,7 +49,6 @@ _MODULES = {
     "average": "condsim.cli.train",
     "export": "condsim.cli.train",
     "search": "condsim.cli.index",
-    "sweep": "condsim.cli.train",
 }
 
 

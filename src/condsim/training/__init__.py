@@ -1,20 +1,18 @@
-"""Train models from recipes, adapt them to your criteria, sweep, average and export them.
+"""Train models from recipes, adapt them to your criteria, average and export them.
 
-Recipes and sweeps can be read without the extra ``train``; the other names need it.
+Recipes can be read without the extra ``train``; the other names need it.
 """
 
 from typing import TYPE_CHECKING
 
 from condsim.errors import lazy_names
 from condsim.training.recipe import Recipe, load_recipe
-from condsim.training.sweep_spec import load_sweep
 
 if TYPE_CHECKING:
     from condsim.training.adaptation import AdaptSettings, adapt
     from condsim.training.averaging import average_models
     from condsim.training.export import export_onnx
     from condsim.training.run import fit
-    from condsim.training.sweep import run_sweep
 
 __all__ = [
     "AdaptSettings",
@@ -24,8 +22,6 @@ __all__ = [
     "export_onnx",
     "fit",
     "load_recipe",
-    "load_sweep",
-    "run_sweep",
 ]
 
 _PLACES = {
@@ -34,7 +30,6 @@ _PLACES = {
     "average_models": "condsim.training.averaging.average_models",
     "export_onnx": "condsim.training.export.export_onnx",
     "fit": "condsim.training.run.fit",
-    "run_sweep": "condsim.training.sweep.run_sweep",
 }
 
 __getattr__ = lazy_names(__name__, _PLACES)

@@ -247,7 +247,7 @@ def test_recipes_and_objectives_need_no_torch() -> None:
     code = (
         "import sys; sys.modules['torch'] = sys.modules['sentence_transformers'] = None\n"
         "from condsim.errors import MissingExtraError\n"
-        "from condsim.training import Recipe, load_sweep\n"
+        "from condsim.training import Recipe\nfrom condsim_sweep import load_sweep\n"
         "Recipe(name='a', train='t', dev='d', objective={'w-acl': 1.0})\n"
         "try:\n    from condsim.training import fit\n"
         "except MissingExtraError as error:\n    sys.exit(str(error))\n"

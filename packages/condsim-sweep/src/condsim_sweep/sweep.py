@@ -37,7 +37,7 @@ with requires_extra("train"):
     from condsim.training.folder import FinishedRun
     from condsim.training.recipe import Recipe, save_recipe
     from condsim.training.run import run_or_resume
-    from condsim.training.sweep_spec import Point, SweepSpec, point_name, point_text, value_text
+    from condsim_sweep.spec import Point, SweepSpec, point_name, point_text, value_text
 
 INPUTS = "inputs.json"
 RESULT = "sweep.json"
