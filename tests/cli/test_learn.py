@@ -74,6 +74,38 @@ def test_label_in_the_terminal(tmp_path, monkeypatch):
     assert Criterion.load(output.with_suffix(".criterion")).figures.labels == 12
 
 
+def test_label_pairs_in_the_terminal(tmp_path, monkeypatch):
+    output = tmp_path / "pairs.csv"
+    answers = iter(["perhaps", "s", "d", *["1", "2", "same", "different"] * 3, "u", "2", "q"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
+    result = succeed("label", HELPDESK, "--condition", "the problem", "--pairs", "--output", output)
+    assert "A pair is 'same' or 'different'; got 'perhaps'" in result.stdout
+    rows = rows_in(output)
+    assert [row["answer"] for row in rows[:3]] == ["skip", "does not say", ""]
+    assert {row["label"] for row in rows[2:]} == {"same", "different"}
+    assert "12 labels are too few to promise a threshold" in result.stderr
+    assert Criterion.load(output.with_suffix(".criterion")).figures.labels == 12
+    # The file is one of labeled pairs for other commands.
+    fault_line = fault("threshold", output, "--condition", output.with_suffix(".criterion"))
+    assert "Too few labeled rows" in fault_line
+    other = fault("label", HELPDESK, "--condition", "the problem", "--output", output)
+    assert "its columns must be text, value, answer" in other
+
+
+def test_learn_prints_the_threshold_that_the_labels_allow(tmp_path):
+    words = (
+        "--value",
+        "problem",
+        "--condition",
+        "the problem",
+        "--output",
+        tmp_path / "a.criterion",
+    )
+    result = succeed("learn", HELPDESK, *words)
+    assert 0.3 < float(result.stdout.split()[-1]) < 1
+    assert "in 100 or more are the same" in result.stderr
+
+
 def test_learn_and_label_faults_are_one_line(tmp_path):
     few = tmp_path / "few.csv"
     few.write_text("text,value\na b,x\nc d,y\n")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.evaluation.threshold import find_threshold, threshold_table
+from condsim.evaluation.threshold import find_threshold, learned_threshold, threshold_table
 
 
 def test_find_threshold_perfect_scores_take_in_every_positive_row():
@@ -93,3 +93,37 @@ def test_find_threshold_useless_scores_say_so():
 def test_find_threshold_bad_input_is_refused(scores, positive, precision, message):
     with pytest.raises(InputError, match=message):
         find_threshold(scores, positive, precision=precision)
+
+
+def test_find_threshold_pairs_that_share_texts_count_less():
+    scores, positive = np.linspace(1, 0.5, 190), np.ones(190, bool)
+    disjoint = np.arange(380).reshape(-1, 2)
+    alone = find_threshold(scores, positive, precision=0.9)
+    assert find_threshold(scores, positive, precision=0.9, texts=disjoint) == alone
+    # All pairs of 20 texts are worth 10 disjoint ones, or somewhat less.
+    first, second = np.triu_indices(20, 1)
+    with pytest.raises(InputError, match="No threshold keeps"):
+        find_threshold(scores, positive, precision=0.9, texts=np.stack([first, second], 1))
+
+
+def test_find_threshold_pairs_of_one_text_worked_by_hand():
+    # With a promise of 0.01, one right row wins the bets. Two of one text count 2 / 3 of a row.
+    scores, positive = np.array([0.9, 0.8]), np.ones(2, bool)
+    for other, reached in ((0, 1), (3, 2)):
+        texts = np.array([[0, 1], [2, other]])
+        assert find_threshold(scores, positive, precision=0.01, texts=texts).reached == reached
+
+
+def test_learned_threshold_of_a_file_raises(tmp_path):
+    import condsim
+
+    model = condsim.load()
+    things = ["car", "bus", "van", "bike", "boat"]
+    texts = [f"a {color} {thing}" for color in ("red", "blue") for thing in things]
+    criterion = model.learn(texts, ["red"] * 5 + ["blue"] * 5, condition="the color")
+    threshold, line = learned_threshold(criterion)
+    assert threshold is None
+    assert line == "10 labels are too few to promise a threshold: even 70 in 100 takes 30 or more."
+    criterion.save(tmp_path / "color.criterion")
+    with pytest.raises(InputError, match="read from a file"):
+        learned_threshold(condsim.load_criterion(tmp_path / "color.criterion"))

@@ -2,12 +2,14 @@
 
 import csv
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import condsim
-from condsim.labeling import open_session, read_answers
+from condsim.labeling import LabelSession
+from condsim.pair_labeling import PairSession
 
 pytest.importorskip("fastapi")
 
@@ -26,23 +28,23 @@ def truth():
 
 def test_label_requests_store_each_answer(truth, tmp_path):
     model, output = condsim.load(), tmp_path / "problem.csv"
-    with open_session(truth, "the problem", model=model, output=output) as session:
+    with LabelSession.open(truth, "the problem", model=model, output=output) as session:
         with TestClient(create_app(model, session=session)) as client:
             assert client.get("/label").status_code == 200
             state = client.get("/v1/label").json()
             for _ in range(10):
-                body = {"text": state["text"], "value": truth[state["text"]]}
+                body = {"texts": state["texts"], "value": truth[state["texts"][0]]}
                 state = client.post("/v1/label", json=body).json()
             assert state["labeled"] == 10
             assert 0 < state["auc"] <= 100
-            text = state["text"]
-            state = client.post("/v1/label", json={"text": text, "value": "skip"}).json()
-            assert state["text"] != text
+            texts = state["texts"]
+            state = client.post("/v1/label", json={"texts": texts, "value": "skip"}).json()
+            assert state["texts"] != texts
             state = client.post("/v1/label/undo", json={}).json()
-            assert state["text"] == text
-            bad = client.post("/v1/label", json={"text": "other", "value": "x"})
+            assert state["texts"] == texts
+            bad = client.post("/v1/label", json={"texts": ["other"], "value": "x"})
             assert bad.status_code == 400
-    assert len(read_answers(output)) == 10
+    assert len(LabelSession.read(output)) == 10
     assert output.with_suffix(".criterion").exists()
 
 
@@ -52,49 +54,123 @@ def test_label_page_is_absent_without_a_session(truth):
         assert client.get("/v1/label").status_code == 404
 
 
-def test_label_page_by_keyboard(start, truth, tmp_path):
+@pytest.fixture
+def page(start, tmp_path):
+    """Opens the page of a server in Chromium; it must load nothing from elsewhere."""
     sync_api = pytest.importorskip("playwright.sync_api")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("there is no Chromium; apt-get install chromium")
+
+    @contextmanager
+    def opened(texts, output, *words, **options):
+        label = ("--label", str(texts), "--condition", "the problem", "--output", str(output))
+        with start(*label, *words) as server, sync_api.sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            page = browser.new_page(**options)
+            page.set_default_timeout(60_000)
+            faults = []
+            page.on("pageerror", lambda error: faults.append(str(error)))
+            page.on("request", lambda sent: sent.url.startswith(server.url) or faults.append(sent))
+            page.goto(server.url + "/label")
+            page.wait_for_function("() => document.querySelector('#texts').textContent.length > 5")
+            yield page
+            browser.close()
+            assert not faults
+
+    return opened
+
+
+def texts_of(page):
+    return page.locator("#texts blockquote").all_inner_texts()
+
+
+def press(page, *keys):
+    """Press keys and type words, and wait for another question."""
+    before = page.locator("#texts").text_content()
+    for key in keys:
+        page.keyboard.press(key) if len(key) == 1 or key == "Enter" else page.keyboard.type(key)
+    page.wait_for_function(
+        "before => document.querySelector('#texts').textContent != before", arg=before
+    )
+
+
+def test_label_page_by_keyboard(page, truth, tmp_path):
     output = tmp_path / "problem.csv"
-    words = ("--label", str(HELPDESK), "--condition", "the problem", "--output", str(output))
-    with start(*words) as server, sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
-        page.set_default_timeout(60_000)
-        page.goto(server.url + "/label")
-        text = page.locator("#text")
-        page.wait_for_function("() => document.querySelector('#text').textContent.length > 5")
+    phone = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark"}
+    with page(HELPDESK, output, **phone) as label:
         order = []
         for number in range(12):
-            before = text.inner_text()
-            value = truth[before]
+            value = truth[texts_of(label)[0]]
             if value in order:
-                page.keyboard.press(str(order.index(value) + 1))
+                press(label, str(order.index(value) + 1))
             else:
                 order.append(value)
-                page.keyboard.press("n")
-                page.keyboard.type(value)
-                page.keyboard.press("Enter")
-            page.wait_for_function(
-                "before => document.querySelector('#text').textContent != before", arg=before
-            )
-            assert len(read_answers(output)) == number + 1
-        assert page.locator("#meter").is_visible()
-        assert "Pairs told apart" in page.locator("#line").inner_text()
-        width = page.evaluate("() => document.documentElement.scrollWidth")
-        assert width <= 390
-        last = text.inner_text()
-        page.keyboard.press("s")
-        page.wait_for_function(
-            "before => document.querySelector('#text').textContent != before", arg=last
-        )
-        page.keyboard.press("u")
-        page.wait_for_function(
-            "before => document.querySelector('#text').textContent == before", arg=last
-        )
-        page.screenshot(path=str(tmp_path / "label.png"))
-        browser.close()
-    labels = {text: value for text, (value, _) in read_answers(output).items()}
+                press(label, "n", value, "Enter")
+            assert len(LabelSession.read(output)) == number + 1
+        assert label.locator("#learned").is_visible()
+        assert label.locator("#line").inner_text() == "12 labeled."
+        assert "too few to promise" in label.locator("#threshold").inner_text()
+        assert label.evaluate("() => document.documentElement.scrollWidth") <= 390
+        last = texts_of(label)
+        press(label, "s")
+        press(label, "u")
+        assert texts_of(label) == last
+    labels = {text: value for text, (value, _) in LabelSession.read(output).items()}
     assert labels == {text: truth[text] for text in labels}
+
+
+def test_label_page_of_pairs_by_keyboard_and_touch(page, truth, tmp_path):
+    output = tmp_path / "pairs.csv"
+    phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True}
+    with page(HELPDESK, output, "--pairs", **phone) as label:
+        assert label.locator("#new").is_hidden()
+        for number in range(12):
+            first, second = texts_of(label)
+            same = truth[first] == truth[second]
+            if number % 2:
+                before = label.locator("#texts").text_content()
+                label.locator("#values button").nth(0 if same else 1).tap()
+                label.wait_for_function(
+                    "before => document.querySelector('#texts').textContent != before", arg=before
+                )
+            else:
+                press(label, "y" if same else "n")
+            assert len(PairSession.read(output)) == number + 1
+        assert label.locator("#learned").is_visible()
+        assert label.evaluate("() => document.documentElement.scrollWidth") <= 390
+        last = texts_of(label)
+        press(label, "d")
+        press(label, "u")
+        assert texts_of(label) == last
+    for (first, second), (value, _) in PairSession.read(output).items():
+        assert (value == "same") == (truth[first] == truth[second])
+    assert output.with_suffix(".criterion").exists()
+
+
+def test_label_page_ends_with_what_to_do(page, tmp_path):
+    texts, output = tmp_path / "texts.csv", tmp_path / "problem.csv"
+    texts.write_text("text\nI forgot my password.\nThe bill is wrong.\n")
+    with page(texts, output) as label:
+        press(label, "n", "login", "Enter")
+        press(label, "1")
+        assert label.locator("h1").inner_text().startswith("All labeled")
+        assert label.locator("#answers").is_hidden()
+
+
+def test_label_answer_of_another_page_is_kept(truth, tmp_path):
+    model, output = condsim.load(), tmp_path / "problem.csv"
+    with PairSession.open(truth, "the problem", model=model, output=output) as session:
+        with TestClient(create_app(model, session=session)) as client:
+            texts = client.get("/v1/label").json()["texts"]
+            for _ in range(2):
+                answer = client.post("/v1/label", json={"texts": texts, "value": "same"})
+                assert answer.status_code == 200
+            turned = client.post("/v1/label", json={"texts": texts[::-1], "value": "different"})
+            assert turned.status_code == 409
+            assert "answered 'same'" in turned.text
+            one = client.post("/v1/label", json={"texts": texts[:1], "value": "same"})
+            assert one.status_code == 400
+            other = client.post("/v1/label", json={"texts": list(truth)[:2], "value": "perhaps"})
+            assert other.status_code == 400
+    assert [value for value, _ in PairSession.read(output).values()] == ["same"]

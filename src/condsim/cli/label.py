@@ -1,11 +1,11 @@
-"""``condsim label``: label the texts of a file one by one, and learn a criterion from them."""
+"""``condsim label``: label the texts of a file, or pairs, and learn a criterion from them."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.text import Text
 from typer import Argument, Option
@@ -17,11 +17,13 @@ from condsim.cli.options import TextFile
 from condsim.cli.process import print_note
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
-from condsim.labeling import SILENT, SKIP, LabelSession, open_session
+from condsim.labeling import SILENT, SKIP, LabelSession, Session
 from condsim.loading import load_encoder
+from condsim.pair_labeling import PairSession
 from condsim.terminal import Terminal
 
 _HELP = "Enter a number, a new value, s: skip, d: does not say, u: undo, q: quit."
+_HELP_PAIRS = "1: same, 2: different, s: skip, d: does not say, u: undo, q: quit."
 _QUIT = "q"
 _UNDO = "u"
 _MARKS = {"s": SKIP, "d": SILENT}
@@ -33,6 +35,9 @@ def label(
     output: Annotated[
         Path, Option(help="CSV file of the labels; continued if it exists."), Output(".csv")
     ],
+    pairs: Annotated[
+        bool, Option("--pairs", help="Ask whether two texts are the same or different.")
+    ] = False,
     column: options.TextColumn = "text",
     model: options.Model = None,
     strict: options.Strict = False,
@@ -46,11 +51,19 @@ def label(
     line says how well pairs of texts are told apart, measured on texts that nothing was learned
     from. The criterion is written next to the labels, with the suffix .criterion.
 
+    With --pairs, shows two texts at a time, and you say whether they are the same. Values teach
+    more than as many pairs; pairs are for what you cannot name.
+
+    At the end prints a threshold to stdout, if there are enough labels for the promise that
+    `condsim threshold` makes.
+
     `condsim serve --label` does the same on a page.
 
     **Examples**
 
     `condsim label tickets.csv --condition "the problem" --output problem.csv`
+
+    `condsim label tickets.csv --condition "the problem" --pairs --output pairs.csv`
     """
     if output.suffix != ".csv":
         raise InputError(f"The labels are a CSV file, such as problem.csv; got {output}.")
@@ -58,36 +71,41 @@ def label(
         file, column, FileFormat.checked(separator, encoding), tables=False, strict=strict
     )
     encoder = load_encoder(model)
-    with open_session(rows, condition, model=encoder, output=output) as session:
-        _ask(session)
-        criterion = session.criterion
-    if criterion is not None:
-        show_criterion(criterion)
+    kind = PairSession if pairs else LabelSession
+    with kind.open(rows, condition, model=encoder, output=output) as session:
+        _ask(session, Terminal())
+    if session.criterion is not None:
+        show_criterion(session.criterion)
         print_note(f"{session.criterion_file}: give it as --condition")
-    print_note(f"{output}: {session.progress().labeled} labels")
+    print_note(f"{output}: {len(session.labels)} labels")
 
 
-def _ask(session: LabelSession) -> None:
-    terminal = Terminal()
-    terminal.print(Text(_HELP, style="dim"))
-    text = session.next()
-    while text is not None:
+def _ask(session: Session[Any], terminal: Terminal) -> None:
+    is_pairs = isinstance(session, PairSession)
+    terminal.print(Text(_HELP_PAIRS if is_pairs else _HELP, style="dim"))
+    key = session.next()
+    while key is not None:
         progress = session.progress()
-        values = sorted(progress.values)
+        values = list(progress.values) if is_pairs else sorted(progress.values)
         terminal.print(Text(f"\n{progress.line}", style="dim"))
-        terminal.print(Text(text, style="bold"))
+        for text in session.texts_of(key):
+            terminal.print(Text(text, style="bold"))
         for number, value in enumerate(values, start=1):
             terminal.print(Text(f"  {number}  {value}"))
         line = _read_answer(session.condition)
         if line is None or line == _QUIT:
             break
         if line == _UNDO:
-            text = session.undo() or text
+            key = session.undo() or key
         elif line:
-            session.answer(text, _value_of(line, values))
-            text = session.next()
+            try:
+                session.answer(key, _value_of(line, values))
+            except InputError as error:
+                terminal.print(Text(str(error), style="red"))
+            else:
+                key = session.next()
     else:
-        terminal.print(Text("Every text has an answer."))
+        terminal.print(Text("Everything has an answer."))
 
 
 def _read_answer(condition: str) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+import typer
 from typer import Argument, Option
 
 from condsim.cli import options
@@ -17,6 +18,7 @@ from condsim.data.batch import Batch
 from condsim.data.text import FileFormat
 from condsim.data.writing import is_table, open_writer
 from condsim.errors import InputError
+from condsim.evaluation.threshold import learned_threshold
 from condsim.loading import load_criterion, load_encoder
 
 if TYPE_CHECKING:
@@ -142,5 +144,9 @@ def check_criterion_name(output: Path) -> None:
 
 
 def show_criterion(criterion: Criterion) -> None:
-    """Print what is known of a criterion."""
+    """Print what is known of a criterion that was just learned, and its threshold to stdout."""
     options.show_table(("", "value"), [(name, str(value)) for name, value in criterion.summary()])
+    threshold, line = learned_threshold(criterion)
+    print_note(line)
+    if threshold is not None:
+        typer.echo(f"{threshold.value:.4f}")

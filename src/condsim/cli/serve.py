@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -17,10 +17,11 @@ from condsim.cli.options import Model, TextFile
 from condsim.cli.process import print_note
 from condsim.data.text import DETECTED
 from condsim.errors import InputError
-from condsim.labeling import LabelSession, open_session
+from condsim.labeling import LabelSession, Session
 from condsim.loading import load_encoder, load_scorer
 from condsim.model.base import PairScorer
 from condsim.model.criterion import Criterion
+from condsim.pair_labeling import PairSession
 
 
 def serve(
@@ -43,6 +44,9 @@ def serve(
     output: Annotated[
         Path | None, Option(help="CSV file of the labels of --label."), Output(".csv")
     ] = None,
+    pairs: Annotated[
+        bool, Option("--pairs", help="On /label, ask whether two texts are the same or different.")
+    ] = False,
     column: options.TextColumn = "text",
     api_key_file: Annotated[
         Path | None, Option(help="File of API keys, one a line.", show_default="no key")
@@ -104,9 +108,10 @@ def serve(
         print_note("" if label is None else f"Label texts on {address}/label")
 
     with ExitStack() as stack:
-        session = None
+        session: Session[Any] | None = None
         if label is not None:
-            session = stack.enter_context(_session(label, column, condition, output, scorer))
+            kind = PairSession if pairs else LabelSession
+            session = stack.enter_context(_session(kind, label, column, condition, output, scorer))
         app = create_app(
             scorer,
             settings=settings,
@@ -123,14 +128,19 @@ def serve(
 
 
 def _session(
-    file: Path, column: str, condition: str | None, output: Path | None, scorer: PairScorer
-) -> AbstractContextManager[LabelSession]:
+    kind: type[LabelSession | PairSession],
+    file: Path,
+    column: str,
+    condition: str | None,
+    output: Path | None,
+    scorer: PairScorer,
+) -> AbstractContextManager[Session[Any]]:
     if condition is None or output is None or output.suffix != ".csv":
         raise InputError(
             "--label needs --condition, such as 'the problem', and --output, a CSV file."
         )
     rows = TextFile(file, column, DETECTED, tables=False, strict=False)
-    return open_session(rows, condition, model=load_encoder(scorer), output=output)
+    return kind.open(rows, condition, model=load_encoder(scorer), output=output)
 
 
 def _criteria(options: Sequence[str]) -> dict[str, Criterion]:

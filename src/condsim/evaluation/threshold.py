@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condsim.errors import InputError
-from condsim.types import Float64Array
+from condsim.model.criterion import Criterion
+from condsim.types import Float64Array, IntArray
 
 # Evidence that leaves 2.5 % of doubt, on each side of the interval.
 _MIN_EVIDENCE = -math.log(0.025)
@@ -22,6 +23,8 @@ _ROW_MULTIPLES = (2, 4, 8, 16, 32, 64)
 _MAX_NEEDED_ROWS = 10**9
 # Fewer rows at the top may be right by chance.
 _MIN_TOP_ROWS = 10
+# Promises for a learned criterion, the first that its labels allow.
+_PROMISES = (0.95, 0.9, 0.8, 0.7)
 _MORE_ROWS = "Too few labeled rows: {} times as many like these may be enough. Or promise less."
 _SEPARATE = "The scores do not separate the rows well enough: adapt the model, or promise less."
 
@@ -60,7 +63,13 @@ def check_promise(precision: float) -> None:
         raise InputError(f"The precision must be above 0 and below 1; got {precision}.")
 
 
-def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float = 0.95) -> Threshold:
+def find_threshold(
+    scores: ArrayLike,
+    positive: ArrayLike,
+    *,
+    precision: float = 0.95,
+    texts: ArrayLike | None = None,
+) -> Threshold:
     """Find the lowest threshold whose precision is, with confidence, at least the promise.
 
     The lower end of a 95 % interval must reach the promise. Because the threshold is chosen on the
@@ -68,11 +77,15 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
     thresholds at once: it is a confidence sequence (Howard et al., 2021, "Time-uniform,
     nonparametric, nonasymptotic confidence sequences") along the rows by falling score, a bet
     against the promise averaged over 32 stakes. It assumes that rows are labeled independently.
+    Pairs that share texts are not: with ``texts``, they count as much as the sets of disjoint pairs
+    that they can be split into (Janson, 2004, "Large deviations for sums of partly dependent random
+    variables").
 
     Args:
         scores: Scores, ``(n,)``; higher is more similar.
         positive: Marks of the alike rows, ``(n,)`` of bool.
         precision: The promise, above 0 and below 1.
+        texts: Indices of the two texts of each row, ``(n, 2)``, where rows share texts.
 
     Raises:
         InputError: If the input breaks a rule, or no threshold keeps the promise: the message says
@@ -85,17 +98,13 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
         (True, 1.0)
     """
     check_promise(precision)
-    curve = _Curve.of(scores, positive)
+    curve = _Curve.of(scores, positive, texts)
     hits, misses, measure = curve.hits, curve.misses, curve.measure
-    evidence = _evidence(hits, misses, precision)
+    evidence = _evidence(hits / curve.overlap, misses / curve.overlap, precision)
     proven = np.flatnonzero(evidence >= _MIN_EVIDENCE)
     if proven.size:
         return measure(int(proven[-1]))
-    needed = bisect_left(
-        range(_MAX_NEEDED_ROWS),
-        _MIN_EVIDENCE,
-        key=lambda rows: float(_evidence(rows, 0, precision)),
-    )
+    needed = _fewest_rows(precision)
     if hits[-1] < needed:
         raise InputError(
             f"Too few labeled rows: a precision of {precision:g} takes at least {needed:,} "
@@ -113,6 +122,45 @@ def find_threshold(scores: ArrayLike, positive: ArrayLike, *, precision: float =
     raise InputError(
         f"No threshold keeps a precision of {precision:g}: the nearest, {best.value:.4f}, has "
         f"{best.precision:.3f} [{best.low:.3f}, {best.high:.3f}] on {best.reached:,} rows. {advice}"
+    )
+
+
+def learned_threshold(criterion: Criterion) -> tuple[Threshold | None, str]:
+    """Find the threshold of a criterion with the highest promise that its labels allow.
+
+    Each labeled pair counts with the score of what was learned without its texts.
+
+    Returns:
+        The threshold, or None, and a line that says what it promises or what is missing.
+
+    Raises:
+        InputError: If the criterion was read from a file, which has no labels.
+    """
+    if criterion.held_out is None:
+        raise InputError("A threshold needs labels, and the criterion was read from a file.")
+    scores, texts, same = criterion.held_out
+    for promise in _PROMISES:
+        try:
+            best = find_threshold(scores, same, precision=promise, texts=texts)
+        except InputError:
+            continue
+        line = (
+            f"Threshold {best.value:.4f}: of pairs with this score or a higher one, "
+            f"{100 * promise:.0f} in 100 or more are the same. It finds {100 * best.recall:.0f} % "
+            "of the same pairs."
+        )
+        more = f" More labels may allow a promise of {100 * _PROMISES[0]:.0f} in 100."
+        return best, line if promise == _PROMISES[0] else line + more
+    labels, lowest = criterion.figures.labels, f"{100 * _PROMISES[-1]:.0f} in 100"
+    least = (2 if criterion.values else 1) * _fewest_rows(_PROMISES[-1])
+    if labels < least:
+        return None, (
+            f"{labels} labels are too few to promise a threshold: even {lowest} takes {least} or "
+            "more."
+        )
+    return None, (
+        f"No threshold keeps even a promise of {lowest} on these {labels} labels: scores err too "
+        "often, or labels are too few."
     )
 
 
@@ -138,14 +186,18 @@ def threshold_table(scores: ArrayLike, positive: ArrayLike) -> list[Threshold]:
 
 @dataclass(frozen=True)
 class _Curve:
-    """Distinct scores, falling, and the right and wrong rows that reach each, ``(m,)``."""
+    """Distinct scores, falling, and the right and wrong rows that reach each, ``(m,)``.
+
+    The overlap is the number of sets of disjoint pairs that these rows can be split into.
+    """
 
     values: Float64Array
     hits: Float64Array
     misses: Float64Array
+    overlap: Float64Array
 
     @classmethod
-    def of(cls, scores: ArrayLike, positive: ArrayLike) -> Self:
+    def of(cls, scores: ArrayLike, positive: ArrayLike, texts: ArrayLike | None = None) -> Self:
         values, labels = np.asarray(scores, np.float64), np.asarray(positive)
         has_rows = values.ndim == 1 and values.shape == labels.shape and labels.dtype == np.bool_
         if not (has_rows and np.isfinite(values).all() and labels.any()):
@@ -159,21 +211,48 @@ class _Curve:
         hits = np.cumsum(labels[order], dtype=np.float64)  # (n,)
         # Rows with equal scores reach a threshold together.
         is_last = np.append(values[1:] < values[:-1], True)
-        return cls(values[is_last], hits[is_last], np.flatnonzero(is_last) + 1 - hits[is_last])
+        overlap = np.ones(len(order)) if texts is None else _overlap(np.asarray(texts)[order])
+        misses = np.arange(1, len(order) + 1) - hits
+        return cls(values[is_last], hits[is_last], misses[is_last], overlap[is_last])
 
     def measure(self, index: int) -> Threshold:
         """Measure the threshold at a score."""
         hits, misses = self.hits[index], self.misses[index]
+        counted = hits / self.overlap[index], misses / self.overlap[index]
         return Threshold(
             value=float(self.values[index]),
             precision=float(hits / (hits + misses)),
-            low=_lower_end(hits, misses),
-            high=1 - _lower_end(misses, hits),
+            low=_lower_end(*counted),
+            high=1 - _lower_end(*counted[::-1]),
             recall=float(hits / self.hits[-1]),
             reached=int(hits + misses),
             rows=int(self.hits[-1] + self.misses[-1]),
             positives=int(self.hits[-1]),
         )
+
+
+def _overlap(texts: IntArray) -> Float64Array:
+    """Bound the sets of disjoint pairs that the first pairs can be split into, ``(n,)``.
+
+    It is at most one more than the pairs of the text that has most (Vizing, 1964).
+    """
+    flat = texts.ravel()
+    order = np.argsort(flat, kind="stable")
+    starts = np.flatnonzero(np.append(True, flat[order][1:] != flat[order][:-1]))
+    lengths = np.diff(np.append(starts, len(flat)))
+    number = np.empty(len(flat))
+    number[order] = np.arange(1, len(flat) + 1) - np.repeat(starts, lengths)
+    most = np.maximum.accumulate(number.reshape(-1, 2).max(axis=1))
+    return np.asarray(most + (most > 1))
+
+
+def _fewest_rows(precision: float) -> int:
+    """Return how many rows, all of them right, prove a precision."""
+    return bisect_left(
+        range(_MAX_NEEDED_ROWS),
+        _MIN_EVIDENCE,
+        key=lambda rows: float(_evidence(rows, 0, precision)),
+    )
 
 
 def _evidence(hits: ArrayLike, misses: ArrayLike, precision: ArrayLike) -> Float64Array:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeGuard
+from typing import Any, NamedTuple, Protocol, Self, TypeGuard
 
 import numpy as np
 
@@ -41,6 +41,20 @@ class Encoder(Protocol):
         self, sentences: Sequence[str], condition: str | None = None, *, overall: float = 0.0
     ) -> FloatArray:
         """Encode n texts under a condition, ``(n, d)``."""
+
+
+class HeldOut(NamedTuple):
+    """Labeled pairs of texts, scored by what was not learned from either text.
+
+    Attributes:
+        scores: The scores, ``(p,)``, calibrated.
+        texts: Indices of the two texts, ``(p, 2)``.
+        same: Whether they have the same value, ``(p,)``.
+    """
+
+    scores: FloatArray
+    texts: IntArray
+    same: BoolArray
 
 
 @dataclass(frozen=True)
@@ -115,6 +129,8 @@ class Criterion:
         calibration: From cosine to a score: 0.5 is as likely as not to be the same.
         figures: How well it does.
         labels: First 16 hex digits of the SHA-256 of the labels.
+        held_out: The labeled pairs, from which `learned_threshold` finds a threshold; None if the
+            criterion was read from a file.
     """
 
     condition: str
@@ -132,6 +148,7 @@ class Criterion:
     figures: Figures
     labels: str
     encoder: Encoder | None = field(default=None, repr=False)
+    held_out: HeldOut | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -286,7 +303,7 @@ class Criterion:
         """Write the criterion as JSON, on one line."""
         content: dict[str, Any] = {"kind": _KIND, "format": FORMAT}
         for item in fields(self):
-            if item.name != "encoder":
+            if item.name not in ("encoder", "held_out"):
                 content[item.name] = _encoded(getattr(self, item.name))
         return json.dumps(content, ensure_ascii=False) + "\n"
 

@@ -13,7 +13,7 @@ import numpy as np
 from condsim.errors import InputError
 from condsim.model.applicability import PROBE, logistic
 from condsim.model.calibration import Calibration
-from condsim.model.criterion import Encoder
+from condsim.model.criterion import Encoder, HeldOut
 from condsim.types import BoolArray, Float64Array, FloatArray, IntArray
 
 MIN_LABELS = 8
@@ -53,6 +53,7 @@ class Fit(NamedTuple):
     zero_shot: float
     accuracy: float | None
     calibration: Calibration
+    held_out: HeldOut
 
 
 def area_under_curve(
@@ -118,6 +119,12 @@ def fit_logistic(scores: FloatArray, same: BoolArray) -> Calibration:
     # A small straight part keeps the curve rising where it is flat.
     score = 0.002 * (raw + 1) / 2 + 0.998 * curve
     return Calibration(tuple(np.round(raw, 5).tolist()), tuple(np.round(score, 7).tolist()))
+
+
+def held_out(cosines: FloatArray, pairs: Pairs, calibration: Calibration) -> HeldOut:
+    """Keep the pairs that a criterion was tested on, with their calibrated scores."""
+    texts = np.stack([pairs.first, pairs.second], axis=1)
+    return HeldOut(calibration.apply(cosines), texts, pairs.same)
 
 
 def spread(groups: IntArray, limit: int) -> IntArray:

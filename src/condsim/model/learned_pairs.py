@@ -26,6 +26,7 @@ from condsim.model.learned_figures import (
     cosines,
     fit_logistic,
     hash_of,
+    held_out,
     interval,
     probe,
     span_of,
@@ -86,6 +87,7 @@ def learn_pairs(
         ),
         labels=hash_of(sorted([*pair, is_same] for pair, is_same in labeled.items())),
         encoder=model,
+        held_out=fit.held_out,
     )
 
 
@@ -153,7 +155,10 @@ def _chosen_map(vectors: FloatArray, pairs: Pairs) -> tuple[Fit, float]:
     low, high = interval(used, tested_pairs, len(vectors))
     calibration = fit_logistic(used, tested_pairs.same)
     zero_shot = best_zero if best_auc >= 0 else area_under_curve(base, pairs.same)
-    fit = Fit(0.0, best_weight, helps, best_auc, low, high, zero_shot, None, calibration)
+    tested_scores = held_out(used, tested_pairs, calibration)
+    fit = Fit(
+        0.0, best_weight, helps, best_auc, low, high, zero_shot, None, calibration, tested_scores
+    )
     return fit, best_ridge
 
 

@@ -27,6 +27,7 @@ from condsim.model.learned_figures import (
     cosines,
     fit_logistic,
     hash_of,
+    held_out,
     interval,
     probe,
     span_of,
@@ -90,6 +91,7 @@ def learn(
         figures=figures,
         labels=hash_of(sorted(labeled.items())),
         encoder=model,
+        held_out=fit.held_out,
     )
 
 
@@ -131,12 +133,12 @@ def _chosen_fit(vectors: FloatArray, value_of: IntArray, words: FloatArray) -> F
     best, best_key, best_auc = base, (_USUAL_STRENGTH, USUAL_WEIGHT), -1.0
     accuracies: dict[float, float] = {}
     for strength in sorted(_STRENGTHS, key=lambda value: value != _USUAL_STRENGTH):
-        held_out = list(_held_out_probabilities(vectors, value_of, words, strength))
+        repeats = list(_held_out_probabilities(vectors, value_of, words, strength))
         accuracies[strength] = float(
-            np.mean([(p.argmax(axis=1) == value_of).mean() for p in held_out])
+            np.mean([(p.argmax(axis=1) == value_of).mean() for p in repeats])
         )
         for weight in sorted(WEIGHTS, key=lambda value: value != USUAL_WEIGHT):
-            scores = np.mean([_joint_cosines(p, base, weight, pairs) for p in held_out], axis=0)
+            scores = np.mean([_joint_cosines(p, base, weight, pairs) for p in repeats], axis=0)
             auc = area_under_curve(scores, pairs.same)
             if auc > best_auc + (MARGIN if best_auc >= 0 else 0):
                 best, best_key, best_auc = scores, (strength, weight), auc
@@ -144,6 +146,7 @@ def _chosen_fit(vectors: FloatArray, value_of: IntArray, words: FloatArray) -> F
     used = best if helps else base
     low, high = interval(used, pairs, len(vectors))
     strength, weight = best_key
+    calibration = fit_logistic(used, pairs.same)
     return Fit(
         strength=strength,
         weight=weight,
@@ -153,7 +156,8 @@ def _chosen_fit(vectors: FloatArray, value_of: IntArray, words: FloatArray) -> F
         high=high,
         zero_shot=zero_shot,
         accuracy=accuracies[strength],
-        calibration=fit_logistic(used, pairs.same),
+        calibration=calibration,
+        held_out=held_out(used, pairs, calibration),
     )
 
 

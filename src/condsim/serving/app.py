@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from condsim import __version__
 from condsim.errors import one_line
-from condsim.labeling import LabelSession
+from condsim.labeling import Session
 from condsim.loading import load_encoder
 from condsim.model.base import PairScorer
 from condsim.model.criterion import Criterion
@@ -86,7 +86,7 @@ def create_app(
     index: Index | None = None,
     origins: str | Sequence[str] = (),
     criteria: Mapping[str, Criterion] | None = None,
-    session: LabelSession | None = None,
+    session: Session[Any] | None = None,
 ) -> FastAPI:
     """Create the app that ``condsim serve`` runs, for any ASGI server.
 
@@ -100,7 +100,7 @@ def create_app(
         origins: Origins whose pages may ask from a browser (CORS), such as
             ``https://app.example``; ``*`` for all. None by default.
         criteria: Learned criteria; a condition of their name stands for each.
-        session: Texts to label on the page ``/label``, from `condsim.labeling.open_session`.
+        session: Texts to label on the page ``/label``, as `LabelSession.open` gives it.
 
     Returns:
         The app. Its life cycle (ASGI lifespan) starts and stops the thread of the model.
