@@ -153,12 +153,9 @@ def faults_of(case: Case, outcome: Outcome, before: Mapping[str, str], folder: P
     """List what did not hold."""
     faults = [*_of_process(case, outcome), *_of_streams(case, outcome.out, outcome.err)]
     if outcome.status == 2:
-        # A note on the form of a file may stand before the error.
-        lines = [
-            line
-            for line in outcome.err.splitlines()
-            if line.strip() and ": read with text in " not in line
-        ]
+        lines = [line for line in outcome.err.splitlines() if line.strip()]
+        # How a file was read is no error, and helps to see why the rest failed.
+        lines = [line for line in lines if ": read with text in " not in line]
         if len(lines) > case.lines:
             faults.append(f"{len(lines)} lines on stderr")
     faults += _of_files(case, before, snapshot(folder))

@@ -283,7 +283,7 @@ def trainings() -> Iterator[Case]:
         says="sw",
         files={"r.yaml": _RECIPE, "s.yaml": _SWEEP + "trials: 1\n"},
         writes=("sw",),
-        lines=13,
+        lines=9,
     )
 
 

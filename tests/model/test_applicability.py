@@ -9,7 +9,7 @@ import pytest
 from condsim.errors import ModelError
 from condsim.loading import load_scorer
 from condsim.model import applicability as module
-from condsim.model.applicability import ApplicabilityHead, Embedded, features, silence
+from condsim.model.applicability import ApplicabilityHead, Embedded, head_features, silence
 from condsim.model.onnx import OnnxScorer
 
 ONE = ["a man kicks a ball", "a dog runs on the street", "two birds"]
@@ -42,7 +42,7 @@ def test_features_worked_by_hand():
     rows = Embedded(unit(1, 0), unit(3, 4), unit(0, 1))
     root = np.sqrt(2)
     # u sqrt(d), c sqrt(d), then 5 u.c, 5 u.s = 5 * 0.6 and 5 s.c = 5 * 0.8.
-    np.testing.assert_allclose(features(rows), [[root, 0, 0, root, 0, 3, 4]], atol=1e-6)
+    np.testing.assert_allclose(head_features(rows), [[root, 0, 0, root, 0, 3, 4]], atol=1e-6)
 
 
 def test_probability_is_the_logistic_function():

@@ -14,7 +14,7 @@ from condsim.data.csts import CstsRow, load_csts
 from condsim.data.load import load_task
 from condsim.errors import InputError
 from condsim.rows.records import TrainingRow
-from condsim.rows.teach import teach, teach_file, teach_pairs
+from condsim.rows.teach import taught_rows, teach_file, teach_pairs
 
 ROWS = [
     CstsRow("A dog runs.", "A cat runs.", "the animal", 1.0),
@@ -44,7 +44,7 @@ class Fixed:
 
 
 def test_teach_label_is_the_mean_of_the_teachers():
-    taught = list(teach(ROWS, [Fixed("a", 2), Fixed("b", 5)]))
+    taught = list(taught_rows(ROWS, [Fixed("a", 2), Fixed("b", 5)]))
     assert [row.label for row in taught] == [3.5, 3.5, 3.5]
     assert taught[0] == TrainingRow("A dog runs.", "A cat runs.", "the animal", 3.5, "model:a+b")
 
@@ -59,13 +59,13 @@ def test_teach_label_is_the_mean_of_the_teachers():
     ],
 )
 def test_teach_given_labels_and_scores_worked_by_hand(score, given, labels):
-    assert [row.label for row in teach(ROWS, [Fixed("a", score)], given=given)] == labels
+    assert [row.label for row in taught_rows(ROWS, [Fixed("a", score)], given=given)] == labels
 
 
 def test_teach_takes_rows_block_by_block(monkeypatch):
     monkeypatch.setattr("condsim.rows.teach.ROWS_PER_BATCH", 2)
     teacher = Fixed("a", 3)
-    assert len(list(teach(iter(ROWS), [teacher]))) == 3
+    assert len(list(taught_rows(iter(ROWS), [teacher]))) == 3
     assert teacher.blocks == [2, 1]
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from condsim.training.adaptation import AdaptSettings
 
 
-def adapt(
+def adapt_command(
     labeled: Annotated[
         Path, Argument(help="Labeled pairs, or a table with a text and its labels in each row.")
     ],
@@ -87,7 +87,7 @@ def adapt(
     `condsim score --model model "The room was cold." "It was freezing." "the temperature"`
     """
     require("sentence_transformers", extra="train")
-    from condsim.training.adaptation import AdaptSettings, adapt as adapt_model
+    from condsim.training.adaptation import AdaptSettings, adapt
 
     settings = AdaptSettings(
         **options.given(
@@ -125,7 +125,7 @@ def adapt(
             stack.enter_context(named_as(train, labeled))
             if measured is not None:
                 stack.enter_context(named_as(measured, dev or labeled))
-            result = adapt_model(
+            result = adapt(
                 train,
                 output,
                 model=model or "default",

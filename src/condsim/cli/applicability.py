@@ -35,8 +35,8 @@ Strength: TypeAlias = Annotated[
 ]
 
 
-@app.command()
-def fit(
+@app.command("fit")
+def fit_applicability(
     data: Data,
     output: Annotated[
         Path,
@@ -71,8 +71,8 @@ def fit(
     )
 
 
-@app.command()
-def evaluate(
+@app.command("evaluate")
+def evaluate_applicability(
     data: Data,
     model: Model = None,
     extra: Extra = None,

@@ -26,7 +26,8 @@ from condsim.paths import check_suffix
 from condsim.types import IntArray, shortened
 
 if TYPE_CHECKING:
-    from condsim.search.clusters import Clusters
+    from condsim.model.embedding import EmbeddingScorer
+    from condsim.search.clusters import ClusterFile, Clusters
 
 _CLUSTERS_IN_TABLE = 30
 _COLUMNS_OF_CROSS_TABLE = 8
@@ -38,7 +39,7 @@ _MANY_UNASSIGNED = 0.25
 _FEWER = "Give a smaller --min-size, or a number of clusters with --k."
 
 
-def cluster(
+def cluster_command(
     file: Annotated[Path, Argument(help=f"File of texts: {READ}.")],
     output: Annotated[Path, Option(help=f"File to write: {WRITTEN}."), Output(".tsv")],
     condition: Annotated[
@@ -110,20 +111,14 @@ def cluster(
     texts = list(rows)
     _check_plot(plot)
 
-    from condsim.loading import load_encoder
-    from condsim.search.cluster import cluster as cluster_texts
+    from condsim.search.cluster import cluster
     from condsim.search.clusters import ClusterFile
     from condsim.search.picture import plot_clusters
 
-    stored = None
-    if into is not None:
-        stored = ClusterFile.load(into)
-        model = model or stored.model
-        stored.check_model(model, into)
-    encoder = load_encoder(model)
+    stored, encoder = _open_model(model, into)
     with long_work(resume="Nothing was written.") as progress:
         group = partial(
-            cluster_texts,
+            cluster,
             texts,
             model=encoder,
             k=_number(k),
@@ -136,13 +131,7 @@ def cluster(
         _check_not_empty(results, save)
         is_compared = not plain and into is None and len(texts) <= options.COMPARED_TEXTS
         plain_labels = group(condition=None).labels if is_compared else None
-        groupings = [
-            _Grouping(result.condition, result.labels, [group.name for group in result.clusters])
-            for result in results
-        ]
-        for centers in stored.conditions if stored else ():
-            labels = centers.assign(texts, model=encoder)
-            groupings.append(_Grouping(centers.condition, labels, centers.names))
+        groupings = _groupings(texts, results, stored, encoder)
         written = _write_grouped(rows, groupings, output)
         if plot is not None:
             plot_clusters(results, plot, seed=seed)
@@ -155,6 +144,34 @@ def cluster(
     _note_same_clusters(results, plain_labels)
     print_note(rows.blank.note("no cluster"))
     print_note(f"{output}: {written} rows")
+
+
+def _open_model(model: str | None, into: Path | None) -> tuple[ClusterFile | None, EmbeddingScorer]:
+    """Open the clusters to put texts into, if there are, and the model."""
+    from condsim.loading import load_encoder
+    from condsim.search.clusters import ClusterFile
+
+    if into is None:
+        return None, load_encoder(model)
+    stored = ClusterFile.load(into)
+    stored.check_model(model or stored.model, into)
+    return stored, load_encoder(model or stored.model)
+
+
+def _groupings(
+    texts: Sequence[str],
+    results: Sequence[Clusters],
+    stored: ClusterFile | None,
+    encoder: EmbeddingScorer,
+) -> list[_Grouping]:
+    groupings = [
+        _Grouping(result.condition, result.labels, [group.name for group in result.clusters])
+        for result in results
+    ]
+    for centers in stored.conditions if stored else ():
+        labels = centers.assign(texts, model=encoder)
+        groupings.append(_Grouping(centers.condition, labels, centers.names))
+    return groupings
 
 
 def _conditions(
@@ -265,12 +282,12 @@ def _show_sizes(groupings: Sequence[_Grouping]) -> None:
 
 def _show_clusters(results: Sequence[Clusters], k: str | None) -> None:
     for clusters in results:
-        _show_table(clusters, k)
+        _show_grouping(clusters, k)
     if len(results) > 1:
         _show_cross_table(*results[:2])
 
 
-def _show_table(clusters: Clusters, k: str | None) -> None:
+def _show_grouping(clusters: Clusters, k: str | None) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -205,15 +205,8 @@ def dedupe(
 
     `condsim dedupe tickets.csv --plain --at-least 0.8 --output kept.csv --groups groups.csv`
     """
-    for library in ("faiss", "scipy"):
-        require(library, extra="search")
+    _check_options(at_least, to, review, review_from)
     conditions = chosen_conditions(condition, plain=plain)
-    if at_least is None and to is None:
-        raise InputError(
-            "Give --at-least, the score that duplicates reach, such as 0.7, or --to, the number of "
-            "rows to keep."
-        )
-    _check_review(review, review_from, at_least)
     file_format = FileFormat.checked(separator, encoding)
     from condsim.search.dedupe import find_duplicates
     from condsim.search.vectors import cosine_scores
@@ -239,10 +232,7 @@ def dedupe(
         plain_duplicates = None
         if conditions and len(duplicates.kept) <= COMPARED_TEXTS:
             plain_duplicates = find(None, at_least=at_least and at_least[0])
-    # Rows without text stay.
-    kept_rows = ~texts.present
-    kept_rows[texts.present] = duplicates.kept
-    _write_kept(texts, kept_rows, output)
+    kept_rows = _write_kept(texts, duplicates, output)
     if groups is not None:
         names = unique_names([*_group_columns(duplicates), *column_names(file, file_format)])
         write_records(groups, _group_records(texts, duplicates), columns=names)
@@ -258,10 +248,17 @@ def dedupe(
     print_note(texts.blank.note("no group"))
 
 
-def _check_review(
-    review: Path | None, review_from: float | None, at_least: Sequence[float] | None
+def _check_options(
+    at_least: Sequence[float] | None, to: int | None, review: Path | None, review_from: float | None
 ) -> None:
-    """Reject options of pairs to review that do not go together."""
+    """Reject options that do not go together."""
+    for library in ("faiss", "scipy"):
+        require(library, extra="search")
+    if at_least is None and to is None:
+        raise InputError(
+            "Give --at-least, the score that duplicates reach, such as 0.7, or --to, the number of "
+            "rows to keep."
+        )
     if (review is None) != (review_from is None):
         raise InputError("Give --review and --review-from together.")
     if review_from is not None and at_least and review_from >= at_least[0]:
@@ -270,10 +267,14 @@ def _check_review(
         )
 
 
-def _write_kept(texts: TextFile, kept_rows: BoolArray, output: Path) -> None:
+def _write_kept(texts: TextFile, duplicates: Duplicates, output: Path) -> BoolArray:
+    """Write the rows that stay, those without text too, and return which these are."""
+    kept_rows = ~texts.present
+    kept_rows[texts.present] = duplicates.kept
     with open_writer(output) as writer:
         for batch, rows in texts.batches():
             writer.write(batch.take(np.flatnonzero(kept_rows[rows])))
+    return kept_rows
 
 
 def _summary(kept_rows: BoolArray, duplicates: Duplicates) -> str:

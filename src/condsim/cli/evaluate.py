@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from condsim.types import Scorer, Task
 
 
-def evaluate(
+def evaluate_command(
     data: Annotated[
         list[Path],
         Argument(

@@ -161,8 +161,8 @@ def delete(
     print_note(f"{folder}: {deleted:,} rows deleted; {len(index):,} texts")
 
 
-@app.command()
-def info(folder: Folder) -> None:
+@app.command("info")
+def show_info(folder: Folder) -> None:
     """Describe an index as JSON.
 
     **Example**

@@ -43,12 +43,16 @@ _COMPANIONS = {"build": "condsim.cli.build", "contexts": None}
 _COMPANION_COMMANDS = {"prompt": "llm", "sweep": "sweep"}
 ENTRY_POINTS = "condsim.commands"
 
-# Modules of other names than their commands.
-_MODULES = {
-    "assign": "condsim.cli.learn",
-    "average": "condsim.cli.train",
-    "export": "condsim.cli.train",
-    "search": "condsim.cli.index",
+# Functions of commands, where module or function have another name than the command.
+_FUNCTIONS = {
+    "adapt": "adapt.adapt_command",
+    "assign": "learn.assign",
+    "average": "train.average",
+    "cluster": "cluster.cluster_command",
+    "evaluate": "evaluate.evaluate_command",
+    "export": "train.export",
+    "robustness": "robustness.robustness_command",
+    "search": "index.search",
 }
 
 
@@ -80,12 +84,13 @@ def _app_of(names: Iterable[str]) -> typer.Typer:
         if name in _COMPANION_COMMANDS:
             _add_companion_command(app, name, panel=panels[name])
             continue
-        module = importlib.import_module(_MODULES.get(name, f"condsim.cli.{name}"))
+        module_name, _, function = _FUNCTIONS.get(name, f"{name}.{name}").partition(".")
+        module = importlib.import_module(f"condsim.cli.{module_name}")
         if name in _GROUPS:
             group: typer.Typer = module.app
             app.add_typer(group, name=name, help=_GROUPS[name], rich_help_panel=panels[name])
         else:
-            app.command(rich_help_panel=panels[name])(getattr(module, name))
+            app.command(name, rich_help_panel=panels[name])(getattr(module, function))
     guard(app)
     return app
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from condsim.evaluation.rewording import Robustness
 
 
-def robustness(
+def robustness_command(
     file: Annotated[
         Path | None,
         Argument(
@@ -49,7 +49,7 @@ def robustness(
     `condsim robustness my-rewordings.csv --model runs/new --json robustness.json`
     """
     from condsim.data.rewordings import BUNDLED_REWORDINGS, load_rewordings
-    from condsim.evaluation.rewording import robustness as measure
+    from condsim.evaluation.rewording import robustness
     from condsim.loading import load_scorer
 
     blank = BlankRows(strict=pairs.strict)
@@ -60,7 +60,7 @@ def robustness(
         rewordings = load_rewordings(
             file, columns=columns, file_format=pairs.file_format, blank=blank
         )
-    result = measure(load_scorer(model), rewordings, resamples=resamples, seed=seed)
+    result = robustness(load_scorer(model), rewordings, resamples=resamples, seed=seed)
     write_report(json, result.to_dict())
     _print_robustness(result, top=top)
     print_note(blank.note("no part in the result"))

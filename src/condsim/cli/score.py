@@ -110,7 +110,7 @@ def score(
         with long_work(log=None, resume="Nothing was written.") as progress:
             _score_to_file(source, output, scoring, progress)
     elif table:
-        _show_table(source, scoring)
+        _show_scores(source, scoring)
     else:
         _print_rows(source, scoring)
 
@@ -216,7 +216,7 @@ def _print_rows(file: Path, scoring: _Scoring) -> None:
     scored.print_notes()
 
 
-def _show_table(file: Path, scoring: _Scoring) -> None:
+def _show_scores(file: Path, scoring: _Scoring) -> None:
     """Print each pair of texts once, and below it its conditions with their scores as bars."""
     from condsim.terminal import Terminal
 

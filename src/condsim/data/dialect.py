@@ -46,18 +46,18 @@ def detect_dialect(head: str, default: Dialect, *, separator: str | None = None)
         is_default = separator == default.separator
         return _with_quote(head, default if is_default else Dialect(separator, '"'))
     best = _with_quote(head, default)
-    best_fit = _fit(head, best)
+    best_fit = _regularity(head, best)
     if best_fit[0] == 1:
         return best
     for candidate in _SEPARATOR_NAMES:
         dialect = _with_quote(head, Dialect(candidate, default.quote or '"'))
-        fit = _fit(head, dialect)
+        fit = _regularity(head, dialect)
         if fit[0] > 0.5 and fit > best_fit:
             best, best_fit = dialect, fit
     return best
 
 
-def _fit(head: str, dialect: Dialect) -> tuple[float, int]:
+def _regularity(head: str, dialect: Dialect) -> tuple[float, int]:
     """Return the share of records with as many fields as the header, and that number of fields."""
     counts = [len(fields) for fields in _head_records(head, dialect)]
     # A header of one field does not show that the separator is right.
@@ -76,7 +76,7 @@ def _with_quote(head: str, dialect: Dialect) -> Dialect:
     if dialect.quote is None:
         # Cells with a tab or a line end in quotes make the numbers of fields unequal.
         quoted = dialect._replace(quote='"')
-        if _fit(head, quoted)[0] == 1 > _fit(head, unquoted)[0] > 0:
+        if _regularity(head, quoted)[0] == 1 > _regularity(head, unquoted)[0] > 0:
             return quoted
     return dialect
 

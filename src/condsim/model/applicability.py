@@ -55,7 +55,7 @@ class Embedded:
     condition: FloatArray
 
 
-def features(rows: Embedded) -> Float64Array:
+def head_features(rows: Embedded) -> Float64Array:
     """Compute the inputs of the logistic model of one text, of comparable spread, ``(n, 2 d + 3)``.
 
     With the embeddings u (conditional), s (of the text) and c (of the condition)::
@@ -99,7 +99,7 @@ class ApplicabilityHead:
 
     def probability(self, rows: Embedded) -> FloatArray:
         """Compute how likely each text speaks of its condition, ``(n,)``."""
-        return logistic(features(rows) @ self.weights + self.bias).astype(np.float32)
+        return logistic(head_features(rows) @ self.weights + self.bias).astype(np.float32)
 
     def check(self, probe: FloatArray, *, model: str) -> None:
         """Refuse a model whose embedding of `PROBE` differs from the head's, with a ModelError."""

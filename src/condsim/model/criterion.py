@@ -304,7 +304,7 @@ class Criterion:
         content: dict[str, Any] = {"kind": _KIND, "format": FORMAT}
         for item in fields(self):
             if item.name not in ("encoder", "held_out"):
-                content[item.name] = _encoded(getattr(self, item.name))
+                content[item.name] = _json_of(getattr(self, item.name))
         return json.dumps(content, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -359,12 +359,12 @@ class Criterion:
             condition=content["condition"],
             values=values,
             model=content["model"],
-            probe=_decoded(content["probe"]),
-            weights=_decoded(content["weights"]),
-            bias=_decoded(content["bias"]),
-            centers=_decoded(content["centers"]),
+            probe=_array_of(content["probe"]),
+            weights=_array_of(content["weights"]),
+            bias=_array_of(content["bias"]),
+            centers=_array_of(content["centers"]),
             limit=float(content["limit"]),
-            map=_decoded(content["map"]),
+            map=_array_of(content["map"]),
             weight=float(content["weight"]),
             helps=bool(content["helps"]),
             calibration=Calibration.from_dict(content["calibration"]),
@@ -415,10 +415,10 @@ def is_known(vectors: FloatArray, centers: FloatArray, limit: float) -> BoolArra
 
 def rounded(rows: FloatArray) -> FloatArray:
     """Round rows, ``(k, d)``, to what a file holds: 8 bits a number, and a scale for each row."""
-    return _decoded(_encoded(np.asarray(rows, np.float32)))
+    return _array_of(_json_of(np.asarray(rows, np.float32)))
 
 
-def _encoded(value: object) -> object:
+def _json_of(value: object) -> object:
     match value:
         case np.ndarray() if value.ndim == 2:
             scales = np.abs(value).max(axis=1, initial=1e-12) / _INT8
@@ -439,7 +439,7 @@ def _encoded(value: object) -> object:
     return value
 
 
-def _decoded(value: Any) -> FloatArray:  # noqa: ANN401
+def _array_of(value: Any) -> FloatArray:  # noqa: ANN401
     if isinstance(value, list):
         return np.array(value, np.float32)
     whole = np.frombuffer(base64.b64decode(value["int8"], validate=True), np.int8)

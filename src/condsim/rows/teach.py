@@ -37,7 +37,7 @@ class TaughtPair(TableRow):
     origin: str
 
 
-def teach(
+def taught_rows(
     rows: Iterable[CstsRow], teachers: Sequence[PairScorer], *, given: float = 0.0
 ) -> Iterator[TrainingRow]:
     """Label rows by the mean score of teachers, in bounded memory; see `teach_file`."""
@@ -95,7 +95,7 @@ def teach_file(
         written = write_rows(counted(scored, progress, total=total), output, kind=TaughtPair)
     else:
         total = sum(1 for _ in iter_csts(file))
-        labeled = teach(iter_csts(file), teachers, given=given)
+        labeled = taught_rows(iter_csts(file), teachers, given=given)
         written = write_rows(counted(labeled, progress, total=total), output, kind=TrainingRow)
     facts = {"teachers": [t.name for t in teachers], "given": given, "rows": written}
     write_provenance(output, kind="taught labels", made_from=[file], facts=facts)

@@ -26,7 +26,7 @@ with requires_extra("train"):
     from condsim.data.load import load_task
     from condsim.evaluation.evaluate import evaluate
     from condsim.io import write_json, write_text
-    from condsim.model.applicability import PROBE, ApplicabilityHead, features
+    from condsim.model.applicability import PROBE, ApplicabilityHead, head_features
     from condsim.model.builders import build_bi_encoder, without_progress_bars
     from condsim.model.calibration import fit_calibration
     from condsim.model.embedding import EmbeddingScorer
@@ -470,8 +470,8 @@ def _carried_head(
     first, second, conditions = map(list, zip(*pairs, strict=True))
     texts = [*first, *second]
     conditions *= 2
-    expected = features(before.embedded(texts, conditions)) @ head.weights + head.bias  # (2n,)
-    values = features(after.embedded(texts, conditions))  # (2n, f)
+    expected = head_features(before.embedded(texts, conditions)) @ head.weights + head.bias  # (2n,)
+    values = head_features(after.embedded(texts, conditions))  # (2n, f)
     change = Ridge(alpha=HEAD_CHANGE_PENALTY * len(values))
     change.fit(values, expected - (values @ head.weights + head.bias))
     return ApplicabilityHead(

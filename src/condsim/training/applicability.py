@@ -18,7 +18,7 @@ from condsim.data.tasks import draw_folds, join_tasks
 from condsim.errors import InputError
 from condsim.evaluation.metrics import auroc
 from condsim.evaluation.statistics import Metric
-from condsim.model.applicability import PROBE, ApplicabilityHead, features, logistic
+from condsim.model.applicability import PROBE, ApplicabilityHead, head_features, logistic
 from condsim.model.baselines import out_of_fold
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import BoolArray, Float64Array, Task
@@ -164,7 +164,7 @@ def _text_features(
 ) -> Float64Array:
     """Features of the texts of one side of several tasks under their conditions, ``(n, f)``."""
     blocks = [
-        features(scorer.embedded(texts[start:stop], (conditions or ())[start:stop]))
+        head_features(scorer.embedded(texts[start:stop], (conditions or ())[start:stop]))
         for texts, conditions in columns
         for start, stop in pairwise([*range(0, len(texts), ROWS_PER_BATCH), len(texts)])
     ]

@@ -163,7 +163,7 @@ def export_onnx(
         raise InputError("The 'samples' must be (sentence, condition) pairs, at least one.")
     model, settings = _load_bi_encoder(source)
     name = name or settings.name
-    _check_output(output, name)
+    _check_export(output, name)
     pairs = conditional_sentences(*zip(*samples, strict=True), order=settings.order)
     expected = np.asarray(
         model.encode(pairs, normalize_embeddings=True, show_progress_bar=False), np.float32
@@ -174,7 +174,7 @@ def export_onnx(
         features = model.preprocess(pairs[start : start + SAMPLES_PER_BATCH])
         batches.append({key: features[key].numpy() for key in input_names})
     embeddings = _embeddings(graph, batches)
-    cosines = _cosines(embeddings, expected)
+    cosines = _row_cosines(embeddings, expected)
     # The negation also catches NaN.
     if not cosines.min() >= MIN_TRACED_COSINE:
         raise ModelError(
@@ -186,7 +186,7 @@ def export_onnx(
         quantized = quantize_compact if weights >= LARGE_MODEL_PARAMETERS else quantize_static
         graph = quantized(graph, batches)
         embeddings = _embeddings(graph, batches)
-        cosines = _cosines(embeddings, expected)
+        cosines = _row_cosines(embeddings, expected)
     own_facts: dict[str, Fact] = {"parameters": weights, "precision": quantize or "float32"}
     settings = replace(
         settings,
@@ -213,7 +213,7 @@ def export_onnx(
     )
 
 
-def _check_output(output: Path, name: str) -> None:
+def _check_export(output: Path, name: str) -> None:
     """Refuse a folder with anything but an earlier export of that name."""
     check_folder(output, subject="exported model", own=[MODEL_FILE])
     if (output / MODEL_FILE).is_file() and (output / FILE_NAME).is_file():
@@ -263,7 +263,7 @@ def _embeddings(
     return embeddings
 
 
-def _cosines(first: FloatArray, second: FloatArray) -> FloatArray:
+def _row_cosines(first: FloatArray, second: FloatArray) -> FloatArray:
     cosines: FloatArray = np.einsum("nd,nd->n", first, second)
     return cosines
 
@@ -279,7 +279,9 @@ def _score_changes(
     if not pairs:
         return np.zeros(1, np.float32)
     first, second = np.array(pairs).T
-    scores = [calibration.apply(_cosines(each[first], each[second])) for each in (before, after)]
+    scores = [
+        calibration.apply(_row_cosines(each[first], each[second])) for each in (before, after)
+    ]
     changes: FloatArray = np.abs(scores[1] - scores[0])
     return changes
 

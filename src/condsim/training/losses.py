@@ -261,12 +261,12 @@ def relation_loss(student: Tensor, teacher: Tensor) -> Tensor:
     Relational knowledge distillation (Park et al., 2019) with cosines: the two may have different
     dimensions, and no projection is needed. It is 0 for one input.
     """
-    gaps = _cosines(student) - _cosines(teacher)  # (inputs, inputs), 0 on the diagonal
+    gaps = _cosine_matrix(student) - _cosine_matrix(teacher)  # (inputs, inputs), 0 on the diagonal
     pairs = len(student) * (len(student) - 1)
     return gaps.square().sum() / max(pairs, 1)
 
 
-def _cosines(vectors: Tensor) -> Tensor:
+def _cosine_matrix(vectors: Tensor) -> Tensor:
     """Cosine of every two rows, the diagonal exactly 1, ``(inputs, inputs)`` float32."""
     unit = F.normalize(vectors.float(), dim=-1)
     return (unit @ unit.T).diagonal_scatter(torch.ones(len(unit), device=unit.device))

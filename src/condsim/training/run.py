@@ -51,7 +51,6 @@ RESUME_ADVICE = "continue from the last checkpoint (condsim train: with --resume
 logger = logging.getLogger("condsim")
 
 
-@without_progress_bars()
 def fit(
     recipe: Recipe,
     output: Path,
@@ -94,6 +93,7 @@ def _process() -> PartialState:
     return PartialState(cpu=not torch.accelerator.is_available())
 
 
+@without_progress_bars()
 def _fit(
     recipe: Recipe,
     output: Path,

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from condsim.errors import InputError
-from condsim.rows.criteria.collection import Criterion
+from condsim.rows.criteria.collection import ComparedCriterion
 from condsim.rows.criteria.settings import CriterionSettings, derive_wordings
 
 
 def _distances(answers: Sequence[Sequence[str]], **settings: Any) -> list[list[int | None]]:
     """The distance of each answer from the first one used, then from each other."""
     bins = settings.pop("bins", None)
-    criterion = Criterion("c", answers, CriterionSettings(**settings), bins=bins)
+    criterion = ComparedCriterion("c", answers, CriterionSettings(**settings), bins=bins)
     return [[criterion.distance(a, b) for b in criterion.numbers] for a in criterion.numbers]
 
 
@@ -78,11 +78,11 @@ def test_distance_of_numbers_is_that_of_bins() -> None:
     assert _distances(answers, bins=2)[0] == [0, 0, 1, 1]
     assert _distances(answers, bins=9)[0] == [0, 1, 2, 3]
     with pytest.raises(InputError, match="has 'bins' and its values are not numbers"):
-        Criterion("c", [("a",)], CriterionSettings(bins=3), bins=3)
+        ComparedCriterion("c", [("a",)], CriterionSettings(bins=3), bins=3)
 
 
 def test_bins_of_uneven_numbers_hold_as_many_texts() -> None:
-    criterion = Criterion(
+    criterion = ComparedCriterion(
         "c", [("1",), ("2",), ("3",)], CriterionSettings(), texts=[6, 3, 3], bins=2
     )
     assert criterion.numbers == [0, 1, 1]

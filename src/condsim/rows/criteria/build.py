@@ -23,7 +23,7 @@ from condsim.errors import InputError, check_name
 from condsim.evaluation.statistics import spearman
 from condsim.io import check_not_input
 from condsim.paths import stem_of
-from condsim.rows.criteria.collection import Labeled, collect_pairs, collect_texts
+from condsim.rows.criteria.collection import Collected, collect_pairs, collect_texts
 from condsim.rows.criteria.sampler import (
     GroupSampler,
     JudgedPair,
@@ -124,7 +124,7 @@ def _in_balance(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 class RowSelection:
     """Rows of the groups that are drawn, until there are enough."""
 
-    def __init__(self, source: Labeled, settings: CriteriaSettings) -> None:
+    def __init__(self, source: Collected, settings: CriteriaSettings) -> None:
         # Rows that will be written.
         self.size = 0
         self._source, self._settings = source, settings
@@ -231,7 +231,11 @@ class NoRowsError(InputError):
 
 
 def choose_rows(
-    source: Labeled, groups: Iterable[TextGroup], settings: CriteriaSettings, *, progress: Progress
+    source: Collected,
+    groups: Iterable[TextGroup],
+    settings: CriteriaSettings,
+    *,
+    progress: Progress,
 ) -> tuple[list[CriteriaRow], list[float]]:
     """Choose rows until there are enough; return them and the word overlap of each."""
     selection = RowSelection(source, settings)
@@ -377,7 +381,7 @@ def _open_source(
     name: str,
     held_out: HeldOutTexts,
     refuse_numbers: bool = False,
-) -> tuple[Labeled, Iterable[TextGroup]]:
+) -> tuple[Collected, Iterable[TextGroup]]:
     """Collect the items, which are all texts or all pairs, and return the groups to draw."""
     remaining = iter(items)
     first = list(islice(remaining, 1))
@@ -394,7 +398,7 @@ def _open_source(
 
 
 def _draw_set(
-    source: Labeled, groups: Iterable[TextGroup], settings: CriteriaSettings, progress: Progress
+    source: Collected, groups: Iterable[TextGroup], settings: CriteriaSettings, progress: Progress
 ) -> tuple[list[CriteriaRow], SetReport]:
     rows, overlaps = choose_rows(source, groups, settings, progress=progress)
     if not rows:

@@ -64,7 +64,7 @@ def is_number(value: str) -> bool:
         return False
 
 
-class Criterion:
+class ComparedCriterion:
     """A criterion whose answers, one value or more of a text, are numbered; -1 is not used.
 
     There are ``steps`` between alike and entirely different answers; 1 where nothing lies between.
@@ -196,12 +196,12 @@ def word_overlap(words1: frozenset[str], words2: frozenset[str]) -> float:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Labeled:
+class Collected:
     """Texts that rows can be drawn from; no two differ in case and punctuation alone."""
 
     name: str
     texts: Sequence[str]
-    # Grades of each criterion that can be used; see `Criterion.steps`.
+    # Grades of each criterion that can be used; see `ComparedCriterion.steps`.
     steps: dict[str, int]
     # Criteria that cannot be used.
     unused: Sequence[str]
@@ -210,10 +210,10 @@ class Labeled:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LabeledTexts(Labeled):
+class CollectedTexts(Collected):
     """Texts that share criteria, each with two answers or more that have two texts or more."""
 
-    criteria: Sequence[Criterion]
+    criteria: Sequence[ComparedCriterion]
     # Number of each text's answer, -1 where there is none, (criteria, texts).
     answers: NDArray[np.int32]
 
@@ -244,7 +244,7 @@ def _group_by_number(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LabeledPairs(Labeled):
+class CollectedPairs(Collected):
     """Pairs of texts, one after the other, with labels from 0 to 1 by criterion."""
 
     labels: list[dict[str, float]]
@@ -257,7 +257,7 @@ def collect_texts(
     name: str,
     held_out: HeldOutTexts,
     refuse_numbers: bool = False,
-) -> LabeledTexts:
+) -> CollectedTexts:
     """Collect texts; raise `InputError` if no criterion can be used.
 
     Numbers that no setting names, such as an id or a price, may be refused.
@@ -271,7 +271,7 @@ def collect_texts(
         for criterion, values in item.attributes.items():
             texts_of[criterion][values].append(len(texts))
         texts.append(item.text)
-    criteria: list[Criterion] = []
+    criteria: list[ComparedCriterion] = []
     answers: list[NDArray[np.int32]] = []
     for criterion, members in sorted(texts_of.items()):
         is_named = not refuse_numbers or criterion in settings.criteria
@@ -284,7 +284,9 @@ def collect_texts(
         if own.leave_out or len(members) < 2:
             continue
         counts = list(map(len, members.values()))
-        compared = Criterion(criterion, members, own, texts=counts, bins=own.bins or settings.bins)
+        compared = ComparedCriterion(
+            criterion, members, own, texts=counts, bins=own.bins or settings.bins
+        )
         numbers = np.full(len(texts), -1, np.int32)
         for number, texts_with_answer in zip(compared.numbers, members.values(), strict=True):
             numbers[np.frombuffer(texts_with_answer, np.int32)] = number
@@ -295,7 +297,7 @@ def collect_texts(
         rule, total = "two values that two texts each have", f"{len(texts):,} texts"
         raise _no_criterion(name, rule, total, left_out, texts_of)
     steps = {criterion.name: criterion.steps for criterion in criteria}
-    return LabeledTexts(
+    return CollectedTexts(
         name=name,
         texts=texts,
         steps=steps,
@@ -308,7 +310,7 @@ def collect_texts(
 
 def collect_pairs(
     items: Iterable[CriteriaPair], settings: CriteriaSettings, *, name: str, held_out: HeldOutTexts
-) -> LabeledPairs:
+) -> CollectedPairs:
     """Collect labeled pairs; raise `InputError` if no criterion can be used."""
     texts: list[str] = []
     labels: list[dict[str, float]] = []
@@ -329,7 +331,7 @@ def collect_pairs(
         rule, total = "a pair that is alike and one that is not", f"{len(labels):,} pairs"
         raise _no_criterion(name, rule, total, left_out, values)
     unused = sorted(values.keys() - steps.keys())
-    return LabeledPairs(
+    return CollectedPairs(
         name=name, texts=texts, steps=steps, unused=unused, left_out=left_out, labels=labels
     )
 

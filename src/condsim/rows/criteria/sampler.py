@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.rows.criteria.collection import LabeledPairs, LabeledTexts, word_overlap, word_set
+from condsim.rows.criteria.collection import CollectedPairs, CollectedTexts, word_overlap, word_set
 from condsim.rows.criteria.settings import CriteriaSettings
 
 _CRITERIA_PER_GROUP = 3
@@ -39,7 +39,7 @@ class JudgedPair(NamedTuple):
     text1: int
     text2: int
     criterion: int
-    # 0 if the texts are alike, up to the `Criterion.steps` if they are different.
+    # 0 if the texts are alike, up to the `ComparedCriterion.steps` if they are different.
     distance: int
     overlap: float
 
@@ -64,7 +64,7 @@ class GroupSampler:
     trainer which encodes each text once under each condition learns from 15 pairs of 6 texts.
     """
 
-    def __init__(self, texts: LabeledTexts, settings: CriteriaSettings) -> None:
+    def __init__(self, texts: CollectedTexts, settings: CriteriaSettings) -> None:
         criteria = range(len(texts.criteria))
         self._texts, self._criteria, self._answers = texts.texts, texts.criteria, texts.answers
         self._random = random.Random(f"{settings.seed}/{texts.name}")
@@ -245,7 +245,7 @@ class GroupSampler:
         return [pair for pair in judged if pair.key not in self._seen]
 
 
-def groups_of_pairs(pairs: LabeledPairs, settings: CriteriaSettings) -> Iterator[TextGroup]:
+def groups_of_pairs(pairs: CollectedPairs, settings: CriteriaSettings) -> Iterator[TextGroup]:
     """Return each pair as a group, in random order.
 
     Pairs that are not alike in one criterion and different in another are fillers.
