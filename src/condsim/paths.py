@@ -1,9 +1,14 @@
-"""Stem, format and hash of a file, and home folders in paths."""
+"""Stem, format and hash of a file, home folders in paths, and the files of the package."""
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import shutil
+import tempfile
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
 from pathlib import Path
 
 from condsim.errors import InputError, one_line
@@ -43,3 +48,23 @@ def check_suffix(path: Path, suffixes: Sequence[str]) -> str:
 def stem_of(path: Path) -> str:
     """Name the data of a file: its name without the suffix, or without both of ``.csv.gz``."""
     return path.with_suffix("").stem if path.suffix.lower() in PACKED else path.stem
+
+
+def asset(name: str) -> Path:
+    """Find a file or folder of the package; one inside a zip is copied to a temporary folder."""
+    path = Path(__file__).parent / "assets" / name
+    return path if path.exists() else _extracted(name)
+
+
+@cache
+def _extracted(name: str) -> Path:
+    source = resources.files("condsim") / "assets" / name
+    folder = Path(tempfile.mkdtemp(prefix="condsim-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if source.is_file():
+        (folder / name).write_bytes(source.read_bytes())
+        return folder / name
+    (folder / name).mkdir()
+    for file in source.iterdir():
+        (folder / name / file.name).write_bytes(file.read_bytes())
+    return folder / name

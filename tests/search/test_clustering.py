@@ -10,8 +10,7 @@ import pytest
 pytest.importorskip("sklearn")
 from condsim.errors import InputError, MissingExtraError
 from condsim.model.embedding import EmbeddingScorer
-from condsim.search.cluster import cluster, cross_table
-from condsim.search.picture import plot_clusters
+from condsim.search.cluster import cluster, cross_table, plot_clusters
 
 COLORS = {"red": 0, "blue": 1, "black": 2}
 THINGS = {"car": 0, "cat": 1}

@@ -111,9 +111,8 @@ def cluster_command(
     texts = list(rows)
     _check_plot(plot)
 
-    from condsim.search.cluster import cluster
+    from condsim.search.cluster import cluster, plot_clusters
     from condsim.search.clusters import ClusterFile
-    from condsim.search.picture import plot_clusters
 
     stored, encoder = _open_model(model, into)
     with long_work(resume="Nothing was written.") as progress:

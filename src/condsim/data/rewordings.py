@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from condsim.assets import asset
 from condsim.data.batch import BlankRows
 from condsim.data.files import iter_rows, never_empty
 from condsim.data.row import Row, short_repr
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError
-from condsim.paths import sha256_of, stem_of
+from condsim.paths import asset, sha256_of, stem_of
 from condsim.types import IntArray
 
 REWORDING_COLUMNS = ("sentence1", "sentence2", "condition_group", "condition")

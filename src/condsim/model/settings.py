@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from condsim import __version__
-from condsim.assets import asset
 from condsim.errors import MissingExtraError, ModelError, located, one_line
 from condsim.io import write_text
 from condsim.model.calibration import Calibration
 from condsim.model.inputs import Inputs, Layout, Order
 from condsim.model.minilm import packaged_folder
-from condsim.paths import expanded, sha256_of
+from condsim.paths import asset, expanded, sha256_of
 
 DEFAULT_FOLDER = asset("default").resolve()
 """Folder of the default model."""

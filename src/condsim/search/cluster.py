@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from condsim.console import Progress, silent
 from condsim.errors import InputError, require, requires_extra
+from condsim.io import replacing
 from condsim.loading import load_encoder
 from condsim.model.base import COLLECTION_SHARE, Condition, check_fraction, check_rows
 from condsim.model.criterion import Criterion, unit
@@ -20,7 +22,10 @@ from condsim.model.legibility import collect_unread
 from condsim.search.clusters import Cluster, Clusters
 from condsim.search.names import cluster_words, condition_phrases, value_names
 from condsim.search.vectors import condition_vectors, encode_texts
-from condsim.types import FloatArray, IntArray
+from condsim.types import FloatArray, IntArray, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 with requires_extra("search"):
     from sklearn.cluster import HDBSCAN, KMeans
@@ -38,6 +43,10 @@ _LARGE_COLLECTION = 20_000
 # Numbers of clusters that k="auto" tries, and the texts it tries them on.
 _MAX_AUTO_CLUSTERS = 20
 _AUTO_TEXTS = 4_000
+# With fewer texts, UMAP has too few neighbors to show anything.
+_MIN_UMAP_TEXTS = 16
+_CLUSTERS_IN_LEGEND = 12
+_MAX_NAME_CHARACTERS = 44
 
 
 @collect_unread()
@@ -321,3 +330,74 @@ def _silhouette(vectors: FloatArray, labels: IntArray, *, seed: int) -> float | 
     if not 2 <= len(np.unique(labels[assigned])) < len(assigned):
         return None
     return float(silhouette_score(vectors[assigned], labels[assigned], metric="cosine"))
+
+
+def plot_clusters(results: Sequence[Clusters], path: Path, *, seed: int = 0) -> None:
+    """Draw the texts as points, colored by cluster, one panel for each result.
+
+    The points are the embeddings in two dimensions, by UMAP where it is installed
+    (``condsim[umap]``) and there are more than 15 texts, else by their first two principal
+    components.
+    """
+    require("matplotlib", extra="search")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6 * len(results), 6.4), layout="constrained")
+    for panel, result in zip(
+        figure.subplots(1, len(results), squeeze=False)[0], results, strict=True
+    ):
+        _draw(panel, result, seed=seed)
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png", dpi=120)
+
+
+def _draw(panel: Axes, result: Clusters, *, seed: int) -> None:
+    from matplotlib import colormaps
+
+    points, method = _projected(result.vectors, seed=seed)
+    colors = colormaps["tab20" if len(result.clusters) > 10 else "tab10"].colors  # type: ignore[attr-defined]
+    unassigned = result.labels < 0
+    if unassigned.any():
+        label = f"in no cluster ({unassigned.sum():,})"
+        x, y = points[unassigned].T
+        panel.scatter(x, y, s=6, color="lightgray", linewidths=0, label=label)
+    size = float(np.clip(4000 / len(points), 4, 36))
+    for cluster in result.clusters:
+        members = points[result.labels == cluster.number]
+        label = (
+            f"{cluster.number}  {shortened(cluster.name, _MAX_NAME_CHARACTERS)} ({cluster.size:,})"
+        )
+        panel.scatter(
+            members[:, 0],
+            members[:, 1],
+            s=size,
+            color=colors[cluster.number % len(colors)],
+            alpha=0.75,
+            linewidths=0,
+            label=label if cluster.number < _CLUSTERS_IN_LEGEND else None,
+        )
+        panel.annotate(
+            str(cluster.number),
+            np.median(members, axis=0),
+            ha="center",
+            va="center",
+            weight="bold",
+            bbox={"boxstyle": "circle,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.75},
+        )
+    panel.set_title(result.condition or "no condition", loc="left", parse_math=False)
+    panel.set_xlabel(method, fontsize=8, color="gray")
+    panel.set_xticks([])
+    panel.set_yticks([])
+    panel.spines[["top", "right"]].set_visible(False)
+    legend = panel.legend(
+        loc="upper left", bbox_to_anchor=(0, -0.05), frameon=False, fontsize=9, markerscale=1.2
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _projected(vectors: FloatArray, *, seed: int) -> tuple[FloatArray, str]:
+    """Return embeddings in two dimensions, ``(n, 2)``, and the name of the method."""
+    if len(vectors) >= _MIN_UMAP_TEXTS and find_spec("umap"):
+        return umap_reducer(len(vectors), dimensions=2, seed=seed)(vectors), "UMAP"
+    return PCA(2, random_state=0).fit_transform(vectors), "principal components"

@@ -34,12 +34,13 @@ from condsim.errors import InputError, ModelError, check_at_least
 from condsim.model.base import COLLECTION_SHARE, check_fraction
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
-from condsim.search.conditions import ConditionInput, condition_list
 from condsim.search.vectors import (
     TEXTS_PER_STEP,
+    ConditionInput,
     Numbers,
     VectorFile,
     VectorSpace,
+    condition_list,
     condition_vectors,
     cosine_scores,
     find_neighbors,

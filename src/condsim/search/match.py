@@ -19,8 +19,7 @@ from condsim.evaluation.threshold import Threshold, find_threshold
 from condsim.model.base import COLLECTION_SHARE, check_fraction, check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
-from condsim.search.conditions import ConditionInput, condition_list
-from condsim.search.vectors import cosine_scores, encode_texts
+from condsim.search.vectors import ConditionInput, condition_list, cosine_scores, encode_texts
 from condsim.types import ROWS_SHOWN, BoolArray, FloatArray, IntArray, Scorer, html_table
 
 # Scores of a block of pairs in memory.

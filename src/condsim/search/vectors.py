@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 
 from condsim.console import Progress
 from condsim.errors import InputError, require
-from condsim.model.base import Condition, check_fraction, rescaled
+from condsim.model.base import Condition, check_fraction, check_rows, rescaled
 from condsim.model.criterion import Criterion
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import BoolArray, FloatArray, IntArray
+
+ConditionInput = Condition | Sequence[Condition] | None
+"""One condition, several, or None to compare texts as a whole."""
 
 EXACT_UP_TO = 8_192
 TEXTS_PER_STEP = 1_024
@@ -32,6 +35,19 @@ _BYTE_ERROR = 0.02
 Numbers = NDArray[np.int32]
 Edges = tuple[IntArray, IntArray]
 """Indices of texts that are compared, and positions of texts near them."""
+
+
+def condition_list(condition: ConditionInput, scorer: EmbeddingScorer) -> list[str | None]:
+    """Return the conditions by name as a list, checked; ``[None]`` where there is none."""
+    if condition is None:
+        return [None]
+    given = [condition] if isinstance(condition, str | Criterion) else list(condition)
+    # A learned criterion is called by its name from here on.
+    conditions = [scorer.named(item) if isinstance(item, Criterion) else item for item in given]
+    if not conditions or len(set(conditions)) < len(conditions):
+        raise InputError("Give at least one condition, and each condition once.")
+    check_rows(conditions)
+    return [*conditions]
 
 
 def condition_vectors(

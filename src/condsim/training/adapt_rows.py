@@ -12,7 +12,6 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from condsim.assets import asset
 from condsim.data.files import column_names, iter_rows
 from condsim.data.labels import read_labels
 from condsim.data.rewordings import load_rewordings
@@ -21,6 +20,7 @@ from condsim.data.writing import write_records
 from condsim.data.written import WrittenPair, iter_written
 from condsim.errors import InputError
 from condsim.model.embedding import EmbeddingScorer
+from condsim.paths import asset
 from condsim.training.export import SAMPLES
 
 MIN_LABELED = 20
