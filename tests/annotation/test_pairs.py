@@ -120,7 +120,7 @@ def test_text_encoder_bundled_gives_unit_vectors():
     vectors = encoder.encode(["A cat sleeps.", "A cat naps.", "The stock market fell."])
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
     assert encoder.revision
-    with pytest.raises(ModelError, match=r"no model folder '\./none'"):
+    with pytest.raises(ModelError):
         load_text_encoder("./none")
 
 

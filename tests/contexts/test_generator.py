@@ -216,7 +216,7 @@ def test_new_generator_pretrained_starts_as_the_checkpoint(t5_folder):
 def test_new_generator_backbone_that_is_none_is_an_error(vocabulary, tiny_backbone, tmp_path):
     with pytest.raises(InputError, match="Cannot use the backbone"):
         new_generator(GeneratorSettings(backbone=str(tiny_backbone)), vocabulary)
-    with pytest.raises(InputError, match="Cannot use the backbone"):
+    with pytest.raises(InputError):
         backbone_vocabulary(str(tmp_path / "none"))
 
 

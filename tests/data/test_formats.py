@@ -175,7 +175,7 @@ def test_iter_rows_halves_of_characters_joined(write, caplog):
     path = write("x.csv", content)
     assert cells(path) == [{"a": "👍 fine", "b": "é"}]
     assert caplog.messages == [f"{path}: read with halves of characters joined (CESU-8), line 2"]
-    with pytest.raises(InputError, match="not valid UTF-8"):
+    with pytest.raises(InputError):
         cells(write("y.csv", b"a,b\n\xed\xa0\xbd,\xc3\xa9\n"))
 
 

@@ -55,7 +55,7 @@ def test_openai_models(openai_client, model):
 def test_openai_errors_are_those_of_openai(openai_client, model):
     openai = pytest.importorskip("openai")
     create = openai_client.embeddings.create
-    with pytest.raises(openai.BadRequestError, match="must have text"):
+    with pytest.raises(openai.BadRequestError):
         create(model=model.name, input="")
     with pytest.raises(openai.NotFoundError, match=model.name):
         create(model="text-embedding-3-small", input="a")

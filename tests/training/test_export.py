@@ -119,7 +119,7 @@ def test_export_other_kind_refused(tiny_backbone, tmp_path, build, kind):
     with pytest.raises(ModelError, match=f"is a {kind}; only a bi-encoder can be exported"):
         export_onnx(tmp_path / "model", tmp_path / "out")
     (tmp_path / "model" / "condsim.json").unlink()
-    with pytest.raises(ModelError, match=f"is a {kind}; only a bi-encoder can be exported"):
+    with pytest.raises(ModelError):
         export_onnx(tmp_path / "model", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

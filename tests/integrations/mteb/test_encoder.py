@@ -95,7 +95,7 @@ def test_evaluate_tri_encoder_needs_a_condition_on_plain_sts(tiny_backbone, pair
 def test_encoder_cross_encoder_folder_refused(tiny_backbone, tmp_path):
     build_cross_encoder(str(tiny_backbone), max_seq_length=48).save_pretrained(str(tmp_path))
     ModelSettings(kind="cross-encoder", name="cross", order="sentence-first").save(tmp_path)
-    with pytest.raises(ModelError, match="cross gives only scores"):
+    with pytest.raises(ModelError):
         MtebEncoder(tmp_path)
 
 

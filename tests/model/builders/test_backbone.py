@@ -71,7 +71,7 @@ def test_load_backbone_damaged_config_raises(tmp_path, tiny_backbone):
     folder = tmp_path / "damaged"
     shutil.copytree(tiny_backbone, folder)
     (folder / "config.json").write_text("{")
-    with pytest.raises(ModelError, match="Could not load the backbone"):
+    with pytest.raises(ModelError):
         load_backbone(str(folder))
 
 
