@@ -23,9 +23,9 @@ from condsim.data.tables import iter_criteria
 from condsim.evaluation.evaluate import evaluate
 from condsim.io import write_text
 from condsim.loading import load_encoder
-from condsim.rows.criteria.build import PairRow, criteria_rows
-from condsim.rows.criteria.settings import CriteriaSettings
+from condsim.rows.build import PairRow, criteria_rows
 from condsim.rows.records import write_rows
+from condsim.rows.settings import CriteriaSettings
 from condsim.training.adaptation import AdaptSettings, adapt
 
 SETS = ("sentihood", "druglib", "acos_laptop", "oats")

@@ -23,8 +23,8 @@ from typing import Any
 from condsim.data.held_out import HeldOutTexts, text_digest
 from condsim.data.tables import iter_criteria
 from condsim.evaluation.suite_data import SUITE_FILE, TestSpec
-from condsim.rows.criteria.build import criteria_rows
-from condsim.rows.criteria.settings import CriteriaSettings, CriterionSettings
+from condsim.rows.build import criteria_rows
+from condsim.rows.settings import CriteriaSettings, CriterionSettings
 from papers.model.labeled import LabeledTable, read_lines, read_table
 from papers.model.ratings import ACTIVITY_CONDITIONS, read_revised
 from papers.model.rules import ONE_SILENT_LABEL, RULES

@@ -34,6 +34,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from condsim.model.inputs import token_batches
 from papers.model.encoder import Encoder, EncoderConfig, load_weights, weights_of
 
 _LOGGER = logging.getLogger("condsim")
@@ -242,12 +243,10 @@ class Mixture:
 def embed_batch(encoder: Encoder, batch: Batch, settings: Settings, device: str) -> Tensor:
     """Embed the inputs of a batch in chunks of similar length, ``(inputs, hidden)``."""
     padding = encoder.config.ids[2]
-    order = sorted(range(len(batch.ids)), key=lambda row: len(batch.ids[row]))
+    sizes = np.array([len(ids) for ids in batch.ids])
     places, chunks = [], []
-    while order:
-        longest = len(batch.ids[order[-1]])
-        size = max(1, settings.tokens_per_chunk // longest)
-        chunk, order = order[-size:], order[:-size]
+    for rows in token_batches(sizes, tokens=settings.tokens_per_chunk):
+        chunk, longest = rows.tolist(), int(sizes[rows[-1]])
         ids = torch.full((len(chunk), longest), padding)
         for place, row in enumerate(chunk):
             ids[place, : len(batch.ids[row])] = torch.as_tensor(batch.ids[row])

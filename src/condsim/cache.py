@@ -1,4 +1,4 @@
-"""Locks, databases, and results that are computed once and cached on disk or in memory.
+"""Locks, databases, resumable folders, and results that are computed once and cached.
 
 Files survive ``kill -9``: interrupted work resumes where it stopped.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.errors import InputError, one_line
-from condsim.io import write_text
+from condsim.io import PARTIAL, write_text
 from condsim.types import FloatArray
 
 
@@ -92,6 +92,33 @@ def sole_process(folder: Path) -> Iterator[None]:
             with suppress(OSError):
                 lock.unlink()
                 folder.rmdir()
+
+
+def check_folder(folder: Path, *, subject: str, own: Iterable[str]) -> None:
+    """Refuse a file, and a folder that contains files but none of those named in ``own``."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; give a folder for the {subject}.")
+    # Files that a killed process left half-written do not count.
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    is_filled = any(not name.endswith(PARTIAL) for name in names)
+    if is_filled and not any((folder / name).exists() for name in own):
+        raise InputError(f"{folder} is not empty and contains no {subject}; give another folder.")
+
+
+def check_inputs(path: Path, inputs: Mapping[str, Any], *, subject: str) -> None:
+    """Check that the work in a folder, if it was begun, was begun with these inputs."""
+    if path.is_file():
+        with one_line(f"{path} cannot be read", OSError, ValueError):
+            stored = dict(json.loads(path.read_text(encoding="utf-8")))
+        plain = json.loads(json.dumps(inputs))
+        check_unchanged(path.parent, changed_keys(plain, stored), subject=subject)
+
+
+def record_inputs(path: Path, inputs: Mapping[str, Any], *, subject: str) -> None:
+    """Write what decides the work in a folder, or check that it was begun with the same."""
+    check_inputs(path, inputs, subject=subject)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(inputs, indent=2))
 
 
 def changed_keys(expected: Mapping[str, Any], stored: Mapping[str, Any]) -> list[str]:

@@ -10,14 +10,14 @@ import os
 import platform
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 
 from condsim.errors import InputError, one_line, reason_of
 
-_PARTIAL = ".partial"
+PARTIAL = ".partial"
 _FULL_DISK_CODES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Marks of errors about writing: of any library, of safetensors, and of torch.
 _WRITING_MARKS = ("no space left", "os error", "pytorchstreamwriter", "inline_container")
@@ -73,12 +73,12 @@ def _temporary_path(path: Path) -> Path:
     host = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
     prefix = f"{path.name}.{host}-"
     for sibling in path.parent.iterdir():
-        if sibling.name.startswith(prefix) and sibling.name.endswith(_PARTIAL):
+        if sibling.name.startswith(prefix) and sibling.name.endswith(PARTIAL):
             process = sibling.name.removeprefix(prefix).split("-")[0]
             if process.isdecimal() and not _is_running(int(process)):
                 with suppress(OSError):
                     sibling.unlink()
-    return path.with_name(f"{prefix}{os.getpid()}-{secrets.token_hex(4)}{_PARTIAL}")
+    return path.with_name(f"{prefix}{os.getpid()}-{secrets.token_hex(4)}{PARTIAL}")
 
 
 def _is_running(process: int) -> bool:
@@ -145,14 +145,3 @@ def check_not_input(output: Path, file: Path, *, option: str = "output") -> None
     with suppress(OSError):
         if output.is_file() and file.is_file() and output.samefile(file):
             raise InputError(f"{output} is the input itself. Give another {option}.")
-
-
-def check_folder(folder: Path, *, subject: str, own: Iterable[str]) -> None:
-    """Refuse a file, and a folder that contains files but none of those named in ``own``."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; give a folder for the {subject}.")
-    # Files that a killed process left half-written do not count.
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    is_filled = any(not name.endswith(_PARTIAL) for name in names)
-    if is_filled and not any((folder / name).exists() for name in own):
-        raise InputError(f"{folder} is not empty and contains no {subject}; give another folder.")

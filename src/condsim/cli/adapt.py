@@ -177,8 +177,8 @@ def draw_rows(
 ) -> list[Path]:
     """Draw pairs from a table, with separate texts for training and for measuring."""
     from condsim.data.held_out import text_digest
-    from condsim.rows.criteria.build import NoRowsError, build_criteria
-    from condsim.rows.criteria.settings import CriteriaSettings
+    from condsim.rows.build import NoRowsError, build_criteria
+    from condsim.rows.settings import CriteriaSettings
 
     blank = BlankRows(strict=strict)
     table_rows = iter_rows(table, columns=(column,), whole_record=True, file_format=file_format)

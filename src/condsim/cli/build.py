@@ -26,7 +26,7 @@ from condsim.data.batch import BlankRows
 from condsim.data.text import FileFormat
 
 if TYPE_CHECKING:
-    from condsim.rows.criteria.build import CriteriaReport
+    from condsim.rows.build import CriteriaReport
 
 app = typer.Typer()
 
@@ -97,8 +97,8 @@ def criteria(
     """
     from condsim.config import read_mapping, validated
     from condsim.io import check_not_input
-    from condsim.rows.criteria.build import build_criteria
-    from condsim.rows.criteria.settings import CriteriaSettings
+    from condsim.rows.build import build_criteria
+    from condsim.rows.settings import CriteriaSettings
 
     values: dict[str, Any] = {} if settings is None else read_mapping(settings, subject="criteria")
     # Options of the command line take precedence over the file.

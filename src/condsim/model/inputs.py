@@ -148,19 +148,22 @@ def deduplicate_inputs(
     return sentences, None if conditions is None else [key for key, _ in index_of], index
 
 
+CPU_TOKENS, ACCELERATOR_TOKENS = 768, 8192
+"""Tokens of a batch in training, padding included. On a CPU few, so that lengths are similar: that
+computes 1.2 times the tokens of rows of criteria and C-STS, and one batch for all 3 times."""
+
+
 def token_batches(lengths: IntArray, *, tokens: int) -> Iterator[IntArray]:
     """Cut texts into batches of at most ``tokens`` tokens, padding included.
 
-    Yields the indices of the texts of a batch, shortest first; a text above the limit is alone.
+    Yields the indices of the texts of a batch, ascending by length, the longest texts first; a text
+    above the limit is alone.
     """
     order = np.argsort(lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        stop = start + 1
-        while stop < len(order) and (stop + 1 - start) * lengths[order[stop]] <= tokens:
-            stop += 1
-        yield order[start:stop]
-        start = stop
+    while len(order):
+        size = max(1, tokens // max(1, int(lengths[order[-1]])))
+        yield order[-size:]
+        order = order[:-size]
 
 
 TOKENS_PER_CHUNK = 48

@@ -122,7 +122,7 @@ class OnnxScorer(EmbeddingScorer):
         share = int(lengths.sum()) // (BATCHES_PER_THREAD * self._threads)
         tokens = min(MAX_BATCH_TOKENS, max(MIN_BATCH_TOKENS, share))
         # The longest come first, so that no thread ends long after the others.
-        batches = list(token_batches(lengths, tokens=tokens))[::-1]
+        batches = list(token_batches(lengths, tokens=tokens))
         if len(batches) == 1 or self._threads == 1:
             for batch in batches:
                 fill(batch)

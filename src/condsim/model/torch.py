@@ -147,7 +147,7 @@ class EncoderScorer(EmbeddingScorer):
         else:
             on_cpu = self.model.device.type == "cpu"
             tokens = BATCH_TOKENS_CPU if on_cpu else BATCH_TOKENS_GPU
-            for batch in list(token_batches(lengths, tokens=tokens))[::-1]:
+            for batch in token_batches(lengths, tokens=tokens):
                 vectors[batch] = self._encode([inputs[row] for row in batch], len(batch))
         if self.numbers != "float32":
             # Lengths that were scaled in half the bits are 1 only to a few digits.

@@ -1,1 +1,1 @@
-"""Training rows without annotators: from labeled tables, labeling functions and models."""
+"""Training rows without annotators: from tables with labeled criteria, and from models."""

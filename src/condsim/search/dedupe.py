@@ -213,12 +213,11 @@ def find_duplicates(
         ):
             path, first = Path(temporary), tests[0][0]
             work = _Deduplication(distinct, scorer, path, order, first, overall, progress)
+            names = [name for name, _ in tests]
             if to is None:
-                leader = work.groups([name for name, _ in tests], limits, chain=chain)
+                leader = work.groups(names, limits, chain=chain)
             else:
                 leader, limits[0] = work.groups_of_number(first, to)
-            kept_row = preferred_row[leader[distinct.text_of]]
-            names = [name for name, _ in tests]
             stands_for = leader[distinct.text_of]
             scores = {name: work.scores(name, distinct.text_of, stands_for) for name in names}
             pairs: tuple[ReviewPair, ...] = ()
@@ -231,7 +230,7 @@ def find_duplicates(
             f"Cannot store the vectors in {folder or tempfile.gettempdir()}: "
             f"{error.strerror or error}. Up to {size + 1:,} MiB are needed there."
         ) from error
-    return Duplicates(kept_row, scores[first], limits[0], scores, pairs)
+    return Duplicates(preferred_row[stands_for], scores[first], limits[0], scores, pairs)
 
 
 def _threshold_tests(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import shutil
@@ -20,7 +19,7 @@ with requires_extra("train"):
     from sentence_transformers import SentenceTransformer
     from sklearn.linear_model import Ridge
 
-    from condsim.cache import changed_keys, check_unchanged, sole_process
+    from condsim.cache import record_inputs, sole_process
     from condsim.config import Settings
     from condsim.data.labels import LIKERT
     from condsim.data.load import load_task
@@ -138,7 +137,7 @@ def adapt(
         labeled: Labeled pairs, 50 to 2,000 are a good number: columns ``sentence1``,
             ``sentence2``, ``condition`` and ``label`` (1 to 5, 0 to 1, or ``alike`` and
             ``different``). Rows of a table with attributes are drawn by
-            `condsim.rows.criteria.build.build_criteria`.
+            `condsim.rows.build.build_criteria`.
         output: The folder to write; missing or empty.
         model: ``default``, a folder that ``condsim export`` or this function wrote, or a folder of
             a bi-encoder with mean pooling.
@@ -207,11 +206,7 @@ class _AdaptationRun:
             "rows": [sha256_of(path) for path in files],
             "settings": settings.model_dump(),
         }
-        path = work / "inputs.json"
-        if not path.is_file():
-            write_text(path, json.dumps(inputs))
-        changed = changed_keys(inputs, json.loads(path.read_text(encoding="utf-8")))
-        check_unchanged(work, changed, subject="an adaptation")
+        record_inputs(work / "inputs.json", inputs, subject="an adaptation")
         self.rehearsal = load_rehearsal()
         self.before: EmbeddingScorer
         if (source / MODEL_FILE).is_file():

@@ -30,8 +30,9 @@ with requires_extra("train"):
     from torch import Tensor, nn
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
+    from condsim.cache import check_folder
     from condsim.data.csts import iter_csts
-    from condsim.io import check_folder, replacing, write_text
+    from condsim.io import replacing, write_text
     from condsim.model.builders import build_bi_encoder, without_progress_bars
     from condsim.model.calibration import UNCALIBRATED, Calibration
     from condsim.model.embedding import EmbeddingScorer

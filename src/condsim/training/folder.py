@@ -13,10 +13,10 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from condsim.cache import changed_keys, check_unchanged
+from condsim.cache import changed_keys, check_folder, check_unchanged
 from condsim.errors import InputError, one_line
 from condsim.evaluation.report import Report
-from condsim.io import check_folder, write_text
+from condsim.io import write_text
 from condsim.training.recipe import PLACE_KEYS, Recipe, load_recipe, save_recipe
 
 CHECKPOINTS = "checkpoints"

@@ -19,9 +19,14 @@ from condsim.cache import open_array
 from condsim.data.files import column_names, iter_rows
 from condsim.data.load import load_task
 from condsim.errors import InputError
-from condsim.model.inputs import Order, conditional_sentences
+from condsim.model.inputs import (
+    ACCELERATOR_TOKENS,
+    CPU_TOKENS,
+    Order,
+    conditional_sentences,
+    token_batches,
+)
 from condsim.training.data import file_revisions, sample_units
-from condsim.training.objective_loss import CPU_TOKENS
 from condsim.training.recipe import Source
 from condsim.types import IntArray, Task
 
@@ -30,9 +35,6 @@ ITEM = "item"
 
 # Id of an item without a list, or without a vector.
 NO_ID = -1
-
-# Tokens of a sub-batch on an accelerator with its padding.
-ACCELERATOR_TOKENS = 8192
 
 Weights = Mapping[str, float]
 SourceRow = tuple[Task, int, str | None]
@@ -421,12 +423,8 @@ class SourceCollator:
         for single in (False, True):
             indices = np.flatnonzero(self._is_single[inputs] == single)
             self._count_tokens(inputs[indices])
-            indices = indices[np.argsort(self._lengths[inputs[indices]], kind="stable")]
-            # The longest inputs are taken first.
-            while len(indices):
-                size = max(1, self._tokens // int(self._lengths[inputs[indices[-1]]]))
-                chunks.append(indices[-size:])
-                indices = indices[:-size]
+            lengths = self._lengths[inputs[indices]]
+            chunks += [indices[rows] for rows in token_batches(lengths, tokens=self._tokens)]
         return chunks
 
     def _count_tokens(self, numbers: IntArray) -> None:

@@ -17,12 +17,9 @@ from sentence_transformers.sentence_transformer.losses import TripletLoss
 from sentence_transformers.util import batch_to_device
 from torch import Tensor, nn
 
+from condsim.model.inputs import CPU_TOKENS, token_batches
 from condsim.training.losses import high_low_pairs, tolerant_labels
 from condsim.training.objectives import OBJECTIVES, LossOptions
-
-# Tokens of a sub-batch on a CPU with its padding: few, so that the lengths are similar. On rows of
-# criteria and C-STS that computes 1.2 times the tokens, and one batch for all 3 times.
-CPU_TOKENS = 768
 
 
 def weighted_terms(
@@ -203,16 +200,15 @@ def _embed_in_sub_batches(model: nn.Module, columns: Sequence[dict[str, Any]]) -
     same_shape = mask is not None and all(part.shape == mask.shape for part in tensors.values())
     if mask is None or not same_shape or mask.device.type != "cpu":
         return embed_columns(model, columns, separate_first=False)
-    order = remaining = mask.sum(dim=1).argsort(descending=True)
+    lengths = mask.sum(dim=1).numpy()
+    batches = [torch.from_numpy(rows) for rows in token_batches(lengths, tokens=CPU_TOKENS)]
     embeddings = []
-    while len(remaining):
-        size = max(1, CPU_TOKENS // int(mask[remaining[0]].sum()))
-        rows, remaining = remaining[:size], remaining[size:]
+    for rows in batches:
         # Padding on the right is cut off; padding on the left stays.
         width = int(mask[rows].any(dim=0).nonzero().max()) + 1
         batch = {**merged, **{key: part[rows, :width] for key, part in tensors.items()}}
         embeddings.append(model(batch)["sentence_embedding"])
-    return torch.cat(embeddings)[order.argsort()].chunk(len(columns))
+    return torch.cat(embeddings)[torch.cat(batches).argsort()].chunk(len(columns))
 
 
 class MixedLoss(nn.Module):

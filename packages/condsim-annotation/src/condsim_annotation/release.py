@@ -18,13 +18,14 @@ import numpy as np
 import yaml
 
 from condsim import __version__
+from condsim.cache import check_folder
 from condsim.data.csts import iter_csts, load_csts
 from condsim.data.files import iter_rows
 from condsim.data.tasks import TaskStatistics, describe
 from condsim.errors import InputError, one_line, require
 from condsim.evaluation.report import markdown_table
 from condsim.evaluation.statistics import Metric
-from condsim.io import check_folder, replacing, write_json, write_text
+from condsim.io import replacing, write_json, write_text
 from condsim.paths import sha256_of, stem_of
 from condsim.rows.records import columns_of, read_rows, revisions_of, write_rows
 from condsim.types import Task

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from condsim.cache import check_unchanged, open_array
+from condsim.cache import check_folder, check_unchanged, open_array
 from condsim.errors import InputError, one_line
-from condsim.io import check_folder, write_json
+from condsim.io import write_json
 from condsim.paths import sha256_of
 from condsim.types import BoolArray, IntArray
 from condsim_contexts.recipe import CorpusSettings

@@ -11,10 +11,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from condsim.cache import check_unchanged, sole_process
+from condsim.cache import check_folder, check_unchanged, sole_process
 from condsim.console import Progress, silent
 from condsim.errors import InputError
-from condsim.io import check_folder, write_text
+from condsim.io import write_text
 from condsim.model.builders import resolve_backbone
 from condsim.paths import sha256_of
 from condsim.training.folder import FinishedRun

@@ -19,10 +19,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_model, save_file
 from torch import Tensor, nn
 
-from condsim.cache import changed_keys, check_unchanged
+from condsim.cache import changed_keys, check_folder, check_unchanged, record_inputs
 from condsim.config import Settings, validated, validated_json
 from condsim.errors import ModelError, one_line
-from condsim.io import check_folder, replacing, write_text
+from condsim.io import replacing, write_text
 from condsim.model.precision import uses_bfloat16
 from condsim.types import IntArray
 from condsim_contexts.recipe import MODEL, REPORT, VOCABULARY, TrainingSettings
@@ -80,15 +80,8 @@ def prepare_folder(
 ) -> None:
     """Make the folder of a model, or check that an existing one has the same settings."""
     record = {"corpus": corpus, "vocabulary": vocabulary, **settings.model_dump(), "kind": kind}
-    path = folder / _RECORD
-    if not path.is_file():
-        check_folder(folder, subject="model", own=[_RECORD])
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(record, indent=2))
-        return
-    # Older records lack new keys.
-    stored = {**type(settings)().model_dump(), **_read_settings(folder)}
-    check_unchanged(folder, changed_keys(record, stored), subject="a model")
+    check_folder(folder, subject="model", own=[_RECORD])
+    record_inputs(folder / _RECORD, record, subject="a model")
 
 
 def finish_folder(folder: Path, model: nn.Module, report: Settings) -> None:

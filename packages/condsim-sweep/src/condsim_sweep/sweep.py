@@ -26,11 +26,11 @@ with requires_extra("sweep"):
     from sqlalchemy.exc import SQLAlchemyError
 
 with requires_extra("train"):
-    from condsim.cache import changed_keys, check_unchanged, locked
+    from condsim.cache import check_folder, check_inputs, locked, record_inputs
     from condsim.data.load import load_task
     from condsim.evaluation.evaluate import evaluate
     from condsim.evaluation.report import ModelResult, Report, ResultFile, markdown_table
-    from condsim.io import check_folder, replacing, write_text
+    from condsim.io import replacing, write_text
     from condsim.model.torch import load_trained
     from condsim.training.card import baselines_for
     from condsim.training.data import file_revisions, load_dev, load_train, local_files
@@ -148,15 +148,14 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
     """
     check_folder(output, subject="sweep", own=(LOCK, INPUTS, RESULT))
     inputs: dict[str, Any] = {"name": spec.name, **spec.search()}
-    _check_inputs(inputs, output)
+    check_inputs(output / INPUTS, inputs, subject="a sweep")
     result = _stored_result(spec, output)
     if result is not None:
         return result
     inputs["data"] = _data_revisions(spec)
     # The lock is the first file, so that another process knows the folder as a sweep.
     with locked(output / LOCK):
-        _check_inputs(inputs, output)
-        write_text(output / INPUTS, json.dumps(inputs, indent=2))
+        record_inputs(output / INPUTS, inputs, subject="a sweep")
         (output / TRIALS).mkdir(exist_ok=True)
     trials = _run_trials(spec, output)
     best = trials[0]
@@ -173,14 +172,6 @@ def run_sweep(spec: SweepSpec, output: Path) -> SweepResult:
     )
     with locked(output / LOCK):
         return _stored_result(spec, output) or _write_result(spec, result, output)
-
-
-def _check_inputs(inputs: dict[str, Any], output: Path) -> None:
-    """Check that a folder, if it has a sweep, has one with these inputs."""
-    path = output / INPUTS
-    if path.is_file():
-        changed = changed_keys(inputs, json.loads(path.read_text(encoding="utf-8")))
-        check_unchanged(output, changed, subject="a sweep")
 
 
 def _data_revisions(spec: SweepSpec) -> dict[str, str]:

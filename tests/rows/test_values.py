@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from condsim.errors import InputError
-from condsim.rows.criteria.collection import ComparedCriterion
-from condsim.rows.criteria.settings import CriterionSettings, derive_wordings
+from condsim.rows.collection import ComparedCriterion
+from condsim.rows.settings import CriterionSettings, derive_wordings
 
 
 def _distances(answers: Sequence[Sequence[str]], **settings: Any) -> list[list[int | None]]:

@@ -23,16 +23,16 @@ from condsim.errors import InputError, check_name
 from condsim.evaluation.statistics import spearman
 from condsim.io import check_not_input
 from condsim.paths import stem_of
-from condsim.rows.criteria.collection import Collected, collect_pairs, collect_texts
-from condsim.rows.criteria.sampler import (
+from condsim.rows.collection import Collected, collect_pairs, collect_texts
+from condsim.rows.records import TableRow, counted, write_provenance, write_rows
+from condsim.rows.sampler import (
     GroupSampler,
     JudgedPair,
     TextGroup,
     crossing_pairs,
     groups_of_pairs,
 )
-from condsim.rows.criteria.settings import CriteriaSettings, derive_wordings
-from condsim.rows.records import TableRow, counted, write_provenance, write_rows
+from condsim.rows.settings import CriteriaSettings, derive_wordings
 
 # Rows of a criterion that bring in one more wording.
 _ROWS_PER_WORDING = 45

@@ -20,7 +20,7 @@ from condsim.data.held_out import HeldOutTexts, text_digest
 from condsim.data.row import short_repr
 from condsim.data.tables import CriteriaPair, CriteriaText
 from condsim.errors import InputError
-from condsim.rows.criteria.settings import CriteriaSettings, CriterionSettings, Value
+from condsim.rows.settings import CriteriaSettings, CriterionSettings, Value
 
 # Words with a sign or a bound before them, and with the signs that end "C++" and "B-".
 _VALUE_PART = re.compile(

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from condsim.rows.criteria.collection import CollectedPairs, CollectedTexts, word_overlap, word_set
-from condsim.rows.criteria.settings import CriteriaSettings
+from condsim.rows.collection import CollectedPairs, CollectedTexts, word_overlap, word_set
+from condsim.rows.settings import CriteriaSettings
 
 _CRITERIA_PER_GROUP = 3
 _CANDIDATES_PER_GROUP = 40

@@ -12,8 +12,8 @@ from tests.commands import rows_in
 
 from condsim.data.held_out import text_digest
 from condsim.errors import InputError
-from condsim.rows.criteria.build import build_criteria
-from condsim.rows.criteria.settings import CriteriaSettings
+from condsim.rows.build import build_criteria
+from condsim.rows.settings import CriteriaSettings
 
 _TEXTS = [(topic, mood) for topic in ("bill", "app", "parcel") for mood in ("good", "bad")] * 6
 

@@ -12,10 +12,10 @@ from condsim.data.held_out import HeldOutTexts, text_digest
 from condsim.data.tables import CriteriaPair, CriteriaText
 from condsim.errors import InputError
 from condsim.evaluation.statistics import spearman
-from condsim.rows.criteria.build import CriteriaRow, PairRow, criteria_rows
-from condsim.rows.criteria.collection import LabeledTexts, collect_texts
-from condsim.rows.criteria.sampler import GroupSampler
-from condsim.rows.criteria.settings import CriteriaSettings
+from condsim.rows.build import CriteriaRow, PairRow, criteria_rows
+from condsim.rows.collection import CollectedTexts, collect_texts
+from condsim.rows.sampler import GroupSampler
+from condsim.rows.settings import CriteriaSettings
 
 _TOPICS = ("bill", "parcel", "app", "shop", "refund")
 _WORDS = "late broken fine odd quick slow dear new old red big odd loud calm".split()
@@ -43,7 +43,7 @@ def _rows(**changes: object) -> list[CriteriaRow]:
     )
 
 
-def _collected(settings: CriteriaSettings) -> LabeledTexts:
+def _collected(settings: CriteriaSettings) -> CollectedTexts:
     return collect_texts(_texts(), settings, name="texts", held_out=HeldOutTexts())
 
 

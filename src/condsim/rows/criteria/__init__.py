@@ -1,1 +1,0 @@
-"""Training rows from tables with labeled criteria."""
