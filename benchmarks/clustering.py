@@ -24,7 +24,7 @@ from condsim.evaluation.statistics import Metric
 from condsim.io import write_text
 from condsim.loading import load_encoder, named_scorer
 from condsim.model.embedding import EmbeddingScorer
-from condsim.search.cluster import cluster
+from condsim.search.clustering import cluster
 from condsim.types import FloatArray
 
 SETS: Mapping[str, tuple[str, str]] = {

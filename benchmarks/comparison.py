@@ -41,7 +41,7 @@ from condsim.io import write_text
 from condsim.loading import named_scorer, open_scorer
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.minilm import MINILM
-from condsim.search.cluster import cluster
+from condsim.search.clustering import cluster
 from condsim.search.dedupe import find_duplicates
 from condsim.types import BoolArray, FloatArray, IntArray, Scorer, Task
 

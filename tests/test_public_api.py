@@ -85,6 +85,11 @@ def test_score_command_imports_no_other_command():
     assert not loaded & {"condsim.config", "yaml", "rich.progress", "torch", "sklearn"}
 
 
+def test_search_loads_no_scikit_learn():
+    pytest.importorskip("lancedb")
+    assert not modules_after("import condsim.search.index") & {"sklearn", "scipy.stats", "torch"}
+
+
 @pytest.mark.parametrize("words", [["-h"], ["data", "check", "-h"]])
 def test_short_help_is_help(words, capsys):
     for option in (words, [*words[:-1], "--help"]):

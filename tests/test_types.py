@@ -49,7 +49,7 @@ def test_evaluate_arguments_the_wrong_way_round_are_refused(task):
 
 
 def test_clusters_duplicates_and_hits_show_themselves():
-    cluster = pytest.importorskip("condsim.search.cluster")
+    cluster = pytest.importorskip("condsim.search.clustering")
     from condsim.search.dedupe import Duplicates
     from condsim.search.query import Hit
 

@@ -83,7 +83,7 @@ def test_cluster_bad_options_refused(file, monkeypatch, words, message):
 
 def test_cluster_without_scikit_learn_names_the_extra(file, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
-    monkeypatch.delitem(sys.modules, "condsim.search.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "condsim.search.clustering", raising=False)
     message = fault(file, *ANIMAL, "--output", tmp_path / "o.csv", kind=MissingExtraError)
     assert "pip install 'condsim[search]'" in message
 

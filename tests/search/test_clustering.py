@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("sklearn")
 from condsim.errors import InputError, MissingExtraError
 from condsim.model.embedding import EmbeddingScorer
-from condsim.search.cluster import cluster, cross_table, plot_clusters
+from condsim.search.clustering import cluster, cross_table, plot_clusters
 
 COLORS = {"red": 0, "blue": 1, "black": 2}
 THINGS = {"car": 0, "cat": 1}
@@ -125,7 +125,7 @@ def test_cluster_flags_of_a_blas_are_no_warning(encoder, monkeypatch):
         assert np.isnan(np.float32(np.inf) - np.float32(np.inf))  # sets the flag "invalid"
         return np.arange(len(space)) % k
 
-    monkeypatch.setattr(sys.modules["condsim.search.cluster"], "_k_means", flagged)
+    monkeypatch.setattr(sys.modules["condsim.search.clustering"], "_k_means", flagged)
     assert len(cluster(TEXTS, "the color", model=encoder, k=2).clusters) == 2
 
 

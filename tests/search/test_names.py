@@ -10,7 +10,7 @@ import condsim
 
 pytest.importorskip("sklearn")
 
-from condsim.search.cluster import cluster
+from condsim.search.clustering import cluster
 from condsim.search.names import condition_phrases
 
 HELPDESK = Path(__file__).parents[2] / "examples" / "helpdesk.csv"

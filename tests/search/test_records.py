@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from condsim.errors import InputError
-from condsim.search.cluster import cluster
+from condsim.search.clustering import cluster
 from condsim.search.records import RowReader, row_table
 
 

@@ -111,7 +111,7 @@ def cluster_command(
     texts = list(rows)
     _check_plot(plot)
 
-    from condsim.search.cluster import cluster, plot_clusters
+    from condsim.search.clustering import cluster, plot_clusters
     from condsim.search.clusters import ClusterFile
 
     stored, encoder = _open_model(model, into)
@@ -259,7 +259,7 @@ def _grouped_batches(file: TextFile, groupings: Sequence[_Grouping]) -> Iterator
 
 
 def _json_report(results: Sequence[Clusters], model: str) -> dict[str, object]:
-    from condsim.search.cluster import cross_table
+    from condsim.search.clustering import cross_table
 
     summary: dict[str, object] = {
         "condsim": __version__,
@@ -335,7 +335,7 @@ def _choice(tried: Mapping[int, float]) -> str:
 
 def _show_cross_table(first: Clusters, second: Clusters) -> None:
     """Print how many texts each pair of clusters shares; the last row and column are of none."""
-    from condsim.search.cluster import cross_table
+    from condsim.search.clustering import cross_table
 
     counts = cross_table(first, second)
     columns = np.flatnonzero(counts.any(axis=0))[:_COLUMNS_OF_CROSS_TABLE].tolist()

@@ -106,7 +106,7 @@ def _cluster(
     body: schemas.ClusterRequest, condition: str | None, vectors: FloatArray, share: float
 ) -> Clusters:
     # Slow to import.
-    from condsim.search.cluster import cluster
+    from condsim.search.clustering import cluster
 
     return cluster(
         body.texts, condition, k=body.k, min_size=body.min_size, vectors=vectors, overall=share
