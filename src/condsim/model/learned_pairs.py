@@ -41,6 +41,9 @@ _RIDGES = (0.3, 1.0, 3.0)
 _WEIGHTS = (0.7, 2.0, 6.0)
 _FOLDS = 3
 _REPEATS = 6
+# Texts among which pairs that follow are looked for, and how many of these are used.
+_MAX_TEXTS = 2_000
+_MAX_IMPLIED = 500
 # Divided by the root of the number of tested pairs of the rarer label: the AUC to gain.
 _MARGIN_OF_ONE = 0.15
 
@@ -62,6 +65,7 @@ def learn_pairs(
         np.array([index[other] for _, other in labeled], np.int64),
         np.array(list(labeled.values()), np.bool_),
     )
+    pairs = _with_implied(pairs, len(distinct))
     vectors = features(model, distinct, condition)
     fit, ridge = _chosen_map(vectors, taken(pairs, spread(pairs.same.astype(int), MAX_PAIRS)))
     mapping = rounded(_map_of(vectors, pairs, ridge)) if fit.helps else vectors[:0]
@@ -124,6 +128,37 @@ def _labeled_pairs(
     if len(set(labeled.values())) < 2:
         raise InputError("All pairs have the same label. Some must be the same, some different.")
     return labeled
+
+
+def _with_implied(pairs: Pairs, texts: int) -> Pairs:
+    """Add the pairs that follow: what is the same as one text differs from what that differs from.
+
+    Labels that contradict each other imply nothing: groups of texts with such a pair stay as given.
+    """
+    if texts > _MAX_TEXTS:
+        return pairs
+    group = np.arange(texts)
+    for first, second in zip(pairs.first[pairs.same], pairs.second[pairs.same], strict=True):
+        group[group == group[first]] = group[second]
+    one, other = group[pairs.first], group[pairs.second]
+    torn = np.isin(group, one[~pairs.same & (one == other)])
+    differ = np.zeros((texts, texts), np.bool_)
+    differ[one[~pairs.same], other[~pairs.same]] = True
+    differ |= differ.T
+    first, second = np.triu_indices(texts, 1)
+    same = group[first] == group[second]
+    implied = (same | differ[group[first], group[second]]) & ~torn[first] & ~torn[second]
+    implied[_places(pairs, texts)] = False
+    rows = np.flatnonzero(implied)
+    rows = rows[spread(same[rows].astype(int), _MAX_IMPLIED)]
+    more = Pairs(first[rows], second[rows], same[rows])
+    return Pairs(*(np.concatenate(both) for both in zip(pairs, more, strict=True)))
+
+
+def _places(pairs: Pairs, texts: int) -> IntArray:
+    """Find the places of pairs in `np.triu_indices`."""
+    low, high = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
+    return np.asarray(low * (2 * texts - low - 1) // 2 + high - low - 1)
 
 
 def _chosen_map(vectors: FloatArray, pairs: Pairs) -> tuple[Fit, float]:
