@@ -10,23 +10,23 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-import mteb
 import numpy as np
 from mteb.abstasks import AbsTaskSTS
 from mteb.models import SentenceTransformerEncoderWrapper
 from papers.suite.data import StsSet, load_sts_suite
 from sentence_transformers import SentenceTransformer
 
+import mteb
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.models import MINILM
 from benchmarks.result import Result
 from benchmarks.rows import generated_rows
 from condsim.errors import ModelError
 from condsim.evaluation.suite import SuiteSet
-from condsim.integrations.mteb import local_task
 from condsim.model.builders import resolve_backbone
 from condsim.model.torch import EncoderScorer, Precision
 from condsim.types import Task
+from condsim_mteb import local_task
 from papers.suite import measure_suite
 
 __all__ = ["BAR", "DATA", "TOLERANCE", "run", "suite_tasks"]

@@ -42,6 +42,7 @@ PACKAGES = {
 COMPANIONS = {
     "condsim_contexts": "Similarity from plain text. Needs `condsim[contexts]`.",
     "condsim_llm": "Language models as scorers. Needs `condsim[llm]`.",
+    "condsim_mteb": "Models and data in mteb. Needs `condsim[mteb]`.",
     "condsim_sweep": "Search for the best recipe. Needs `condsim[sweep]`.",
 }
 API_START = """# Python API

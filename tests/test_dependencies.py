@@ -17,6 +17,7 @@ PACKAGES = {
     "condsim-annotation": PROJECT / "packages" / "condsim-annotation",
     "condsim-contexts": PROJECT / "packages" / "condsim-contexts",
     "condsim-llm": PROJECT / "packages" / "condsim-llm",
+    "condsim-mteb": PROJECT / "packages" / "condsim-mteb",
     "condsim-sweep": PROJECT / "packages" / "condsim-sweep",
 }
 

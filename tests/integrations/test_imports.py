@@ -15,7 +15,6 @@ LIBRARIES = {
     "langchain": "langchain_core",
     "llama_index": "llama_index",
     "haystack": "haystack",
-    "mteb": "mteb",
 }
 
 

@@ -8,12 +8,12 @@ import logging
 from pathlib import Path
 
 import datasets
-import mteb
 import pytest
 from mteb.data_cleaning import remove_duplicates
 
-from condsim.integrations.mteb import CSTS, MtebEncoder, local_task
-from condsim.integrations.mteb_csts import AbsTaskConditionalSTS
+import mteb
+from condsim_mteb import CSTS, MtebEncoder, local_task
+from condsim_mteb.csts import AbsTaskConditionalSTS
 
 
 @pytest.fixture(autouse=True)

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import mteb
 import numpy as np
 import pytest
 
+import mteb
 from condsim.errors import InputError
-from condsim.integrations.mteb import local_task
+from condsim_mteb import local_task
 
 
 def test_local_task_holds_the_rows_and_says_so(pairs):

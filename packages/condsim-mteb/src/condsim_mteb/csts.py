@@ -94,7 +94,7 @@ class CSTS(AbsTaskConditionalSTS):
     """C-STS: validation rows with the labels of Tu et al. (2024).
 
     The data set on the Hub is unchecked: nothing here could reach it. Give the task your own rows
-    with `condsim.integrations.mteb.local_task`, or another data set with
+    with `condsim_mteb.local_task`, or another data set with
     ``metadata.model_copy(update={"dataset": {"path": ..., "revision": ...}})``.
     """
 

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import logging
 
-import mteb
 import pytest
 
+import mteb
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.statistics import spearman
-from condsim.integrations.mteb import CSTS, MtebEncoder, local_task
 from condsim.model.builders import build_bi_encoder, build_cross_encoder
 from condsim.model.settings import ModelSettings
 from condsim.model.torch import EncoderScorer
 from condsim.model.tri_encoder import build_tri_encoder
+from condsim_mteb import CSTS, MtebEncoder, local_task
 
 
 @pytest.fixture(autouse=True)
