@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
 from tests.commands import fault, rows_in, succeed
 
+import condsim
 from condsim.errors import ModelError
 from condsim.model.criterion import Criterion
 
@@ -123,15 +125,73 @@ def test_learn_and_label_faults_are_one_line(tmp_path):
     assert "a.criterion: is not a criterion" in message
 
 
-def test_criterion_is_a_condition_of_labeled_pairs(criterion, tmp_path):
-    pairs = tmp_path / "pairs.csv"
+@pytest.fixture(scope="module")
+def labeled(tmp_path_factory):
+    """Labeled pairs, half of them the same."""
     rows = rows_in(HELPDESK)
-    lines = ["sentence1,sentence2,label"]
-    for first, second in zip(rows[:60], rows[60:], strict=True):
-        label = int(first["problem"] == second["problem"])
-        lines.append(f'"{first["text"]}","{second["text"]}",{label}')
-    pairs.write_text("\n".join(lines) + "\n")
-    words = ("threshold", pairs, "--precision", "0.2")
+    path = tmp_path_factory.mktemp("labeled") / "pairs.csv"
+    with path.open("w", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("sentence1", "sentence2", "label"))
+        for number, first in enumerate(rows):
+            same = [row for row in rows if row["problem"] == first["problem"]]
+            second = same[number % len(same)] if number % 2 else rows[-number - 1]
+            label = int(first["problem"] == second["problem"])
+            writer.writerow((first["text"], second["text"], label))
+    return path
+
+
+def test_criterion_is_a_condition_of_labeled_pairs(criterion, labeled, tmp_path):
+    words = ("threshold", labeled, "--precision", "0.2")
     under = float(succeed(*words, "--condition", criterion).stdout.split()[0])
     plain = float(succeed(*words, "--condition", "the problem").stdout.split()[0])
     assert under != plain
+    spearman = []
+    for number, condition in enumerate((criterion, "the problem")):
+        report = tmp_path / f"report{number}.json"
+        succeed("evaluate", labeled, "--condition", condition, "--json", report)
+        spearman.append(json.loads(report.read_text())["model"]["metrics"]["spearman"]["value"])
+    assert spearman[0] > spearman[1]
+    succeed("predict", labeled, "--condition", criterion, "--output", tmp_path / "p.json")
+    assert len(json.loads((tmp_path / "p.json").read_text())) == 120
+
+
+def test_criterion_is_a_condition_of_matches(criterion, tmp_path):
+    output = tmp_path / "matches.csv"
+    words = ("--condition", criterion, "--at-least", "0.5", "--output", output)
+    succeed("match", NEW, HELPDESK, *words)
+    rows = rows_in(output)
+    assert len(rows) == 30
+    expected = condsim.load().score(
+        [row["text1"] for row in rows], [row["text2"] for row in rows], str(criterion)
+    )
+    assert [float(row["score"]) for row in rows] == pytest.approx(expected.tolist(), abs=1e-3)
+
+
+@pytest.mark.parametrize("command", ["score", "predict", "evaluate", "threshold", "robustness"])
+def test_criterion_among_other_conditions_is_one_line(criterion, tmp_path, command):
+    path = tmp_path / "mixed.csv"
+    lines = ["sentence1,sentence2,condition_group,condition,label"]
+    for number in range(24):
+        condition = criterion if number % 2 else "the problem"
+        lines.append(
+            f"text {number // 2},other {number // 4},problem,{condition},{number % 3 // 2}"
+        )
+    path.write_text("\n".join(lines) + "\n")
+    words = {
+        "score": ("--file", path, "--output", tmp_path / "o.csv"),
+        "predict": (path, "--output", tmp_path / "o.csv"),
+    }
+    message = fault(command, *words.get(command, (path,)))
+    assert "must be the condition of all rows" in message
+    assert not (tmp_path / "o.csv").exists()
+
+
+@pytest.mark.slow
+def test_criterion_of_rows_to_train_on_is_refused(criterion, tmp_path):
+    pytest.importorskip("sentence_transformers")
+    path = tmp_path / "pairs.csv"
+    lines = [f"text {n},other {n},{criterion},{n % 2}" for n in range(60)]
+    path.write_text("\n".join(["sentence1,sentence2,condition,label", *lines]) + "\n")
+    message = fault("adapt", path, "--output", tmp_path / "model")
+    assert "is a learned criterion" in message

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -226,6 +227,36 @@ def test_criterion_of_another_model_raises(criterion):
         criterion.bound(Other())
 
 
+def test_criterion_among_other_conditions_raises(model, criterion, tmp_path):
+    path = str(tmp_path / "a.criterion")
+    criterion.save(path)
+    with pytest.raises(InputError, match="must be the condition of all rows"):
+        model.score(["a b", "c d"], ["a c", "b d"], [path, "the topic"])
+    assert model.score(["a b", "c d"], ["a c", "b d"], [path, path]).shape == (2,)
+
+
+@pytest.mark.slow
+def test_learn_ten_thousand_labels_takes_seconds(model):
+    class Random:
+        name = "random"
+
+        def encode(self, sentences, condition=None, *, overall=0.0):
+            rows = np.array([hash(text) % 1000 for text in sentences])
+            vectors = np.random.default_rng(0).normal(size=(1000, 384)).astype(np.float32)[rows]
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+            return (
+                np.concatenate([vectors] * (1 + bool(overall)), axis=1) / (1 + bool(overall)) ** 0.5
+            )
+
+    from condsim.model.learned_values import learn
+
+    texts = [f"text {n}" for n in range(10_000)]
+    begin = time.process_time()
+    criterion = learn(Random(), texts, [n % 7 for n in range(10_000)], condition="x")
+    assert time.process_time() - begin < 60
+    assert criterion.figures.labels == 10_000
+
+
 def test_criterion_model_without_embeddings_raises(criterion):
     class Scores(PairScorer):
         name = "scores"
@@ -235,6 +266,8 @@ def test_criterion_model_without_embeddings_raises(criterion):
 
     with pytest.raises(InputError, match="needs embeddings"):
         Scores().score(["a b"], ["a c"], criterion)
+    with pytest.raises(InputError, match="needs embeddings"):
+        Scores().score(["a b"], ["a c"], ["x.criterion"])
 
 
 def test_area_under_curve_worked_by_hand():

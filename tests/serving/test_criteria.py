@@ -90,6 +90,35 @@ def test_every_route_takes_a_criterion_by_name_and_reads_no_file(client, learned
         assert "no criterion" in refused.text
 
 
+def test_search_and_match_under_a_criterion_by_its_name(learned, tmp_path):
+    pytest.importorskip("lancedb")
+    from condsim.search.index import Index
+
+    model, criterion = learned
+    with HELPDESK.open(encoding="utf-8") as file:
+        index = Index.build(list(csv.DictReader(file)), tmp_path / "tickets.index")
+    with TestClient(create_app(model, index=index, criteria={"mine": criterion})) as client:
+        body = {"query": "The password does not work.", "top": 8}
+        for condition in ("mine", ["mine", "the product"]):
+            answer = client.post("/v1/search", json={**body, "conditions": condition})
+            assert answer.status_code == 200, answer.text
+            assert len(answer.json()["results"]) == 8
+        hits = client.post("/v1/search", json={**body, "conditions": "mine"}).json()["results"]
+        assert {hit["columns"]["problem"] for hit in hits} == {"cannot log in"}
+        two = {"texts1": PAIR[:1], "texts2": [PAIR[1], "The bill is wrong."], "conditions": "mine"}
+        (match,) = client.post("/v1/match", json=two).json()["matches"]
+        expected = model.score(*PAIR, criterion)
+        assert match["score"] == pytest.approx(expected, abs=0.01)
+
+
+def test_create_app_leaves_the_model_of_its_caller_as_it_was(learned):
+    model, criterion = condsim.load(), learned[1]
+    with TestClient(create_app(model, criteria={"mine": criterion})) as client:
+        answer = client.post("/v1/score", json={"pairs": [PAIR], "conditions": ["mine"]})
+        assert answer.status_code == 200
+    assert dict(model.criteria) == {}
+
+
 def test_models_list_the_criteria(client):
     assert client.get("/v1/models").json()["data"][0]["criteria"] == ["my problem"]
 

@@ -240,7 +240,8 @@ def dedupe(
         records = _review_records(texts, duplicates)
         write_records(review, records, columns=_review_columns(duplicates))
     cosine = np.array([duplicates.cosine], np.float32)
-    lowest = at_least[0] if at_least else float(cosine_scores(scorer, cosine)[0])
+    first = conditions[0] if conditions else None
+    lowest = at_least[0] if at_least else float(cosine_scores(scorer, cosine, first)[0])
     print_note(f"{output}: {_summary(kept_rows, duplicates)} (from a score of {lowest:.4g})")
     _note_same_rows(conditions, duplicates, plain_duplicates)
     if conditions and len(conditions) == 1 and and_overall is None:

@@ -23,8 +23,9 @@ _ROW_MULTIPLES = (2, 4, 8, 16, 32, 64)
 _MAX_NEEDED_ROWS = 10**9
 # Fewer rows at the top may be right by chance.
 _MIN_TOP_ROWS = 10
-# Promises for a learned criterion, the first that its labels allow.
-_PROMISES = (0.95, 0.9, 0.8, 0.7)
+PROMISES = (0.95, 0.9, 0.8, 0.7)
+"""Promises for a learned criterion: the first that its labels allow."""
+
 _MORE_ROWS = "Too few labeled rows: {} times as many like these may be enough. Or promise less."
 _SEPARATE = "The scores do not separate the rows well enough: adapt the model, or promise less."
 
@@ -139,7 +140,7 @@ def learned_threshold(criterion: Criterion) -> tuple[Threshold | None, str]:
     if criterion.held_out is None:
         raise InputError("A threshold needs labels, and the criterion was read from a file.")
     scores, texts, same = criterion.held_out
-    for promise in _PROMISES:
+    for promise in PROMISES:
         try:
             best = find_threshold(scores, same, precision=promise, texts=texts)
         except InputError:
@@ -149,10 +150,10 @@ def learned_threshold(criterion: Criterion) -> tuple[Threshold | None, str]:
             f"{100 * promise:.0f} in 100 or more are the same. It finds {100 * best.recall:.0f} % "
             "of the same pairs."
         )
-        more = f" More labels may allow a promise of {100 * _PROMISES[0]:.0f} in 100."
-        return best, line if promise == _PROMISES[0] else line + more
-    labels, lowest = criterion.figures.labels, f"{100 * _PROMISES[-1]:.0f} in 100"
-    least = (2 if criterion.values else 1) * _fewest_rows(_PROMISES[-1])
+        more = f" More labels may allow a promise of {100 * PROMISES[0]:.0f} in 100."
+        return best, line if promise == PROMISES[0] else line + more
+    labels, lowest = criterion.figures.labels, f"{100 * PROMISES[-1]:.0f} in 100"
+    least = (2 if criterion.values else 1) * _fewest_rows(PROMISES[-1])
     if labels < least:
         return None, (
             f"{labels} labels are too few to promise a threshold: even {lowest} takes {least} or "

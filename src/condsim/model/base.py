@@ -80,11 +80,12 @@ class PairScorer(ABC):
 
         A name that ends in ``.criterion`` is a file. Only models with embeddings take criteria.
         """
-        if isinstance(condition, Criterion) or is_criterion_file(condition):
-            raise InputError(
-                f"{self.name!r} gives only scores, and a learned criterion such as "
-                f"{str(condition)!r} needs embeddings. Use a bi- or tri-encoder."
-            )
+        for name in condition if isinstance(condition, list | tuple) else [condition]:
+            if isinstance(name, Criterion) or is_criterion_file(name):
+                raise InputError(
+                    f"{self.name!r} gives only scores, and a learned criterion such as "
+                    f"{str(name)!r} needs embeddings. Use a bi- or tri-encoder."
+                )
         return condition
 
     def named(self, condition: Condition) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Self, overload
 
 import numpy as np
 
-from condsim.errors import ModelError
+from condsim.errors import InputError, ModelError
 from condsim.model.applicability import PROBE, ApplicabilityHead, Embedded
 from condsim.model.base import (
     Condition,
@@ -227,12 +227,15 @@ class EmbeddingScorer(ReadingScorer):
         """
         if isinstance(condition, list | tuple) and condition:
             # Commands and databases repeat the condition of all rows.
-            first = condition[0]
-            is_name = isinstance(first, str) and (
-                is_criterion_file(first) or first in self.criteria
-            )
-            if is_name and all(name == first for name in condition):
-                return self.resolved(first)
+            names = {name for name in condition if isinstance(name, str)}
+            learned = [name for name in names if is_criterion_file(name) or name in self.criteria]
+            if learned and len(set(condition)) > 1:
+                raise InputError(
+                    f"The learned criterion {min(learned)!r} must be the condition of all rows: "
+                    "give rows with other conditions in another call, or another file."
+                )
+            if learned:
+                return self.resolved(learned[0])
         if isinstance(condition, Criterion):
             self.named(condition)
         elif isinstance(condition, str):
@@ -249,6 +252,19 @@ class EmbeddingScorer(ReadingScorer):
         """
         criterion.check(self)
         self.criteria = {**self.criteria, name: criterion, criterion.name: criterion}
+
+    def with_criteria(self, criteria: Mapping[str, Criterion]) -> Self:
+        """Return the same model with names for criteria, and leave this one as it is.
+
+        Raises:
+            ModelError: If a criterion was learned with another model.
+        """
+        # Pickling, which copy.copy goes through, would load the model again.
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        for name, criterion in criteria.items():
+            twin.register(criterion, name=name)
+        return twin
 
     def named(self, condition: Condition) -> str:
         """Return the name of a condition, by which it can be stored."""

@@ -182,10 +182,10 @@ class _Pairs:
         rows2 = candidates[:, 0] if one_to_many else self._greedy(candidates, scores)
         rows1 = np.flatnonzero(rows2 >= 0)
         rows2 = rows2[rows1]
-        by_condition = {
-            name: cosine_scores(self._scorer, np.einsum("nd,nd->n", first[rows1], second[rows2]))
-            for name, (first, second) in zip(self._conditions, self._vectors, strict=True)
-        }
+        by_condition = {}
+        for name, (first, second) in zip(self._conditions, self._vectors, strict=True):
+            cosines = np.einsum("nd,nd->n", first[rows1], second[rows2])
+            by_condition[name] = cosine_scores(self._scorer, cosines, name)
         score = np.min(np.stack([*by_condition.values()]), axis=0)
         # The best other text is the second where the match is the first, else the first.
         other = np.full(len(rows1), np.nan, np.float32)
@@ -205,7 +205,8 @@ class _Pairs:
     def _scores(self, rows1: slice | IntArray) -> FloatArray:
         """Score rows of the first collection with all of the second, ``(b, m)``: the lowest."""
         columns = [
-            cosine_scores(self._scorer, first[rows1] @ second.T) for first, second in self._vectors
+            cosine_scores(self._scorer, first[rows1] @ second.T, name)
+            for name, (first, second) in zip(self._conditions, self._vectors, strict=True)
         ]
         lowest: FloatArray = np.minimum.reduce(columns)
         return lowest

@@ -115,8 +115,8 @@ def create_app(
         'condsim'
     """
     settings = settings or ServingSettings()
-    for name, criterion in (criteria or {}).items():
-        load_encoder(scorer).register(criterion, name=name)
+    if criteria:
+        scorer = load_encoder(scorer).with_criteria(criteria)
     service = Service(scorer, settings=settings, index=index, criteria=criteria or ())
 
     @asynccontextmanager

@@ -19,6 +19,7 @@ from condsim.data.row import short_repr
 from condsim.data.writing import write_records
 from condsim.data.written import WrittenPair, iter_written
 from condsim.errors import InputError
+from condsim.model.criterion import is_criterion_file
 from condsim.model.embedding import EmbeddingScorer
 from condsim.paths import asset
 from condsim.training.export import SAMPLES
@@ -82,6 +83,11 @@ def read_labeled(path: Path | str, *, at_least: int = MIN_LABELED) -> list[Label
     for row, label in zip(rows, read_labels(path).likert.tolist(), strict=True):
         if not np.isnan(label):
             sentence1, sentence2, condition = (row.text(name) for name in COLUMNS[:3])
+            if is_criterion_file(condition):
+                raise InputError(
+                    f"{path}: {condition!r} is a learned criterion, and a model is trained on "
+                    "conditions in words. Give its condition."
+                )
             group_cells = tuple(str(row.cells[name] or "") for name in optional)
             pairs.append(LabeledPair(sentence1, sentence2, condition, label, group_cells))
     _check_labels(path, pairs, at_least)
