@@ -24,7 +24,7 @@ from condsim.cli.process import run_app
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.io import write_text
 from condsim.loading import load_encoder
-from condsim.search.cluster import cluster
+from condsim.search.clustering import cluster
 from condsim.search.names import cluster_words
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"

@@ -123,7 +123,7 @@ def test_learned_threshold_of_a_file_raises(tmp_path):
     criterion = model.learn(texts, ["red"] * 5 + ["blue"] * 5, condition="the color")
     threshold, line = learned_threshold(criterion)
     assert threshold is None
-    assert line == "10 labels are too few to promise a threshold: even 70 in 100 takes 30 or more."
+    assert line == "10 labels are too few to promise a threshold: even 70 in 100 takes about 38."
     criterion.save(tmp_path / "color.criterion")
     with pytest.raises(InputError, match="read from a file"):
         learned_threshold(condsim.load_criterion(tmp_path / "color.criterion"))

@@ -152,16 +152,17 @@ def learned_threshold(criterion: Criterion) -> tuple[Threshold | None, str]:
         )
         more = f" More labels may allow a promise of {100 * PROMISES[0]:.0f} in 100."
         return best, line if promise == PROMISES[0] else line + more
-    labels, lowest = criterion.figures.labels, f"{100 * PROMISES[-1]:.0f} in 100"
-    least = (2 if criterion.values else 1) * _fewest_rows(PROMISES[-1])
-    if labels < least:
+    curve, labels = _Curve.of(scores, same, texts), criterion.figures.labels
+    lowest = f"{100 * PROMISES[-1]:.0f} in 100"
+    missing = _fewest_rows(PROMISES[-1]) / float((curve.hits / curve.overlap).max())
+    if missing > 1:
         return None, (
-            f"{labels} labels are too few to promise a threshold: even {lowest} takes {least} or "
-            "more."
+            f"{labels} labels are too few to promise a threshold: even {lowest} takes about "
+            f"{math.ceil(labels * missing)}."
         )
     return None, (
-        f"No threshold keeps even a promise of {lowest} on these {labels} labels: scores err too "
-        "often, or labels are too few."
+        f"These {labels} labels promise no threshold: even for {lowest}, too many different pairs "
+        "score as high as the same ones."
     )
 
 
