@@ -54,7 +54,9 @@ _FEWEST = 8
 _PURITY = 0.5
 
 
-def read(data: Path, name: str, condition: str) -> dict[str, str]:
+def read(
+    data: Path, name: str, condition: str, *, texts: int = _TEXTS, values: int = _VALUES
+) -> dict[str, str]:
     """Draw texts with one of the most frequent values, and return the value of each."""
     if name.endswith(".csv"):
         with (EXAMPLES / name).open(encoding="utf-8") as file:
@@ -65,10 +67,10 @@ def read(data: Path, name: str, condition: str) -> dict[str, str]:
         if isinstance(row, CriteriaText) and len(row.attributes.get(condition, ())) == 1
     ]
     counts = Counter(value for _, value in rows)
-    kept = {value for value, count in counts.most_common(_VALUES) if count >= _FEWEST}
+    kept = {value for value, count in counts.most_common(values) if count >= _FEWEST}
     order = np.random.default_rng(zlib.crc32(condition.encode())).permutation(len(rows))
-    chosen = [rows[row] for row in order if rows[row][1] in kept]
-    return dict(chosen[:_TEXTS])
+    distinct = dict(rows[row] for row in order if rows[row][1] in kept)
+    return dict(list(distinct.items())[:texts])
 
 
 def sheet(data: Path) -> Iterator[dict[str, object]]:

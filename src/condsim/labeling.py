@@ -108,7 +108,7 @@ class Session(ABC, Generic[Key]):
         self.row_of = {text: row for row, text in enumerate(self.texts)}
         self.criterion: Criterion | None = None
         self._model = model
-        self._encoder = _Memory(model, condition)
+        self._encoder = EncodeOnce(model, condition)
         self._history: dict[int, Figures] = {}
         self.answers: dict[Key, tuple[str, str]] = self.read(output) if output.exists() else {}
         self._learn()
@@ -259,7 +259,7 @@ class Session(ABC, Generic[Key]):
             self.start = str(error)
 
 
-class _Memory:
+class EncodeOnce:
     """A model that encodes each text under the condition once."""
 
     def __init__(self, model: Encoder, condition: str) -> None:
