@@ -62,6 +62,17 @@ def test_export_int8_near_the_model_and_independent_of_the_batch(source, tmp_pat
     np.testing.assert_allclose(found, alone, atol=1e-5)
 
 
+def test_export_int8_whose_scores_move_takes_a_scale_for_each_token(source, tmp_path):
+    fast = export_onnx(source, tmp_path / "fast")
+    near = export_onnx(source, tmp_path / "near", largest_change=0.0)
+    assert near.change_mean < fast.change_mean
+    operators = {
+        name: {node.op_type for node in onnx.load(tmp_path / name / "model.onnx").graph.node}
+        for name in ("fast", "near")
+    }
+    assert "ReduceMax" in operators["near"] - operators["fast"]
+
+
 def test_export_of_a_large_model_has_4_bit_tables_and_no_other_scores_in_a_batch(
     source, tmp_path, monkeypatch
 ):

@@ -112,7 +112,12 @@ def export(
 
     texts = SAMPLES if samples is None else samples_of(samples)
     result = export_onnx(
-        model, output, quantize=None if float32 else "int8", samples=texts, name=name
+        model,
+        output,
+        quantize=None if float32 else "int8",
+        samples=texts,
+        largest_change=_NOTABLE_CHANGE,
+        name=name,
     )
     typer.echo(
         f"{result.output}: {result.size / 1e6:.1f} MB, cosine to the model "

@@ -41,7 +41,7 @@ with requires_extra("train"):
     from condsim.model.precision import backbone_of
     from condsim.model.settings import FILE_NAME, MODEL_FILE, Fact, ModelSettings, model_folder
     from condsim.model.torch import EncoderScorer, kind_of, load_trained
-    from condsim.training.quantize import quantize_compact, quantize_static
+    from condsim.training.quantize import quantize_by_token, quantize_compact, quantize_static
     from condsim.types import FloatArray
 
 # Rows of a file that samples are taken from; more change the measured ranges little.
@@ -98,9 +98,11 @@ def sample_cosines(first: EmbeddingScorer, second: EmbeddingScorer) -> FloatArra
 
 
 def samples_of(path: Path) -> list[tuple[str, str]]:
-    """Take the pairs of sentence and condition of the first rows of a C-STS file, two per row."""
+    """Take pairs of sentence and condition from the first rows of a C-STS file, and `SAMPLES`."""
     rows = islice(iter_csts(path, labels=False), SAMPLED_ROWS)
-    return [(text, row.condition) for row in rows for text in (row.sentence1, row.sentence2)]
+    own = [(text, row.condition) for row in rows for text in (row.sentence1, row.sentence2)]
+    # Ranges that are measured on a few alike rows are too narrow for other texts.
+    return [*own, *SAMPLES]
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,7 @@ def export_onnx(
     *,
     quantize: Literal["int8"] | None = "int8",
     samples: Sequence[tuple[str, str]] = SAMPLES,
+    largest_change: float = 1.0,
     name: str | None = None,
     facts: Mapping[str, Fact] | None = None,
 ) -> ExportResult:
@@ -147,6 +150,8 @@ def export_onnx(
             A model of 50 million parameters or more gets embedding tables of 4 bits.
         samples: Pairs of (sentence, condition) as the model will read them, a hundred or so, on
             which the range of activations is measured. Training rows are best.
+        largest_change: Where the scores of samples move by more, activations get a scale for each
+            token, which is nearer to the model and slower.
         name: Short name, shown in tables; the model's if None.
         facts: Further facts for ``condsim info`` and the card.
 
@@ -175,7 +180,7 @@ def export_onnx(
         features = model.preprocess(pairs[start : start + SAMPLES_PER_BATCH])
         batches.append({key: features[key].numpy() for key in input_names})
     embeddings = _embeddings(graph, batches)
-    cosines = _row_cosines(embeddings, expected)
+    cosines = np.einsum("nd,nd->n", embeddings, expected)
     # The negation also catches NaN.
     if not cosines.min() >= MIN_TRACED_COSINE:
         raise ModelError(
@@ -183,18 +188,27 @@ def export_onnx(
             f"cosine to the model is {cosines.min():.4f})."
         )
     weights = sum(parameter.numel() for parameter in model.parameters())
-    if quantize is not None:
-        quantized = quantize_compact if weights >= LARGE_MODEL_PARAMETERS else quantize_static
-        graph = quantized(graph, batches)
+    calibration = settings.calibration or UNCALIBRATED
+    conditions = [condition for _, condition in samples]
+    is_large = weights >= LARGE_MODEL_PARAMETERS
+    methods = (quantize_compact,) if is_large else (quantize_static, quantize_by_token)
+    changes = _score_changes(expected, embeddings, conditions, calibration)
+    traced = graph
+    for method in methods if quantize else ():
+        graph = method(traced, batches)
         embeddings = _embeddings(graph, batches)
-        cosines = _row_cosines(embeddings, expected)
+        changes = _score_changes(expected, embeddings, conditions, calibration)
+        if changes.max() <= largest_change:
+            break
+    cosines = np.einsum("nd,nd->n", embeddings, expected)
     own_facts: dict[str, Fact] = {"parameters": weights, "precision": quantize or "float32"}
+    all_facts = {**own_facts, **settings.facts, **(facts or {})}
     settings = replace(
         settings,
         name=name,
         dimension=expected.shape[1],
         max_seq_length=model.max_seq_length,
-        facts={**own_facts, **settings.facts, **(facts or {})},
+        facts=all_facts,
         condsim=__version__,
     )
     output.mkdir(parents=True, exist_ok=True)
@@ -202,16 +216,8 @@ def export_onnx(
     size, mean, worst = (output / MODEL_FILE).stat().st_size, cosines.mean(), cosines.min()
     text = "%s: %.1f MB, cosine to float32 %.4f on average, %.4f at worst"
     logger.info(text, output, size / 1e6, mean, worst)
-    calibration = settings.calibration or UNCALIBRATED
-    changes = _score_changes(expected, embeddings, [name for _, name in samples], calibration)
-    return ExportResult(
-        output,
-        size,
-        cosine_mean=float(mean),
-        cosine_worst=float(worst),
-        change_mean=float(changes.mean()),
-        change_worst=float(changes.max()),
-    )
+    figures = (mean, worst, changes.mean(), changes.max())
+    return ExportResult(output, size, *map(float, figures))
 
 
 def _check_export(output: Path, name: str) -> None:
@@ -264,11 +270,6 @@ def _embeddings(
     return embeddings
 
 
-def _row_cosines(first: FloatArray, second: FloatArray) -> FloatArray:
-    cosines: FloatArray = np.einsum("nd,nd->n", first, second)
-    return cosines
-
-
 def _score_changes(
     before: FloatArray, after: FloatArray, conditions: Sequence[str], calibration: Calibration
 ) -> FloatArray:
@@ -281,7 +282,8 @@ def _score_changes(
         return np.zeros(1, np.float32)
     first, second = np.array(pairs).T
     scores = [
-        calibration.apply(_row_cosines(each[first], each[second])) for each in (before, after)
+        calibration.apply(np.einsum("nd,nd->n", each[first], each[second]))
+        for each in (before, after)
     ]
     changes: FloatArray = np.abs(scores[1] - scores[0])
     return changes
