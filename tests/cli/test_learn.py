@@ -6,6 +6,7 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.commands import fault, rows_in, succeed
 
@@ -195,3 +196,18 @@ def test_criterion_of_rows_to_train_on_is_refused(criterion, tmp_path):
     path.write_text("\n".join(["sentence1,sentence2,condition,label", *lines]) + "\n")
     message = fault("adapt", path, "--output", tmp_path / "model")
     assert "is a learned criterion" in message
+
+
+def test_criterion_is_a_condition_of_embeddings(criterion, tmp_path):
+    output = tmp_path / "vectors.npy"
+    succeed("encode", NEW, "--column", "text", "--condition", criterion, "--output", output)
+    texts = [row["text"] for row in rows_in(NEW)]
+    assert np.load(output).shape == condsim.load().encode(texts, str(criterion)).shape
+
+
+def test_learn_ignores_blank_values(tmp_path):
+    path = tmp_path / "labels.csv"
+    lines = [f"some text {n},{'ab'[n % 2] if n < 10 else ''}" for n in range(14)]
+    path.write_text("\n".join(["text,value", *lines]) + "\n")
+    succeed("learn", path, "--condition", "the x", "--output", tmp_path / "x.criterion")
+    assert Criterion.load(tmp_path / "x.criterion").figures.labels == 10

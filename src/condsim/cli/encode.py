@@ -22,6 +22,8 @@ from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.io import replacing
 from condsim.loading import load_encoder
+from condsim.model.criterion import Criterion
+from condsim.model.embedding import EmbeddingScorer
 from condsim.paths import check_suffix
 from condsim.types import IntArray
 
@@ -84,7 +86,7 @@ def _encode_file(
     blank = BlankRows(strict=columns.strict)
     rows = sum(batch.size for batch in columns.batches(file, blank))
     scorer = load_encoder(model)
-    dimension = scorer.dimension * (2 if overall and not columns.plain else 1)
+    dimension = _dimension(scorer, columns, file, overall=overall)
     dtype = np.float16 if float16 else np.float32
     with ExitStack() as stack:
         path = stack.enter_context(replacing(output))
@@ -107,6 +109,17 @@ def _encode_file(
             raise InputError(f"{file} changed while it was read: {rows} rows, then {written}.")
     print_note(blank.note("a vector of NaN"))
     print_note(f"{output}: {rows - blank.count} embeddings of dimension {dimension}")
+
+
+def _dimension(
+    scorer: EmbeddingScorer, columns: _TextColumns, file: Path, *, overall: float
+) -> int:
+    """Return the length of an embedding: a learned criterion has its own."""
+    first = next((batch for batch in columns.batches(file, BlankRows()) if batch.texts), None)
+    conditions = None if first is None else first.conditions
+    if isinstance(scorer.resolved(conditions), Criterion):
+        return scorer.dimension_of(conditions)
+    return scorer.dimension * (2 if overall and not columns.plain else 1)
 
 
 def encode(

@@ -20,6 +20,7 @@ from condsim.data.writing import is_table, open_writer
 from condsim.errors import InputError
 from condsim.evaluation.threshold import learned_threshold
 from condsim.loading import load_criterion, load_encoder
+from condsim.model.learned_figures import value_name
 
 if TYPE_CHECKING:
     from condsim.model.criterion import Criterion
@@ -57,11 +58,13 @@ def learn(
     advice = "Name the column of the values with --value."
     options.check_column(labels, value, rows.file_format, advice=advice)
     texts: list[str] = []
-    values: list[str] = []
+    values: list[str | None] = []
     for batch, index in rows.batches(value):
         present = batch.take(np.flatnonzero(rows.present[index]))
         texts += present.texts(rows.column)
-        values += present.texts(value.strip())
+        for row in present.rows:
+            is_missing = value_name(row.cells[value.strip()]) is None
+            values.append(None if is_missing else row.text(value.strip()))
     criterion = load_encoder(model).learn(texts, values, condition=condition)
     criterion.save(output)
     show_criterion(criterion)

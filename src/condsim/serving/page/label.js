@@ -62,7 +62,7 @@ function figure(next) {
   curve(next);
   const [labels, criterion] = next.files;
   id("commands").textContent = next.pairs
-    ? `condsim dedupe texts.csv --condition ${criterion} --output kept.csv\ncondsim threshold ${labels} --condition ${criterion}`
+    ? `condsim dedupe texts.csv --condition ${criterion} --at-least 0.5 --output kept.csv\ncondsim adapt ${labels} --condition "${next.condition}" --output model`
     : `condsim assign texts.csv --criterion ${criterion} --output assigned.csv\ncondsim cluster texts.csv --condition ${criterion} --output clustered.csv`;
 }
 
