@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from condsim.data.files import text_lines
+from condsim.data.formats import write_records
 from condsim.data.nli_triplets import TRIPLET_COLUMNS, Triplets, load_triplets
 from condsim.data.tasks import compare_count
-from condsim.data.writing import write_records
 from condsim.errors import InputError
 from condsim.paths import sha256_of, stem_of
 

@@ -11,7 +11,7 @@ import pytest
 
 from condsim.data.batch import BlankRows
 from condsim.data.files import read_batches
-from condsim.data.writing import open_writer, write_records
+from condsim.data.formats import open_writer, write_records
 from condsim.errors import InputError
 
 CSV = "id,text,score\n1,a dog,x\n2,a cat,y\n3,a cow,z\n"

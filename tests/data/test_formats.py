@@ -12,9 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from condsim.data.files import DataFile, column_names, iter_rows
-from condsim.data.formats import FORMATS, READ, WRITTEN, readable_suffixes, writable_suffixes
+from condsim.data.formats import (
+    FORMATS,
+    READ,
+    WRITTEN,
+    open_writer,
+    readable_suffixes,
+    writable_suffixes,
+    write_records,
+)
 from condsim.data.readers import array_items
-from condsim.data.writing import open_writer, write_records
 from condsim.errors import InputError
 
 TABLE = b"a,b\n1,2\n"

@@ -20,8 +20,8 @@ from condsim.cli.pairs import LabeledPairs, iter_labeled_pairs
 from condsim.cli.process import long_work, print_note
 from condsim.data.batch import Batch, BlankRows
 from condsim.data.files import column_names, iter_rows
+from condsim.data.formats import write_records
 from condsim.data.text import DETECTED, FileFormat
-from condsim.data.writing import write_records
 from condsim.errors import InputError, named_as, require
 from condsim.paths import stem_of
 

@@ -17,9 +17,8 @@ from condsim.cli.files import Output
 from condsim.cli.options import TextFile
 from condsim.cli.process import long_work, print_note
 from condsim.data.batch import Batch
-from condsim.data.formats import READ, WRITTEN
+from condsim.data.formats import READ, WRITTEN, is_table, open_writer
 from condsim.data.text import FileFormat
-from condsim.data.writing import is_table, open_writer
 from condsim.errors import InputError, require
 from condsim.model.base import COLLECTION_SHARE
 from condsim.paths import check_suffix

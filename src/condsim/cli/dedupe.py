@@ -29,10 +29,9 @@ from condsim.cli.options import (
 )
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import column_names
-from condsim.data.formats import READ, WRITTEN
+from condsim.data.formats import READ, WRITTEN, is_table, open_writer, write_records
 from condsim.data.row import unique_names
 from condsim.data.text import FileFormat
-from condsim.data.writing import is_table, open_writer, write_records
 from condsim.errors import InputError, require
 from condsim.loading import load_encoder
 from condsim.model.base import COLLECTION_SHARE

@@ -22,7 +22,7 @@ from condsim.cli.pairs import (
 )
 from condsim.cli.process import long_work, print_note
 from condsim.data.batch import Batch, BlankRows
-from condsim.data.writing import open_writer
+from condsim.data.formats import open_writer
 from condsim.errors import InputError, located
 from condsim.io import write_text
 from condsim.loading import load_scorer

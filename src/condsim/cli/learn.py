@@ -15,8 +15,8 @@ from condsim.cli.files import Output
 from condsim.cli.options import TextFile
 from condsim.cli.process import print_note
 from condsim.data.batch import Batch
+from condsim.data.formats import is_table, open_writer
 from condsim.data.text import FileFormat
-from condsim.data.writing import is_table, open_writer
 from condsim.errors import InputError
 from condsim.evaluation.threshold import learned_threshold
 from condsim.loading import load_criterion, load_encoder
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from condsim.model.criterion import Criterion
 
 
-def learn(
+def learn_command(
     labels: Annotated[Path, Argument(help="File of texts and their values.")],
     condition: Annotated[str, Option(help="What the values are values of.")],
     output: Annotated[

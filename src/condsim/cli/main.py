@@ -51,6 +51,7 @@ _FUNCTIONS = {
     "cluster": "cluster.cluster_command",
     "evaluate": "evaluate.evaluate_command",
     "export": "train.export",
+    "learn": "learn.learn_command",
     "robustness": "robustness.robustness_command",
     "search": "index.search",
 }

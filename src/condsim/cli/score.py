@@ -25,8 +25,7 @@ from condsim.cli.pairs import (
 )
 from condsim.cli.process import long_work, print_note
 from condsim.data.batch import ROWS_PER_BATCH, Batch, BlankRows
-from condsim.data.formats import WRITTEN
-from condsim.data.writing import is_table, open_writer
+from condsim.data.formats import WRITTEN, is_table, open_writer
 from condsim.errors import InputError, ModelError
 from condsim.loading import load_scorer
 from condsim.model.applicability import silence

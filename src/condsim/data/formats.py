@@ -1,13 +1,18 @@
-"""The formats of data files: the suffixes of each, what reads it and what writes it."""
+"""The formats of data files: the suffixes of each, what reads it and what writes it.
+
+A file that is written appears under its name only when it is complete.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from condsim.data.parquet import ParquetReader
 from condsim.data.readers import CsvReader, JsonReader, LinesReader, Reader, TsvReader
+from condsim.data.row import Record
 from condsim.data.text import PeekedStream, log_form
 from condsim.data.workbook import WorkbookReader
 from condsim.data.writers import (
@@ -19,6 +24,7 @@ from condsim.data.writers import (
     TsvWriter,
 )
 from condsim.errors import InputError
+from condsim.io import replacing
 from condsim.paths import PACKED, check_suffix
 
 
@@ -84,3 +90,42 @@ def find_reader(stream: PeekedStream, suffix: str) -> Reader:
 def find_writer(output: Path, *, any_rows: bool) -> type[RowWriter]:
     """Choose the writer of a file by its suffix; reject a suffix that is not written."""
     return _WRITERS[check_suffix(output, writable_suffixes(any_rows=any_rows))]
+
+
+def is_table(output: Path, *, any_rows: bool = True) -> bool:
+    """Detect whether a file to write is a table of texts, in which all rows share columns.
+
+    With ``any_rows``, Parquet is rejected, as it is written only from Parquet.
+    """
+    return find_writer(output, any_rows=any_rows).flat
+
+
+@contextmanager
+def open_writer(output: Path | TextIO) -> Iterator[RowWriter]:
+    """Open a file to write rows to; it appears under its name only when it is complete.
+
+    Args:
+        output: A file of one of the `FORMATS`, Parquet if the rows come from
+            Parquet; or an open text stream such as standard output, written as TSV.
+    """
+    if not isinstance(output, Path):
+        writer: RowWriter = TsvWriter(output)
+        yield writer
+        writer.finish()
+        return
+    kind = find_writer(output, any_rows=False)
+    with replacing(output) as partial, kind.open(partial, output) as writer:
+        yield writer
+
+
+def write_records(path: Path, records: Iterable[Record], *, columns: Sequence[str] = ()) -> int:
+    """Write records to a text file, in a table all with the same keys; return their number.
+
+    Args:
+        columns: Header of a table without records.
+    """
+    with open_writer(path) as writer:
+        writer.write(records)
+        if columns and not writer.rows:
+            writer.write_header(columns)
+    return writer.rows

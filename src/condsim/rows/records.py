@@ -18,8 +18,8 @@ from condsim import __version__
 from condsim.console import Progress
 from condsim.data.batch import ROWS_PER_BATCH, in_blocks
 from condsim.data.files import iter_rows
+from condsim.data.formats import write_records
 from condsim.data.row import Row, number_of, short_repr
-from condsim.data.writing import write_records
 from condsim.errors import InputError, located, one_line, require
 from condsim.io import replacing, write_json
 from condsim.paths import check_suffix, sha256_of

@@ -13,10 +13,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from condsim.data.files import column_names, iter_rows
+from condsim.data.formats import write_records
 from condsim.data.labels import read_labels
 from condsim.data.rewordings import load_rewordings
 from condsim.data.row import short_repr
-from condsim.data.writing import write_records
 from condsim.data.written import WrittenPair, iter_written
 from condsim.errors import InputError
 from condsim.model.criterion import is_criterion_file
