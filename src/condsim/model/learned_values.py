@@ -46,6 +46,9 @@ _USUAL = (20.0, USUAL_WEIGHT)
 _ERRORS_FOR_USUAL = 1.0
 _ERRORS_FOR_BEST = 1.5
 _STEPS = 300
+# Exponent of a value's frequency that its probability is divided by: frequent values would swallow
+# rare ones.
+_PRIOR = 0.5
 # Texts that settings are chosen on.
 _MAX_TEXTS = 700
 # Share of labeled texts that may be assigned no value.
@@ -236,7 +239,8 @@ def _softmax_of(
         if np.abs(gradient).max() < 1e-3:
             break
     full = weights[:, :-1] @ basis
-    return full.astype(np.float32), (weights[:, -1] - full @ mean).astype(np.float32)
+    bias = weights[:, -1] - full @ mean - _PRIOR * np.log(targets.sum(axis=0))
+    return full.astype(np.float32), bias.astype(np.float32)
 
 
 def _softmax64(logits: Float64Array) -> Float64Array:
