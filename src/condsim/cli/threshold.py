@@ -24,6 +24,7 @@ from condsim.evaluation.threshold import (
 )
 from condsim.loading import load_scorer
 from condsim.model.base import COLLECTION_SHARE
+from condsim.model.criterion import is_criterion_file
 from condsim.model.embedding import EmbeddingScorer
 
 
@@ -76,7 +77,8 @@ def threshold(
             "No condition: the threshold is for texts as a whole (--plain). Give --condition, or "
             "a column of conditions, for another."
         )
-    else:
+    elif not is_criterion_file(pairs.given_condition):
+        # A learned criterion has a share of its own.
         print_note(f"scores with --overall {share:g}: use the threshold with the same share")
     blank = BlankRows(strict=pairs.strict)
     scores, alike = array("f"), list[bool]()

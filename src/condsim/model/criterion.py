@@ -16,7 +16,7 @@ from condsim.errors import InputError, ModelError, one_line
 from condsim.io import write_text
 from condsim.model.applicability import MIN_PROBE_COSINE, PROBE
 from condsim.model.calibration import Calibration
-from condsim.types import BoolArray, FloatArray, IntArray, html_table
+from condsim.types import BoolArray, FloatArray, IntArray, html_table, shortened
 
 SUFFIX = ".criterion"
 """Suffix of the files of criteria."""
@@ -184,7 +184,7 @@ class Criterion:
         between = f"{100 * figures.low:.1f} to {100 * figures.high:.1f}"
         rows: list[tuple[str, object]] = [
             ("condition", self.condition),
-            ("values", ", ".join(self.values) or "learned from pairs"),
+            ("values", shortened(", ".join(self.values), 500) or "learned from pairs"),
             ("labels", figures.labels),
             ("model", self.model),
             ("AUC of pairs", f"{100 * figures.auc:.1f} [{between}]"),
