@@ -78,7 +78,7 @@ def threshold(
             "a column of conditions, for another."
         )
     elif not is_criterion_file(pairs.given_condition):
-        # A learned criterion has a share of its own.
+        # A learned criterion ignores the share.
         print_note(f"scores with --overall {share:g}: use the threshold with the same share")
     blank = BlankRows(strict=pairs.strict)
     scores, alike = array("f"), list[bool]()
