@@ -72,6 +72,7 @@ SETFIT_SETS: Sequence[tuple[str, str]] = (
 LABELS = (25, 50, 100, 200)
 SETFIT_LABELS = (25, 50)
 PAGE = Path(__file__).resolve().parents[1] / "papers" / "docs" / "results" / "learning.md"
+PICTURE = PAGE.parents[3] / "docs" / "images" / "learning.png"
 
 _TEXTS = 300
 _TESTED = 100
@@ -288,7 +289,7 @@ def main(
     write_text(output, "\n".join(page) + "\n")
     report = {"condsim": __version__, "model": model.name, "draws": draws, "results": results}
     write_text(output.with_suffix(".json"), json.dumps(report, indent=1) + "\n")
-    plot(results, output.with_suffix(".png"))
+    plot(results, PICTURE)
 
 
 PAGE_TEXT = """# Learning a criterion
@@ -299,7 +300,7 @@ draws; the intervals (95 %) come from a bootstrap over sets, then draws. *No con
 same from the model's plain vectors. SetFit 1.1.3 has its defaults; it, regression and neighbor use
 plain all-MiniLM-L6-v2, and *seconds* are SetFit's processor time on one thread.
 
-![AUC and F1 against labels](learning.png)
+![AUC and F1 against labels](../../../docs/images/learning.png)
 """
 
 
