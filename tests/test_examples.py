@@ -55,6 +55,26 @@ def test_duplicates_are_dropped(tmp_path):
     assert kept[0]["id"] == "1"
 
 
+def test_memory_keeps_facts_once_with_history_and_a_queue_of_conflicts(tmp_path, monkeypatch):
+    pytest.importorskip("lancedb")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    from memory import Memory
+
+    memory = Memory(tmp_path)
+    facts = {
+        "Tests run on Jenkins.": "new",
+        "Anna is allergic to peanuts.": "new",
+        "We have moved the tests from Jenkins to GitHub Actions.": "update",
+        "Peanuts are fine for Anna; she has no allergies.": "contradiction",
+    }
+    assert {fact: memory.add(fact) for fact in facts} == facts
+    assert memory.recall("where do the tests run?", top=1) == [list(facts)[2]]
+    (hit,) = memory.index.search("tests", plain=True, top=1)
+    assert json.loads(hit.columns["history"]) == ["Tests run on Jenkins."]
+    assert [one["known"] for one in memory.conflicts()] == ["Anna is allergic to peanuts."]
+    assert len(Memory(tmp_path).index) == 2
+
+
 def test_notebook_runs(monkeypatch):
     pytest.importorskip("sklearn")
     monkeypatch.chdir(EXAMPLES)

@@ -42,15 +42,19 @@ def test_public_names_are_pinned():
         "CondSimError",
         "Criterion",
         "InputError",
+        "Judge",
         "MissingExtraError",
         "ModelError",
         "OnnxScorer",
         "Report",
         "Scorer",
         "Task",
+        "Verdict",
         "__version__",
         "load",
         "load_criterion",
+        "load_judge",
+        "verdict",
     }
     assert dir(condsim) == sorted(condsim.__all__)
     assert all(getattr(condsim, name) is not None for name in condsim.__all__)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from condsim.evaluation.report import Report
     from condsim.loading import load_criterion, load_scorer as load
     from condsim.model.criterion import Criterion
+    from condsim.model.judge import Judge, Verdict, load_judge, verdict
     from condsim.model.onnx import OnnxScorer
     from condsim.types import Scorer, Task
 
@@ -29,15 +30,19 @@ __all__ = [
     "CondSimError",
     "Criterion",
     "InputError",
+    "Judge",
     "MissingExtraError",
     "ModelError",
     "OnnxScorer",
     "Report",
     "Scorer",
     "Task",
+    "Verdict",
     "__version__",
     "load",
     "load_criterion",
+    "load_judge",
+    "verdict",
 ]
 
 __version__ = "0.1.0"
@@ -47,12 +52,16 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _PLACES = {
     "Criterion": "condsim.model.criterion.Criterion",
+    "Judge": "condsim.model.judge.Judge",
     "OnnxScorer": "condsim.model.onnx.OnnxScorer",
     "Report": "condsim.evaluation.report.Report",
     "Scorer": "condsim.types.Scorer",
     "Task": "condsim.types.Task",
+    "Verdict": "condsim.model.judge.Verdict",
     "load": "condsim.loading.load_scorer",
     "load_criterion": "condsim.loading.load_criterion",
+    "load_judge": "condsim.model.judge.load_judge",
+    "verdict": "condsim.model.judge.verdict",
 }
 
 __getattr__ = lazy_names(__name__, _PLACES)

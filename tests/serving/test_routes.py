@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.integrations.conftest import WordEncoder
 
+import condsim
 from condsim.errors import InputError, MissingExtraError, ModelError
 from condsim.model.base import PairScorer
 
@@ -103,6 +104,7 @@ REQUESTS = {
     "/v1/cluster": {"texts": [*PAIRS[0], *PAIRS[1]], "k": 2},
     "/v1/dedupe": {"texts": PAIRS[0], "at_least": 0.9},
     "/v1/match": {"texts1": PAIRS[0], "texts2": PAIRS[1]},
+    "/v1/verdict": {"pairs": PAIRS},
     "/v1/explain": {"sentence1": PAIRS[0][0], "sentence2": PAIRS[0][1]},
 }
 
@@ -172,6 +174,20 @@ def test_match_is_that_of_the_search_package(client, model):
     assert (got["unmatched1"], got["unmatched2"]) == ([], [1])
     plain = client().post("/v1/match", json={**body, "at_least": 1})
     assert (plain.status_code, plain.json()["matches"]) == (200, [])
+
+
+def test_verdict_is_that_of_the_judge(client):
+    known = "Tests run on Jenkins."
+    pairs = [
+        [known, "We have moved the tests from Jenkins to GitHub Actions."],
+        [known, "天气很好"],
+    ]
+    got = client().post("/v1/verdict", json={"pairs": pairs, "about": True}).json()
+    wanted = condsim.load_judge().verdict(*zip(*pairs, strict=True), about=True)
+    first, second = got["verdicts"]
+    assert (first["verdict"], tuple(first["about"])) == ("update", wanted[0].about)
+    assert first["probabilities"] == pytest.approx(wanted[0].probabilities, abs=1e-4)
+    assert (second["verdict"], second["reason"]) == ("cannot tell", wanted[1].reason)
 
 
 def test_texts_that_the_model_cannot_read_are_listed_and_no_duplicates(client):

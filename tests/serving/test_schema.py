@@ -34,5 +34,5 @@ def test_made_up_requests_get_no_server_error(server):
             assert answer.status_code < 500, answer.text
 
         ask()
-    assert len(asked) == 21
+    assert len(asked) == 22
     assert all(asked.values())

@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from condsim.cli import options
 from condsim.cli.files import Output
-from condsim.cli.pairs import LabeledPairs, load_pairs_as_task
+from condsim.cli.pairs import LabeledPairs, load_pairs_as_task, read_verdicts
 from condsim.cli.process import long_work
 from condsim.errors import InputError, require
 from condsim.model.base import SCORER_LOG
@@ -45,8 +45,9 @@ def evaluate_command(
     suite: Annotated[
         str | None,
         Option(
-            help="Set of data sets: criteria, written for written pairs by domain, or natural for "
-            "texts as they come, with and without conditions."
+            help="Set of data sets: criteria, written for written pairs by domain, natural for "
+            "texts as they come, with and without conditions, or verdicts for a file of pairs "
+            "with the right verdict."
         ),
     ] = None,
     trained_on: Annotated[
@@ -103,6 +104,12 @@ def evaluate_command(
     `condsim evaluate mails.csv tickets.csv --model default --model runs/new`
     """
     models = model or []
+    if suite == "verdicts":
+        others = (model, trained_on, baseline, against, train, csv, markdown, over_estimation, plot)
+        if any(others):
+            raise InputError("--suite verdicts measures the judge; it takes --json, and no model.")
+        _measure_verdicts(data, pairs, json, resamples, seed)
+        return
     several = suite is not None or len(data) > 1 or len(models) > 1
     single = "a single model on a single file"
     for option, value, applies, use in (
@@ -134,6 +141,37 @@ def evaluate_command(
     if json is not None:
         report.to_json(json)
     _show_report(report, markdown)
+
+
+def _measure_verdicts(
+    data: Sequence[Path], pairs: LabeledPairs, json: Path | None, resamples: int, seed: int
+) -> None:
+    """Measure the judge on files of pairs with the right verdict."""
+    from condsim.evaluation.verdicts import verdict_figures
+    from condsim.model.judge import VERDICTS, load_judge
+
+    judge = load_judge()
+    reports = {}
+    for file in data:
+        rows = read_verdicts(file, pairs)
+        verdicts = judge.verdict(rows.first, rows.second, rows.conditions)
+        found = [one.verdict for one in verdicts]
+        figures = verdict_figures(rows.right, found, rows.first, resamples=resamples, seed=seed)
+        reports[str(file)] = figures
+    columns = [
+        (
+            f"{one.pairs:,}",
+            f"{one.macro_f1:.1f} [{one.low:.1f}, {one.high:.1f}]",
+            *(f"{one.f1[name]:.1f}" if name in one.f1 else "-" for name in VERDICTS),
+            f"{one.wrongly_merged:.1f}",
+            f"{one.wrongly_kept:.1f}",
+        )
+        for one in reports.values()
+    ]
+    names = ("pairs", "macro F1", *VERDICTS, "wrongly merged", "wrongly kept")
+    lines = [(name, *cells) for name, *cells in zip(names, *columns, strict=True)]
+    options.show_table(("", *reports), lines, caption="F1 x 100; percent of all pairs")
+    options.write_report(json, reports)
 
 
 class _Compared(NamedTuple):

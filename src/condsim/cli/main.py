@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PANELS = {
     "Score": ("score", "explain", "encode", "predict", "prompt"),
-    "Collections": ("search", "cluster", "dedupe", "match", "index", "serve"),
+    "Collections": ("search", "cluster", "dedupe", "match", "verdict", "index", "serve"),
     "Teach": ("label", "learn", "assign"),
     "Measure": ("evaluate", "threshold", "robustness", "data"),
     "Train": ("adapt", "train", "sweep", "average", "export", "applicability", "info"),
@@ -54,6 +54,7 @@ _FUNCTIONS = {
     "learn": "learn.learn_command",
     "robustness": "robustness.robustness_command",
     "search": "index.search",
+    "verdict": "verdict.verdict_command",
 }
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from condsim.cli import options
 from condsim.cli.command import OptionGroup
 from condsim.cli.files import open_stream
-from condsim.cli.options import check_conditions
+from condsim.cli.options import check_column, check_conditions
 from condsim.cli.process import print_note
 from condsim.data.batch import ROWS_PER_BATCH, Batch, BlankRows
 from condsim.data.files import DataFile, column_names
@@ -294,3 +294,43 @@ def load_pairs_as_task(
             compare_split(file, rows=len(task) + blank.count, published=CSTS_COUNTS)
     print_note(blank.note(consequence))
     return task
+
+
+class LabeledVerdicts(NamedTuple):
+    """Right verdicts, and the texts they are about, of the rows that have texts.
+
+    Attributes:
+        conditions: A condition for each row; None if there are none.
+    """
+
+    right: list[str]
+    first: list[str]
+    second: list[str]
+    conditions: list[str] | None
+
+
+def read_verdicts(file: Path, pairs: PairsUnderOne) -> LabeledVerdicts:
+    """Read a file of pairs with the right verdict in the column ``verdict``."""
+    from condsim.model.judge import VERDICTS
+
+    column = "verdict"
+    check_column(file, column, pairs.file_format, advice="It holds the right verdicts.")
+    columns, _ = open_pairs(file, pairs)
+    batches = DataFile(file, pairs.file_format).batches((*columns.names, column))
+    blank = BlankRows(strict=pairs.strict)
+    found = LabeledVerdicts([], [], [], None if columns.is_plain else [])
+    for batch in batches:
+        texts = columns.read(batch, blank)
+        found.first.extend(texts.sentences1)
+        found.second.extend(texts.sentences2)
+        if found.conditions is not None:
+            found.conditions.extend(texts.conditions or ())
+        for row in texts.rows.tolist():
+            verdict = batch.rows[row].text(column).strip().lower()
+            if verdict not in VERDICTS:
+                where, names = batch.rows[row].location(), ", ".join(VERDICTS)
+                raise InputError(f"{where}: {column!r} must be one of {names}; got {verdict!r}.")
+            found.right.append(verdict)
+    if not found.right:
+        raise InputError(f"{file}: has no row with both texts.")
+    return found

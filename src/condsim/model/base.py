@@ -465,7 +465,7 @@ def check_scale(scale: str) -> None:
     check_name("scale", str(scale), get_args(Scale))
 
 
-def check_fraction(kind: Literal["score", "share"], **numbers: float) -> None:
+def check_fraction(kind: Literal["score", "share", "probability"], **numbers: float) -> None:
     """Refuse a number, named as its parameter, that is not from 0 to 1."""
     for name, number in numbers.items():
         if not (isinstance(number, int | float | np.number) and 0 <= number <= 1):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnxruntime
 from tokenizers import Tokenizer
 
 from condsim.errors import ModelError, check_at_least, one_line
@@ -18,6 +15,15 @@ from condsim.model.calibration import UNCALIBRATED
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.inputs import Input, token_batches
 from condsim.model.reading import Tokenized
+from condsim.model.session import (
+    DOWNLOAD_AGAIN,
+    MAX_BATCH_TOKENS,
+    TOKENIZER_FILE,
+    available_processors,
+    open_session,
+    open_tokenizer,
+    run_batches,
+)
 from condsim.model.settings import (
     DEFAULT_FOLDER,
     FILE_NAME,
@@ -30,14 +36,10 @@ from condsim.types import FloatArray, IntArray
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-TOKENIZER_FILE = "tokenizer.json"
-
 # A larger batch is no faster. With several processors batches may be smaller, for an equal load.
-MAX_BATCH_TOKENS, MIN_BATCH_TOKENS = 512, 128
+MIN_BATCH_TOKENS = 128
 BATCHES_PER_THREAD = 4
 DEFAULT_MAX_LENGTH = 128
-
-_ADVICE = "Download the model again."
 
 
 class OnnxScorer(EmbeddingScorer):
@@ -68,8 +70,8 @@ class OnnxScorer(EmbeddingScorer):
         if settings.kind != "bi-encoder":
             raise ModelError(f"{folder}: an ONNX model must be a bi-encoder; got {settings.kind}.")
         self._limit = settings.max_seq_length or DEFAULT_MAX_LENGTH
-        self._tokenizer, self._padding = _load_tokenizer(Path(folder, TOKENIZER_FILE), self._limit)
-        self._session = _load_session(Path(folder, MODEL_FILE))
+        self._tokenizer, self._padding = open_tokenizer(Path(folder, TOKENIZER_FILE), self._limit)
+        self._session = open_session(Path(folder, MODEL_FILE), "embedding")
         self._inputs = frozenset(item.name for item in self._session.get_inputs())
         super().__init__(
             name=settings.name,
@@ -123,13 +125,7 @@ class OnnxScorer(EmbeddingScorer):
         tokens = min(MAX_BATCH_TOKENS, max(MIN_BATCH_TOKENS, share))
         # The longest come first, so that no thread ends long after the others.
         batches = list(token_batches(lengths, tokens=tokens))
-        if len(batches) == 1 or self._threads == 1:
-            for batch in batches:
-                fill(batch)
-        else:
-            # Batches run in parallel; splitting each operator of one batch is slower.
-            with ThreadPoolExecutor(self._threads) as pool:
-                list(pool.map(fill, batches))
+        run_batches(fill, batches, threads=self._threads)
         return vectors
 
     def _run(self, encodings: list[Encoding]) -> FloatArray:
@@ -147,13 +143,13 @@ class OnnxScorer(EmbeddingScorer):
             features["token_type_ids"][row, :length] = encoding.type_ids
         feed = {name: value for name, value in features.items() if name in self._inputs}
         message = f"The model {self.name!r} cannot run on {shape[1]} tokens"
-        advice = f"Its tokenizer or 'max_seq_length' may belong to another model. {_ADVICE}"
+        advice = f"Its tokenizer or 'max_seq_length' may belong to another model. {DOWNLOAD_AGAIN}"
         with one_line(message, Exception, advice=advice, kind=ModelError):
             vectors: FloatArray = self._session.run(None, feed)[0]
         if vectors.shape != (len(encodings), self.dimension):
             raise ModelError(
                 f"The model {self.name!r} must give {len(encodings)} texts embeddings of the shape "
-                f"{(len(encodings), self.dimension)}; got {vectors.shape}. {_ADVICE}"
+                f"{(len(encodings), self.dimension)}; got {vectors.shape}. {DOWNLOAD_AGAIN}"
             )
         return vectors
 
@@ -163,38 +159,3 @@ def _reopen(model: str, threads: int | None, cache_size: int) -> OnnxScorer:
     scorer = OnnxScorer(model_folder(model), threads=threads)
     scorer.set_cache_size(cache_size)
     return scorer
-
-
-def available_processors() -> int:
-    """Count the processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _load_tokenizer(path: Path, max_length: int) -> tuple[Tokenizer, int]:
-    """Read a tokenizer that truncates at ``max_length`` tokens, and the id of its padding."""
-    # Neither tokenizers nor onnxruntime raises a narrower class than Exception.
-    with one_line(f"{path} cannot be read", Exception, advice=_ADVICE, kind=ModelError):
-        tokenizer = Tokenizer.from_file(str(path))
-    padding = int((tokenizer.padding or {}).get("pad_id", 0))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(max_length)
-    return tokenizer, padding
-
-
-def _load_session(path: Path) -> onnxruntime.InferenceSession:
-    """Open a model that runs in the thread that calls it."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    # Errors are raised, and need not be printed as well.
-    options.log_severity_level = 4
-    with one_line(f"{path} cannot be loaded", Exception, advice=_ADVICE, kind=ModelError):
-        session = onnxruntime.InferenceSession(
-            str(path), options, providers=["CPUExecutionProvider"]
-        )
-    outputs = [item.name for item in session.get_outputs()]
-    if outputs != ["embedding"]:
-        raise ModelError(f"{path} must have one output, 'embedding'; got {outputs}.")
-    return session

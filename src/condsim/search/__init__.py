@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from condsim.search.dedupe import find_duplicates
     from condsim.search.index import Index
     from condsim.search.match import find_matches
+    from condsim.search.verdicts import find_verdicts
 
-__all__ = ["Index", "cluster", "cross_table", "find_duplicates", "find_matches"]
+__all__ = ["Index", "cluster", "cross_table", "find_duplicates", "find_matches", "find_verdicts"]
 
 for _library in ("faiss", "lancedb", "pyarrow", "scipy", "sklearn", "threadpoolctl"):
     if find_spec(_library) is None:
@@ -28,6 +29,7 @@ _PLACES = {
     "cross_table": "condsim.search.clustering.cross_table",
     "find_duplicates": "condsim.search.dedupe.find_duplicates",
     "find_matches": "condsim.search.match.find_matches",
+    "find_verdicts": "condsim.search.verdicts.find_verdicts",
 }
 
 __getattr__ = lazy_names(__name__, _PLACES)

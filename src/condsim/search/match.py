@@ -221,7 +221,7 @@ class _Pairs:
         for start in range(0, number, size):
             block = slice(start, min(start + size, number))
             scores = self._scores(block)
-            nearest[block] = _best(scores, width)
+            nearest[block] = best_columns(scores, width)
             best[block] = np.take_along_axis(scores, nearest[block], axis=1)
             self._progress("compared", block.stop, number)
         return nearest, best
@@ -253,12 +253,12 @@ class _Pairs:
         """Replace the candidates of a text by the nearest that are free, the last repeated."""
         others = np.flatnonzero(free)
         all_scores = self._scores(np.array([row]))[0, others]
-        best = _best(all_scores[None], min(len(candidates), len(others)))[0]
+        best = best_columns(all_scores[None], min(len(candidates), len(others)))[0]
         best = np.append(best, np.repeat(best[-1:], len(candidates) - len(best)))
         candidates[:], scores[:] = others[best], all_scores[best]
 
 
-def _best(scores: FloatArray, number: int) -> IntArray:
+def best_columns(scores: FloatArray, number: int) -> IntArray:
     """Return the columns of the highest scores of each row, ``(b, number)``, best first."""
     columns = np.argpartition(-scores, number - 1, axis=1)[:, :number]
     # Of equal scores, the first column.

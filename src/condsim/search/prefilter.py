@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condsim.model.embedding import EmbeddingScorer
-from condsim.model.onnx import available_processors
+from condsim.model.session import available_processors
 from condsim.search.records import NUMBER, VECTOR
 from condsim.search.store import Store
 from condsim.search.vectors import condition_vectors

@@ -24,7 +24,7 @@ from condsim.labeling import Session
 from condsim.loading import load_encoder
 from condsim.model.base import PairScorer
 from condsim.model.criterion import Criterion
-from condsim.serving import routes
+from condsim.serving import routes, verdict
 from condsim.serving.errors import RESPONSES, RequestError, handle_errors
 from condsim.serving.label import LabelDesk, label_router
 from condsim.serving.middleware import (
@@ -150,7 +150,8 @@ def create_app(
     app.add_middleware(RequestCounter, metrics=service.metrics)
     # "default" keeps FastAPI from documenting its own form of errors.
     responses = {**RESPONSES, "default": RESPONSES[400]}
-    app.include_router(routes.router, responses=responses)
+    for part in (routes.router, verdict.router):
+        app.include_router(part, responses=responses)
     app.include_router(router)
     app.include_router(page_router)
     if session is not None:

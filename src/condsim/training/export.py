@@ -37,8 +37,9 @@ with requires_extra("train"):
     from condsim.model.calibration import UNCALIBRATED, Calibration
     from condsim.model.embedding import EmbeddingScorer
     from condsim.model.inputs import card_texts, conditional_sentences
-    from condsim.model.onnx import TOKENIZER_FILE, OnnxScorer
+    from condsim.model.onnx import OnnxScorer
     from condsim.model.precision import backbone_of
+    from condsim.model.session import TOKENIZER_FILE
     from condsim.model.settings import FILE_NAME, MODEL_FILE, Fact, ModelSettings, model_folder
     from condsim.model.torch import EncoderScorer, kind_of, load_trained
     from condsim.training.quantize import quantize_by_token, quantize_compact, quantize_static
@@ -64,8 +65,7 @@ OPSET = 17
 
 INPUT_NAMES = ("input_ids", "attention_mask", "token_type_ids")
 
-# Names in a traced graph begin so in the transformer; modules after it must have no weights to be
-# rebuilt.
+# Names in a traced graph begin so in the transformer; later modules have no weights to rebuild.
 TRANSFORMER_STAGE = "stages.0."
 
 SPECIAL_TOKENS = {
@@ -306,32 +306,34 @@ class _Pipeline(nn.Module):
 
 
 def _trace(model: SentenceTransformer) -> tuple[onnx.ModelProto, tuple[str, ...]]:
-    """Trace an encoder; return the graph and the names of its inputs.
-
-    The exporter is torch's older one (``dynamo=False``): it needs only ``onnx``, and ONNX Runtime's
-    own fusions match its graph.
-    """
+    """Trace an encoder; return the graph and the names of its inputs."""
     # Rows of different lengths, so that the trace covers padding.
     features = model.preprocess([["the color", "A red ball."], ["the animal", "A dog"]])
     names = tuple(name for name in INPUT_NAMES if name in features)
-    axes = {name: {0: "batch", 1: "tokens"} for name in names} | {"embedding": {0: "batch"}}
-    pipeline = _Pipeline(model, names).eval()
+    inputs = {name: features[name] for name in names}
+    return traced(_Pipeline(model, names), inputs, "embedding"), names
+
+
+def traced(network: nn.Module, inputs: Mapping[str, Tensor], output: str) -> onnx.ModelProto:
+    """Trace a network of token ids, ``(n, tokens)`` each, with one output of n rows."""
+    axes = {name: {0: "batch", 1: "tokens"} for name in inputs} | {output: {0: "batch"}}
     with tempfile.TemporaryDirectory(prefix="condsim-") as folder, warnings.catch_warnings():
         # The exporter warns of itself and of each shape that it reads.
         warnings.simplefilter("ignore")
         path = Path(folder, "traced.onnx")
         with torch.no_grad():
             torch.onnx.export(
-                pipeline,
-                tuple(features[name] for name in names),
+                network.eval(),
+                tuple(inputs.values()),
                 str(path),
-                input_names=list(names),
-                output_names=["embedding"],
+                input_names=list(inputs),
+                output_names=[output],
                 dynamic_axes=axes,
                 opset_version=OPSET,
+                # The older exporter needs only onnx, and ONNX Runtime's fusions match its graph.
                 dynamo=False,
             )
-        return onnx.load(str(path)), names
+        return onnx.load(str(path))
 
 
 def _write_export(

@@ -18,7 +18,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from condsim.errors import BackendError, requires_extra
-from condsim.model.onnx import TOKENIZER_FILE
+from condsim.model.session import TOKENIZER_FILE
 from condsim.model.settings import DEFAULT_FOLDER
 from condsim_llm.backend import (
     SECRET_CHARACTERS,

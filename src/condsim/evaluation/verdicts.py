@@ -1,0 +1,92 @@
+"""Figures of verdicts against the right ones: macro F1, each class, and merges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from condsim.evaluation.statistics import bootstrap, percentile_interval
+from condsim.model.judge import MERGED, VERDICTS
+from condsim.types import Float64Array
+
+
+@dataclass(frozen=True)
+class VerdictFigures:
+    """Figures of some pairs, all x 100; ``cannot tell`` is always wrong.
+
+    Attributes:
+        macro_f1: Mean of the F1 of the verdicts that occur.
+        low: Lower end of its 95 % interval, ``high`` is the upper one; whole first texts are drawn.
+        f1: F1 of each verdict that occurs.
+        right: Share of right verdicts.
+        wrongly_merged: Share of all pairs that are called duplicate or update and are neither.
+        wrongly_kept: Share of all pairs that are duplicate or update and called neither.
+    """
+
+    pairs: int
+    macro_f1: float
+    low: float
+    high: float
+    f1: Mapping[str, float]
+    right: float
+    wrongly_merged: float
+    wrongly_kept: float
+
+
+def verdict_figures(
+    right: Sequence[str],
+    found: Sequence[str],
+    first: Sequence[str],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> VerdictFigures:
+    """Compare verdicts with the right ones.
+
+    Args:
+        right: Right verdicts, length n.
+        found: Verdicts of a judge, length n.
+        first: First texts, length n: pairs of one are drawn together.
+        resamples: Bootstrap resamples.
+        seed: Seed of the resamples.
+    """
+    names = [name for name in VERDICTS if name in {*right, *found}]
+    wanted, given = (
+        np.array([[cell == name for name in names] for cell in column], np.float64)
+        for column in (right, found)
+    )
+
+    def macro(weights: Float64Array) -> Float64Array:
+        means: Float64Array = _f1(weights, wanted, given).mean(axis=-1)
+        return means
+
+    whole = np.ones((1, len(right)))
+    clusters = np.unique(np.asarray(first), return_inverse=True)[1]
+    draws = bootstrap(macro, clusters, resamples=resamples, seed=seed)
+    mean = float(macro(whole)[0])
+    low, high = percentile_interval(mean, draws)
+    merged, mergeable = (np.isin(np.asarray(column), MERGED) for column in (found, right))
+    classes = _f1(whole, wanted, given)[0]
+    return VerdictFigures(
+        pairs=len(right),
+        macro_f1=_percent(mean),
+        low=_percent(low),
+        high=_percent(high),
+        f1={name: _percent(value) for name, value in zip(names, classes, strict=True)},
+        right=_percent((np.asarray(right) == np.asarray(found)).mean()),
+        wrongly_merged=_percent((merged & ~mergeable).mean()),
+        wrongly_kept=_percent((mergeable & ~merged).mean()),
+    )
+
+
+def _percent(share: float) -> float:
+    return round(100 * float(share), 1)
+
+
+def _f1(weights: Float64Array, wanted: Float64Array, given: Float64Array) -> Float64Array:
+    """F1 of each class on weighted rows, ``(b, n)``; ``(b, classes)``, 0 where it has no row."""
+    hits = weights @ (wanted * given)
+    total: Float64Array = weights @ (wanted + given)
+    return 2 * hits / np.maximum(total, 1e-12)

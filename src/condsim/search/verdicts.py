@@ -1,0 +1,149 @@
+"""Verdicts on new texts against a store of known ones: candidates by search, then the judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from condsim.console import Progress, silent
+from condsim.errors import InputError, check_at_least
+from condsim.loading import load_encoder
+from condsim.model.base import check_fraction, check_rows
+from condsim.model.embedding import EmbeddingScorer
+from condsim.model.judge import CANNOT_TELL, MERGED, VERDICTS, Judge, Verdict
+from condsim.search.index import Index
+from condsim.search.match import best_columns
+from condsim.search.vectors import encode_texts
+
+CANDIDATES = 8
+"""Nearest known texts that the judge reads for each new one."""
+
+_TEXTS_PER_BLOCK = 256
+_UNKNOWN = Verdict("new", {name: float(name == "new") for name in VERDICTS})
+_UNREAD = Verdict(CANNOT_TELL, {}, reason="The judge cannot read the text.")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Verdict on a new text against the known ones.
+
+    Attributes:
+        verdict: The verdict against the known text that decided.
+        known: That text; None if there is no candidate.
+        row: Its row in the collection, counted from 0, or its key in an index.
+    """
+
+    verdict: Verdict
+    known: str | None = None
+    row: int | str | None = None
+
+
+def decide(verdicts: Sequence[Verdict]) -> int:
+    """Choose which verdict on one new text counts, by its place.
+
+    It is the likeliest that asks for something to be done: that the new text repeats, replaces or
+    denies a known one. If none does, it is the likeliest related one, then the nearest. A known
+    text that the judge cannot read counts only where it can tell about none.
+    """
+
+    def weight(verdict: Verdict) -> tuple[int, float]:
+        if verdict.verdict in MERGED:
+            return 3, verdict.merge
+        if verdict.verdict == "contradiction":
+            return 3, verdict.probability
+        rank = {"related": 2, "new": 1}.get(verdict.verdict, 0)
+        return rank, verdict.probability if rank == 2 else 0.0
+
+    return max(range(len(verdicts)), key=lambda place: weight(verdicts[place]))
+
+
+def find_verdicts(
+    texts: Sequence[str],
+    known: Sequence[str] | Index,
+    judge: Judge,
+    *,
+    scorer: EmbeddingScorer | None = None,
+    condition: str | None = None,
+    candidates: int = CANDIDATES,
+    merged_from: float = 0.0,
+    about: bool = False,
+    progress: Progress = silent,
+) -> Iterator[Finding]:
+    """Say what each new text is to a collection of known texts.
+
+    Args:
+        texts: New texts, length n; they are not compared with each other.
+        known: Known texts, whose vectors are in memory, or an index of them.
+        judge: The judge that reads each new text with its candidates.
+        scorer: The bi- or tri-encoder that finds candidates in memory; the default model if None.
+        condition: Respect in which texts are compared; None for all that they say.
+        candidates: Nearest known texts that the judge reads, 1 or more.
+        merged_from: Least probability of a merge; see `Verdict.merged_from`.
+        about: Whether to name the words that decided.
+        progress: Called with the stage, what is done and what there is.
+
+    Returns:
+        A finding for each new text, in order, as it is made.
+
+    Raises:
+        InputError: If the input breaks a rule.
+    """
+    check_at_least(1, candidates=candidates)
+    check_fraction("probability", merged_from=merged_from)
+    if isinstance(texts, str) or isinstance(known, str):
+        raise InputError("Give two collections of texts, not a single text.")
+    news = list(check_rows(None, texts=texts).sentences[0])
+    if isinstance(known, Index):
+        nearest = _in_index(news, known, condition, candidates)
+    else:
+        stored = list(check_rows(None, known=known).sentences[0])
+        nearest = _in_memory(news, stored, load_encoder(scorer), condition, candidates, progress)
+
+    def findings() -> Iterator[Finding]:
+        for done, (text, found) in enumerate(zip(news, nearest, strict=True)):
+            progress("judging", done, len(news))
+            if not found:
+                yield Finding(_UNKNOWN if judge.reads(text) else _UNREAD)
+                continue
+            verdicts = [
+                verdict.merged_from(merged_from)
+                for verdict in judge.verdict([other for _, other in found], text, condition)
+            ]
+            place = decide(verdicts)
+            verdict, (row, other) = verdicts[place], found[place]
+            if about:
+                words = judge.verdict(other, text, condition, about=True)
+                verdict = words.merged_from(merged_from)
+            yield Finding(verdict, other, row)
+
+    return findings()
+
+
+_Candidates = Iterator[list[tuple[int | str, str]]]
+
+
+def _in_memory(
+    texts: Sequence[str],
+    known: Sequence[str],
+    scorer: EmbeddingScorer,
+    condition: str | None,
+    number: int,
+    progress: Progress,
+) -> _Candidates:
+    if not known:
+        yield from ([] for _ in texts)
+        return
+    vectors = encode_texts(scorer, known, condition, 0.0, progress)
+    for start in range(0, len(texts), _TEXTS_PER_BLOCK):
+        block = list(texts[start : start + _TEXTS_PER_BLOCK])
+        cosines = encode_texts(scorer, block, condition, 0.0, silent) @ vectors.T
+        for rows in best_columns(cosines, min(number, len(known))).tolist():
+            yield [(row, known[row]) for row in rows]
+
+
+def _in_index(
+    texts: Sequence[str], index: Index, condition: str | None, number: int
+) -> _Candidates:
+    for text in texts:
+        hits = index.search(text, condition, top=number, plain=condition is None)
+        yield [(hit.key, hit.text) for hit in hits]
