@@ -3,6 +3,7 @@
 import csv
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import condsim
 from condsim.errors import InputError, ModelError
 from condsim.model.base import PairScorer
-from condsim.model.criterion import Criterion
+from condsim.model.criterion import Criterion, check_values
 from condsim.model.learned_figures import area_under_curve, fit_logistic
 
 HELPDESK = Path(__file__).parents[2] / "examples" / "helpdesk.csv"
@@ -119,6 +120,31 @@ def test_assign_new_texts_and_none_of_these(tickets, criterion):
 def test_learn_bad_labels_raises(model, texts, values, message):
     with pytest.raises(InputError, match=message):
         model.learn(texts, values, condition="the topic")
+
+
+def test_learn_too_many_values_raises_before_texts_are_encoded(model, monkeypatch):
+    encode, encoded = type(model).encode, []
+
+    def counted(self, sentences, *args, **options):
+        encoded.extend(sentences)
+        return encode(self, sentences, *args, **options)
+
+    monkeypatch.setattr(type(model), "encode", counted)
+    texts = [f"text {n}" for n in range(400)]
+    with pytest.raises(InputError, match="200 values, too many for a file of 300 kB"):
+        model.learn(texts, [f"value {n // 2}" for n in range(400)], condition="the topic")
+    assert not set(texts) & set(encoded)
+
+
+def test_check_values_most_values_fit_into_the_file(model, criterion):
+    count = 138
+    values = tuple(f"value number {n:03}" for n in range(count))
+    check_values(values, criterion.probe)
+    with pytest.raises(InputError, match="150 values"):
+        check_values([str(n) for n in range(150)], criterion.probe)
+    rows = np.random.default_rng(0).normal(size=(count, 2 * criterion.probe.size))
+    many = replace(criterion, values=values, weights=rows, centers=rows, bias=-10 * rows[:, 0])
+    assert len(many.to_json().encode()) <= 300_000
 
 
 def test_learn_pairs_helps_on_new_texts(model, tickets):

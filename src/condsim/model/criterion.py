@@ -27,6 +27,8 @@ SHARE = 0.3
 FORMAT = 1
 _KIND = "condsim criterion"
 _MAX_BYTES = 300_000
+# Of a file: all but numbers and values; a value's bias and the scales of its two rows; a number.
+_REST_BYTES, _VALUE_BYTES, _NUMBER_BYTES = 2_000, 40, 12
 # A hostile file is refused before it is read.
 _MAX_FILE_BYTES = 4_000_000
 _INT8 = 127
@@ -321,18 +323,8 @@ class Criterion:
                 raise ValueError("its calibration must rise from 0 to 1") from None
 
     def save(self, path: Path | str) -> None:
-        """Write a file of at most 300 kB, in one step.
-
-        Raises:
-            InputError: If it has too many values for a file of that size.
-        """
-        text = self.to_json()
-        if len(text.encode()) > _MAX_BYTES:
-            raise InputError(
-                f"{path}: the criterion has {len(self.values)} values, too many for a file of "
-                f"{_MAX_BYTES // 1000} kB. Merge rare values."
-            )
-        write_text(Path(path), text)
+        """Write a file of at most 300 kB, in one step."""
+        write_text(Path(path), self.to_json())
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -411,6 +403,19 @@ def softmax(logits: FloatArray) -> FloatArray:
 def is_known(vectors: FloatArray, centers: FloatArray, limit: float) -> BoolArray:
     """Check that the nearest center is near enough, ``(n,)``."""
     return np.asarray((vectors @ centers.T).max(axis=1) >= limit)
+
+
+def check_values(values: Sequence[str], probe: FloatArray) -> None:
+    """Refuse more values than a file holds, ahead of the work of learning them."""
+    row = 2 * probe.size * 4 / 3
+    held = _MAX_BYTES - _REST_BYTES - _NUMBER_BYTES * probe.size
+    names = sum(len(json.dumps(value, ensure_ascii=False).encode()) for value in values)
+    if names + len(values) * (2 * row + _VALUE_BYTES) > held:
+        raise InputError(
+            f"The labels have {len(values)} values, too many for a file of "
+            f"{_MAX_BYTES // 1000} kB, which holds {held / (2 * row + _VALUE_BYTES):.0f} or fewer. "
+            "Merge rare values."
+        )
 
 
 def rounded(rows: FloatArray) -> FloatArray:

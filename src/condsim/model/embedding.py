@@ -303,8 +303,8 @@ class EmbeddingScorer(ReadingScorer):
             The criterion, which goes wherever a condition goes, and assigns values to new texts.
 
         Raises:
-            InputError: If a text is empty or has two values, or the labels are too few or all the
-                same.
+            InputError: If a text is empty or has two values, the labels are too few or all the
+                same, or there are more values than a file holds, about 140.
 
         Example:
             >>> import condsim

@@ -14,7 +14,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from condsim.errors import InputError
-from condsim.model.criterion import Criterion, Encoder, Figures, features, rounded, softmax, unit
+from condsim.model.criterion import (
+    Criterion,
+    Encoder,
+    Figures,
+    check_values,
+    features,
+    rounded,
+    softmax,
+    unit,
+)
 from condsim.model.learned_figures import (
     MIN_LABELS,
     USUAL_WEIGHT,
@@ -61,6 +70,8 @@ def learn(
     """Learn a criterion from labeled texts; see `EmbeddingScorer.learn`."""
     labeled = _labeled(texts, values)
     names = sorted(set(labeled.values()))
+    recognized = probe(model)
+    check_values(names, recognized)
     distinct = list(labeled)
     value_of = np.array([names.index(labeled[text]) for text in distinct], np.int64)
     vectors = features(model, distinct, condition)
@@ -86,7 +97,7 @@ def learn(
         condition=condition,
         values=tuple(names),
         model=model.name,
-        probe=probe(model),
+        probe=recognized,
         weights=weights,
         bias=np.round(bias, 5).astype(np.float32),
         centers=centers,
