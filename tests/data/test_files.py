@@ -349,6 +349,20 @@ def test_iter_rows_excel_read_as_text(tmp_path, name):
     assert [record["c"] for record in batch.records()] == ["2026-01-02", "true", ""]
 
 
+def test_iter_rows_excel_below_titles_reads_the_header_and_logs_it(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    rows = [["Survey of 2026"], [], ["all answers"], ["day", "a", "b"], [1, "x"], [2, "y", "z"]]
+    path = write_workbook(tmp_path / "x.xlsx", rows)
+    assert rows_of(path) == [(1, {"a": "x", "b": ""}), (2, {"a": "y", "b": "z"})]
+    assert caplog.messages == [f"{path}: the header is in row 4, below 'Survey of 2026'"]
+
+
+@pytest.mark.parametrize("rows", [["x"], ["x", "note"]])
+def test_iter_rows_excel_of_one_column_keeps_its_header(rows, tmp_path):
+    path = write_workbook(tmp_path / "x.xlsx", [["a"], rows, ["y"]])
+    assert column_names(path) == ("a",)
+
+
 def test_iter_rows_excel_of_many_sheets_reads_first_and_logs_it(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     path = write_workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]], sheets=2)

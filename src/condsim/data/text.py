@@ -224,7 +224,8 @@ class PeekedStream:
             if legacy and encoding == "cp1252" and _UTF_8_LETTER.search(raw):
                 raise InputError(
                     f"{location(self.path, line=number)}: is UTF-8, and lines before it are "
-                    "cp1252. Write the file in one encoding."
+                    "cp1252. Write the file in one encoding, or read it as it is with "
+                    "--encoding cp1252."
                 )
             text = self._decoded(raw, encoding or "utf-8", number=number, offset=offset)
             offset += len(raw)

@@ -7,7 +7,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from condsim.data.readers import Records
 
 _ROWS_READ_AT_ONCE = 256
+_MAX_TITLES = 3
 _CHUNK_BYTES = 1024 * 1024
 # A character may take six bytes in XML.
 _MAX_CELL_BYTES = 8 * MAX_CELL_CHARACTERS
@@ -36,14 +37,32 @@ class WorkbookReader(TableReader):
     advice = "Give the column a name in the first row, or empty the cell."
 
     def records(self) -> Records:
-        """Read the rows of the first sheet that are not blank."""
-        return _excel_records(self.path)
+        """Read the rows of the first sheet that are not blank, without titles above the header."""
+        return _below_titles(self.path, _excel_records(self.path))
+
+
+def _below_titles(path: Path, records: Records) -> Records:
+    """Drop up to three rows of one cell, if the next two have several: a header and a row."""
+    above: list[tuple[int, list[str]]] = []
+    for record in records:
+        above.append(record)
+        if _is_wide(record) or len(above) > _MAX_TITLES:
+            break
+    below = list(islice(records, 1))
+    if len(above) > 1 and below and all(map(_is_wide, [above[-1], *below])):
+        log_form(path, f"the header is in row {above[-1][0]}, below {above[0][1][0]!r}")
+        del above[:-1]
+    yield from chain(above, below, records)
+
+
+def _is_wide(record: tuple[int, list[str]]) -> bool:
+    return len(list(filter(str.strip, record[1]))) > 1
 
 
 def _excel_records(path: Path) -> Records:
     openpyxl = require("openpyxl", extra="excel")
     number = 0
-    # The header decides how many cells the other rows have.
+    # The header decides how many cells the other rows have; above it, a title has one.
     width = 0
     try:
         with path.open("rb") as stream:
@@ -59,8 +78,8 @@ def _excel_records(path: Path) -> Records:
                     if longest > MAX_CELL_CHARACTERS:
                         raise long_cell_error(location(path, row=number), longest)
                     if any(cells):
-                        width = width or len(cells)
                         yield number, cells + [""] * (width - len(cells))
+                        width = width or (len(cells) if len(cells) > 1 else 0)
     except CondSimError:
         raise
     # A damaged file makes openpyxl raise errors of many classes.
