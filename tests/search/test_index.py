@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import condsim
 from condsim.cache import locked
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
@@ -52,6 +53,28 @@ def test_build_csv_finds_the_kind_of_each_column(scorer, tmp_path):
     assert hit.key == "2"
     assert hit.columns["code"] == "12"
     assert hit.columns["year"] is None
+
+
+def test_columns_of_texts_and_keys_may_have_a_dot_and_an_underscore(scorer, tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("Ticket No.,_body\n7,One boat\n8,Two cars\n")
+    index = Index.build(path, tmp_path / "made", text="_body", key="Ticket No.", model=scorer)
+    assert list(index.about.columns) == ["Ticket No_", "body"]
+    path.write_text("Ticket No.,_body\n8,Two cats\n9,Three dogs\n")
+    assert index.update(path) == AddResult(added=1, replaced=1)
+    index.prepare("r")
+    hits = Index.open(tmp_path / "made", model=scorer).search("cats", "r", where="`Ticket No_` > 7")
+    assert [(hit.key, hit.text) for hit in hits] == [("8", "Two cats"), ("9", "Three dogs")]
+
+
+def test_open_with_the_same_model_by_name_or_loaded(rows, tmp_path):
+    model = condsim.load()
+    Index.build(rows, tmp_path / "named", key="id")
+    made = Index.build(rows, tmp_path / "loaded", key="id", model=model)
+    assert made.about.model == "default"
+    for name in ("named", "loaded"):
+        for given in (None, model, "default", model.folder):
+            assert len(Index.open(tmp_path / name, model=given)) == 5
 
 
 def test_build_and_add_take_the_format_of_a_file(scorer, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, overload
 
@@ -62,9 +63,11 @@ class EmbeddingScorer(ReadingScorer):
         dimension: Length of an embedding.
         calibration: From cosine to a score in [0, 1]; if None, scores are the cosines.
         head: The fitted head that `applicability` needs, or None.
+        folder: Where it was loaded from; None for a model of the Hub.
     """
 
     head: ApplicabilityHead | None = None
+    folder: Path | None = None
     # The head that was checked to belong to this model.
     _checked_head: ApplicabilityHead | None = None
     # Learned criteria by the names that stand for them.

@@ -25,11 +25,11 @@ from condsim.model.session import (
     run_batches,
 )
 from condsim.model.settings import (
-    DEFAULT_FOLDER,
     FILE_NAME,
     MODEL_FILE,
     ModelSettings,
     model_folder,
+    name_of_folder,
 )
 from condsim.types import FloatArray, IntArray
 
@@ -63,7 +63,7 @@ class OnnxScorer(EmbeddingScorer):
         """
         if threads is not None:
             check_at_least(1, threads=threads)
-        self._folder = Path(folder).resolve()
+        self.folder = Path(folder).resolve()
         self._requested_threads = threads
         self._threads = threads or available_processors()
         self.settings = settings = ModelSettings.load(folder)
@@ -95,7 +95,7 @@ class OnnxScorer(EmbeddingScorer):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The default model may be installed elsewhere when it is opened again.
-        model = "default" if self._folder == DEFAULT_FOLDER else str(self._folder)
+        model = name_of_folder(self.folder)
         changeable = {"name": self.name, "calibration": self.calibration, "head": self.head}
         cache_size = self._cache.size if self._cache else 0
         return _reopen, (model, self._requested_threads, cache_size), changeable

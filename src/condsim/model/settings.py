@@ -141,6 +141,14 @@ def model_folder(model: str | Path) -> Path:
     return DEFAULT_FOLDER if model == "default" else expanded(model)
 
 
+def name_of_folder(folder: Path) -> str:
+    """Return what `model_folder` finds a folder by, on other machines as well where it can."""
+    if folder == DEFAULT_FOLDER:
+        return "default"
+    is_large = (folder.parent.name, folder.name) == (LARGE_PACKAGE, "model")
+    return "large" if is_large else str(folder)
+
+
 def revision_of(model: str | Path) -> str | None:
     """Find the revision of a model by its name, without loading it.
 

@@ -297,6 +297,7 @@ def load_trained(
             _check_parameters(scorer.model, _weight_files(path))
     if isinstance(scorer, EmbeddingScorer):
         scorer.head = head_of(path)
+        scorer.folder = path.resolve()
     return scorer
 
 

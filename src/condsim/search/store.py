@@ -24,7 +24,7 @@ from condsim.config import Settings
 from condsim.data.row import join_names, short_repr
 from condsim.errors import CondSimError, InputError, require
 from condsim.model.embedding import EmbeddingScorer
-from condsim.model.settings import revision_of
+from condsim.model.settings import name_of_folder, revision_of
 from condsim.paths import expanded
 from condsim.search.records import KEY, NUMBER, VECTOR, Kind
 from condsim.types import FloatArray, IntArray
@@ -364,9 +364,11 @@ def _format_of(content: str) -> int:
 
 
 def model_name(model: Model) -> tuple[str, str | None]:
-    """Return name and revision of a model; a loaded one has a name only."""
+    """Return name and revision of a model; a loaded model without a folder has a name only."""
     if isinstance(model, EmbeddingScorer):
-        return model.name, None
+        if model.folder is None:
+            return model.name, None
+        model = name_of_folder(model.folder)
     name = "default" if model is None else model
     return str(name), revision_of(name)
 
