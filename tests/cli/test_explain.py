@@ -21,7 +21,8 @@ def test_explain_prints_the_sum():
 
 @pytest.mark.parametrize("name", ["why.html", "why.json", "why.png"])
 def test_explain_writes_files(tmp_path, name):
-    invoke(*ROW, *SHORT, "--output", tmp_path / name)
+    result = invoke(*ROW, *SHORT, "--output", tmp_path / name)
+    assert f"{name}: the explanation of a score of 0." in result.output
     content = (tmp_path / name).read_bytes()
     if name.endswith("json"):
         assert json.loads(content)["texts"][0]["words"][0]["text"] == "Three"

@@ -32,6 +32,13 @@ def test_match_writes_pairs_and_the_rest_of_both_files(tmp_path):
     assert f"{len(found)} matches, the lowest score 0.5" in result.stderr
 
 
+def test_match_missing_column_names_the_option_of_its_file(tmp_path):
+    second = tmp_path / "2.csv"
+    second.write_text("name\nA red car.\n")
+    words = (*PRODUCT, "--output", tmp_path / "m.csv")
+    assert "Name the column of the texts with --column2." in fault(OFFERS[0], second, *words)
+
+
 def test_match_labeled_matches_choose_the_threshold(tmp_path):
     proposals, judged, output = (tmp_path / name for name in ("p.csv", "j.csv", "m.csv"))
     run(*OFFERS, *PRODUCT, "--output", proposals)

@@ -144,3 +144,4 @@ def explain(
         typer.echo(explanation.table(top=top, ascii_only=console.options.ascii_only))
     else:
         _write(explanation, output)
+        print_note(f"{output}: the explanation of a score of {explanation.score:.2f}")

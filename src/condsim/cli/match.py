@@ -104,13 +104,13 @@ def match(
         raise InputError("--precision needs --labeled, matches that a person has judged.")
     file_format = FileFormat.checked(separator, encoding)
     tables = any(is_table(path) for path in (output, unmatched1, unmatched2) if path is not None)
-    names = (column, column2 or column)
+    names, options = (column, column2 or column), ("--column", "--column2")
     from condsim.search.match import find_matches
 
     with long_work(log=None, resume="Nothing was written.") as progress:
         files = [
-            TextFile(path, name, file_format, tables=tables, strict=strict)
-            for path, name in zip((first, second), names, strict=True)
+            TextFile(path, name, file_format, tables=tables, strict=strict, option=option)
+            for path, name, option in zip((first, second), names, options, strict=True)
         ]
         labels = None if labeled is None else _labels(labeled, files, file_format)
         matches = find_matches(

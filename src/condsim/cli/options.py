@@ -182,11 +182,19 @@ class TextFile:
     """
 
     def __init__(
-        self, path: Path, column: str, file_format: FileFormat, *, tables: bool, strict: bool
+        self,
+        path: Path,
+        column: str,
+        file_format: FileFormat,
+        *,
+        tables: bool,
+        strict: bool,
+        option: str = "--column",
     ) -> None:
         """Read all rows once; with ``tables``, reject what a table cannot hold."""
         check_file(path)
-        check_column(path, column, file_format)
+        advice = f"Name the column of the texts with {option}."
+        check_column(path, column, file_format, advice=advice)
         self.path, self.column, self.file_format = path, column.strip(), file_format
         self.blank = BlankRows(strict=strict)
         masks = []

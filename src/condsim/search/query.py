@@ -40,7 +40,7 @@ from condsim.search.prefilter import (
     map_vectors,
     predict_scores,
 )
-from condsim.search.records import KEY, NUMBER, VECTOR, user_columns
+from condsim.search.records import KEY, NUMBER, VECTOR, stored_name, user_columns
 from condsim.search.store import ROWS, IndexMetadata, Store
 from condsim.search.vectors import condition_vectors, cosine_scores
 from condsim.types import FloatArray, IntArray, html_table, shortened
@@ -189,7 +189,7 @@ class Searcher:
     def __init__(self, store: Store, metadata: IndexMetadata, scorer: EmbeddingScorer) -> None:
         """Open no tables; of ``metadata``, only the columns are used, which never change."""
         self._store = store
-        self._text = metadata.text
+        self._text = stored_name(metadata.text)
         self._columns = metadata.columns
         self._scorer = scorer
         self._prefilter = Prefilter(scorer, store)

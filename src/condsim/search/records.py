@@ -221,7 +221,8 @@ class RowReader:
                 content.update(json.dumps(row.record).encode())
         if not count:
             raise InputError("At least one row is needed to index; got none.")
-        kinds = {name: self._kind(seen) for name, seen in forms.items()} | {self.text: "text"}
+        kinds = {name: self._kind(seen) for name, seen in forms.items()}
+        kinds[stored_name(self.text)] = "text"
         self._check_keys(np.array(digests, np.int64))
         digest = sha256_of(self.rows) if isinstance(self.rows, Path) else content.hexdigest()
         return RowSummary(kinds, count, digest)
@@ -280,16 +281,20 @@ def key_digest(key: str) -> int:
     return int.from_bytes(digest, "little", signed=True)
 
 
-def _with_stored_names(row: Row) -> Row:
-    """Write an underscore for each dot in the names of columns, and none at their beginning.
+def stored_name(column: object) -> str:
+    """Return the name of a column in an index: an underscore for each dot, none at its beginning.
 
     In filters a dot means a part; names that begin with an underscore are LanceDB's own.
     """
+    return str(column).lstrip("_").replace(".", "_") or "column"
+
+
+def _with_stored_names(row: Row) -> Row:
     if not any("." in str(name) or str(name).startswith("_") for name in row.record):
         return row
     record: dict[str, object] = {}
     for name, value in row.record.items():
-        stored = name if name in row.cells else str(name).lstrip("_").replace(".", "_") or "column"
+        stored = stored_name(name)
         if stored in record:
             raise InputError(
                 f"{row.path}: two columns would be stored as {stored!r}, since a repeated name "
@@ -301,12 +306,11 @@ def _with_stored_names(row: Row) -> Row:
 
 
 def _check_column_name(row: Row, name: object) -> None:
-    reserved = ("_", INTERNAL_PREFIX)
-    if isinstance(name, str) and name and "." not in name and not name.startswith(reserved):
+    if isinstance(name, str) and name and not name.startswith(INTERNAL_PREFIX):
         return
     raise InputError(
-        f"{row.path}: a column name must not begin with '{INTERNAL_PREFIX}', nor a column of "
-        f"texts or keys with '_' or contain a dot; got {name!r}. Rename the column."
+        f"{row.path}: a column name must not be empty or begin with '{INTERNAL_PREFIX}'; got "
+        f"{name!r}. Rename the column."
     )
 
 

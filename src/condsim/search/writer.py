@@ -25,6 +25,7 @@ from condsim.search.records import (
     row_key,
     row_schema,
     row_table,
+    stored_name,
     vector_schema,
     vector_table,
 )
@@ -185,7 +186,7 @@ class IndexWriter:
         missing = self._store.unprepared(name)
         done, stage = len(rows) - len(missing), f"preparing {condition!r}"
         progress(stage, done, len(rows))
-        text = self.metadata.text
+        text = stored_name(self.metadata.text)
         for start in range(0, len(missing), ROWS_PER_BATCH):
             numbers = missing[start : start + ROWS_PER_BATCH]
             texts = [record[text] for record in self._store.rows(numbers, [text])]
