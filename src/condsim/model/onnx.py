@@ -51,6 +51,8 @@ class OnnxScorer(EmbeddingScorer):
         settings: Settings of the folder.
     """
 
+    folder: Path
+
     def __init__(self, folder: Path | str, *, threads: int | None = None) -> None:
         """Load the model.
 
