@@ -21,7 +21,7 @@ ROWS = [
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "in.tsv"
-    lines = ["sentence\tcondition", *("\t".join(row) for row in ROWS)]
+    lines = ["text\tcondition", *("\t".join(row) for row in ROWS)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -43,7 +43,7 @@ def test_encode_writes_a_row_for_each_sentence_to_npy_and_npz(file, tmp_path, mo
     ("name", "options", "message"),
     [
         ("out.txt", (), "must be .npy or .npz"),
-        ("out.npy", ("--column", "sentence1"), "column 'sentence1' is missing; found 'sentence', "),
+        ("out.npy", ("--column", "sentence1"), "column 'sentence1' is missing; found 'text', "),
         ("out.npy", ("--plain", "--overall", 0.3), "cannot go with --plain"),
     ],
 )
@@ -59,7 +59,7 @@ def test_encode_row_without_text_has_a_vector_of_nan_and_strict_stops(file, tmp_
     assert np.isnan(vectors).all(axis=1).tolist() == [False, False, False, True, False]
     np.testing.assert_allclose(vectors[4], vectors[0], atol=1e-3)
     message = fault("--file", file, "--output", tmp_path / "out.npy", "--strict")
-    assert "row 4 (line 5), column 'sentence'" in message
+    assert "row 4 (line 5), column 'text'" in message
     assert not (tmp_path / "out.npy").exists()
 
 

@@ -113,9 +113,9 @@ SCORE = [
     ),
     case(
         "encode/files",
-        "encode --file s.csv --output o.npz",
-        "encode --file s.csv --output half.npy --float16",
-        "encode --file s.csv --output plain.npy --plain",
+        "encode --file s.csv --column sentence --output o.npz",
+        "encode --file s.csv --column sentence --output half.npy --float16",
+        "encode --file s.csv --column sentence --output plain.npy --plain",
         "encode --file p.csv --column sentence2 --output o.npy",
         files={**P, "s.csv": inputs.SENTENCE_FILE},
     ),

@@ -129,7 +129,7 @@ def encode(
         Option(help="File to write: .npy, or .npz."),
         Output(".npy"),
     ],
-    column: Annotated[str, Option(help="Column of the texts.")] = "sentence",
+    column: options.TextColumn = "text",
     condition: options.Condition = None,
     condition_column: options.ConditionColumn = "condition",
     model: options.Model = None,
@@ -149,9 +149,9 @@ def encode(
 
     **Examples**
 
-    `condsim encode sentences.csv --output embeddings.npy`
+    `condsim encode tickets.csv --condition "the request" --output request.npz`
 
-    `condsim encode tickets.csv --column text --condition "the request" --output request.npz`
+    `condsim encode sentences.csv --column sentence --output embeddings.npy`
     """
     if plain and (condition is not None or overall):
         raise InputError("--condition and --overall cannot go with --plain.")
