@@ -74,3 +74,11 @@ def test_candidates_to_another_format_or_of_other_vectors_refused(captions, tmp_
     words = ("candidates", captions, *COLUMNS, "--embeddings", tmp_path / "v.npy")
     assert "must be .parquet" in fault(*words, "--output", tmp_path / "p.csv")
     assert "of the shape (14, 2)" in fault(*words, "--output", tmp_path / "p.parquet")
+
+
+def test_files_of_texts_alone_say_what_is_missing(tmp_path):
+    path = tmp_path / "news.txt"
+    path.write_text("One text.\nAnother text.\n")
+    output = ("--output", tmp_path / "rows.csv")
+    assert "found 'text'. Name the column of the texts" in fault("weak", path, *output)
+    assert "have no column of values" in fault("criteria", path, *output)

@@ -360,8 +360,9 @@ def _fresh(
 def _no_criterion(
     name: str, rule: str, total: str, left_out: Counter[str], criteria: Iterable[str]
 ) -> InputError:
+    names = ", ".join(sorted(criteria))
+    where = f"none among the criteria {names}" if names else "no column of values"
     return InputError(
-        f"{name}: rows need a criterion with {rule}; the {total} "
-        f"({left_out['excluded']:,} left out, {left_out['repeated']:,} repeated) have none among "
-        f"the criteria {', '.join(sorted(criteria)) or 'none'}."
+        f"{name}: rows need a criterion with {rule}; the {total} ({left_out['excluded']:,} left "
+        f"out, {left_out['repeated']:,} repeated) have {where}."
     )

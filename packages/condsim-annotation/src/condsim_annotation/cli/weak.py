@@ -20,6 +20,7 @@ from condsim.cli.options import (
     RowFile,
     Seed,
     TextColumn,
+    check_column,
     show_table,
     write_report,
 )
@@ -108,6 +109,8 @@ def weak(
         return
     if not captions:
         raise InputError("Files of sentences are needed, or --check FILE.")
+    for path in captions:
+        check_column(path, caption_column)
     if output is None:
         _cover(captions, caption_column, registry, sample=sample, seed=seed, json=json)
         return
