@@ -108,6 +108,12 @@ def test_dedupe_keep_by_a_column_chooses_the_row(file, output, keep, date):
     assert [row["date"] for row in rows_in(output) if row["text"] == "A dog runs."] == [date]
 
 
+def test_dedupe_keep_newest_reads_dates_with_the_day_first(file, output):
+    file.write_text("text,date\nA dog runs.,02.12.2025\nA dog runs.,01.03.2026 09:30\n")
+    run(file, *NEAR, "--keep", "newest:date", "--output", output)
+    assert [row["date"] for row in rows_in(output)] == ["01.03.2026 09:30"]
+
+
 def test_dedupe_row_without_a_date_is_kept_last(file, output):
     file.write_text("text,date\nA dog runs.,\nA dog runs.,2026-03-01\n")
     for keep in ("newest", "oldest"):

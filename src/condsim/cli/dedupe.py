@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 import tempfile
 from array import array
 from collections.abc import Collection, Iterator, Sequence
@@ -45,6 +46,8 @@ Record = dict[str, object]
 
 # Rules of --keep by a column, and the sign of its numbers.
 _BY_COLUMN = {"newest": 1, "oldest": -1}
+# With dots, the day comes first everywhere; with slashes, it depends on the country.
+_DAY_FIRST = re.compile(r"^(\d\d)\.(\d\d)\.(\d{4})(?!\d)")
 # Share of the removed rows from which a condition and none count as the same.
 _SAME_ROWS = 0.9
 _KEEP_RULES = ", ".join([*get_args(KeepRule), *(f"{rule}:COLUMN" for rule in _BY_COLUMN)])
@@ -96,7 +99,7 @@ def _age(value: str | float) -> tuple[str, float]:
     except (ValueError, OverflowError):
         pass
     try:
-        date = datetime.datetime.fromisoformat(str(value))
+        date = datetime.datetime.fromisoformat(_DAY_FIRST.sub(r"\3-\2-\1", str(value)))
     except ValueError:
         return "", math.nan
     return "a date", date.replace(tzinfo=date.tzinfo or datetime.UTC).timestamp()
