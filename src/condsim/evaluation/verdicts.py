@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from condsim.evaluation.statistics import bootstrap, percentile_interval
+from condsim.evaluation.statistics import Metric
 from condsim.model.judge import MERGED, VERDICTS
 from condsim.types import Float64Array
 
@@ -62,18 +62,15 @@ def verdict_figures(
         means: Float64Array = _f1(weights, wanted, given).mean(axis=-1)
         return means
 
-    whole = np.ones((1, len(right)))
     clusters = np.unique(np.asarray(first), return_inverse=True)[1]
-    draws = bootstrap(macro, clusters, resamples=resamples, seed=seed)
-    mean = float(macro(whole)[0])
-    low, high = percentile_interval(mean, draws)
+    mean = Metric.bootstrapped(macro, clusters, resamples=resamples, seed=seed)
     merged, mergeable = (np.isin(np.asarray(column), MERGED) for column in (found, right))
-    classes = _f1(whole, wanted, given)[0]
+    classes = _f1(np.ones((1, len(right))), wanted, given)[0]
     return VerdictFigures(
         pairs=len(right),
-        macro_f1=_percent(mean),
-        low=_percent(low),
-        high=_percent(high),
+        macro_f1=_percent(mean.value),
+        low=_percent(mean.low),
+        high=_percent(mean.high),
         f1={name: _percent(value) for name, value in zip(names, classes, strict=True)},
         right=_percent((np.asarray(right) == np.asarray(found)).mean()),
         wrongly_merged=_percent((merged & ~mergeable).mean()),
