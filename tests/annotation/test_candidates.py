@@ -10,7 +10,6 @@ import pytest
 
 from condsim.data.files import iter_rows
 from condsim.errors import InputError
-from condsim.rows.records import read_manifest, read_rows
 from condsim_annotation import candidates
 from condsim_annotation.candidates import (
     PRESETS,
@@ -35,6 +34,7 @@ from condsim_annotation.pairs import (
     read_stop_words,
     text_facts,
 )
+from condsim_annotation.tables import read_manifest, read_rows
 
 pytest.importorskip("faiss")
 pytest.importorskip("pyarrow")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests import commands
 
-from condsim.rows.records import read_rows
 from condsim_annotation.pairs import Candidate
+from condsim_annotation.tables import read_rows
 
 pytest.importorskip("faiss")
 pytest.importorskip("pyarrow")

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from condsim.errors import InputError
-from condsim.rows.records import read_manifest, read_rows
 from condsim_annotation.exchange import (
     PushOptions,
     answer_of,
@@ -41,6 +40,7 @@ from condsim_annotation.stages import (
     labeling_config,
     verification_items,
 )
+from condsim_annotation.tables import read_manifest, read_rows
 from condsim_llm.ask import Asker
 from condsim_llm.backend import Answer
 

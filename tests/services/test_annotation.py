@@ -14,11 +14,11 @@ import pytest
 from tests.commands import succeed
 from tests.services import label_studio
 
-from condsim.rows.records import read_rows
 from condsim_annotation.exchange import TOKEN, LabelStudioServer, result_of
 from condsim_annotation.records import Condition, Rating
 from condsim_annotation.stages import TaskAnswer
 from condsim_annotation.store import AnnotationStore
+from condsim_annotation.tables import read_rows
 
 PROGRAM = os.environ.get("CONDSIM_LABEL_STUDIO", "")
 pytestmark = pytest.mark.skipif(

@@ -6,10 +6,8 @@ The fields of a row are the columns of its file, in order. Next to ``rows.parque
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -17,15 +15,10 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from condsim import __version__
 from condsim.console import Progress
 from condsim.data.batch import ROWS_PER_BATCH, in_blocks
-from condsim.data.files import iter_rows
 from condsim.data.formats import write_records
-from condsim.data.row import Row, number_of, short_repr
-from condsim.errors import InputError, located, one_line, require
+from condsim.errors import require
 from condsim.io import replacing, write_json
 from condsim.paths import check_suffix, sha256_of
-
-DOES_NOT_APPLY = -1
-"""Label of a row whose condition does not apply to the pair."""
 
 _ROWS_PER_GROUP = 10_000
 
@@ -51,21 +44,6 @@ class TrainingRow(TableRow):
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class WeakRow(TrainingRow):
-    """A weakly labeled row; -1 where the attribute is absent. Its origin names the function."""
-
-    label: int
-
-
-@dataclass(frozen=True, slots=True)
-class AnsweredRow(WeakRow):
-    """A weakly labeled row with the values of both sentences; empty if absent."""
-
-    answer1: str
-    answer2: str
-
-
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=TableRow)
 
@@ -85,45 +63,13 @@ def counted(
             progress(stage, number, total)
 
 
-def read_rows(path: Path | str, kind: type[RowT]) -> Iterator[RowT]:
-    """Stream the rows of a file in bounded memory; formats as `iter_rows` reads them.
-
-    Columns whose field has a default may be absent. InputError names the file, the row and the
-    column of a cell that is empty or of the wrong type.
-    """
-    types = _column_types(kind)
-    optional = [field.name for field in fields(kind) if field.default is not MISSING]
-    required = [name for name in types if name not in optional]
-    for row in iter_rows(Path(path), columns=required, optional=optional):
-        values: dict[str, Any] = {
-            name: _cell_value(row, name, types[name])
-            for name in (*required, *optional)
-            if name in required or row.cells[name] not in (None, "")
-        }
-        with located(row.location()):
-            record = kind(**values)
-        yield record
-
-
-def _column_types(kind: type[TableRow]) -> dict[str, type[str] | type[float] | type[int]]:
+def column_types(kind: type[TableRow]) -> dict[str, type[str] | type[float] | type[int]]:
     """Return the type of each column; a Literal is a text."""
     types: dict[str, type[str] | type[float] | type[int]] = {}
     for name, hint in get_type_hints(kind).items():
         choices = (hint, *get_args(hint))
         types[name] = float if float in choices else int if int in choices else str
     return types
-
-
-def _cell_value(row: Row, column: str, kind: type) -> str | float | int:
-    """Convert a cell to the type of its field."""
-    cell = row.value(column)
-    if kind is str:
-        return str(cell)
-    number = number_of(cell)
-    if number is None or not math.isfinite(number) or (kind is int and not number.is_integer()):
-        rule = "a whole number" if kind is int else "a number"
-        raise InputError(f"{row.location(column)}: must be {rule}, got {short_repr(cell)}.")
-    return int(number) if kind is int else number
 
 
 def write_rows(rows: Iterable[RowT], path: Path, *, kind: type[RowT]) -> int:
@@ -141,7 +87,7 @@ def parquet_schema(kind: type[TableRow]) -> Any:  # noqa: ANN401
     """Return the Parquet columns of a type of rows."""
     arrow = require("pyarrow", extra="build")
     arrow_types = {str: arrow.string(), float: arrow.float32(), int: arrow.int32()}
-    return arrow.schema([(name, arrow_types[t]) for name, t in _column_types(kind).items()])
+    return arrow.schema([(name, arrow_types[t]) for name, t in column_types(kind).items()])
 
 
 def _write_parquet(rows: Iterable[TableRow], path: Path, kind: type[TableRow]) -> int:
@@ -183,13 +129,3 @@ def write_provenance(
     """Write the manifest of a finished file, with its sources and the version of condsim."""
     hashes = {"sha256": sha256_of(output), "made_from": revisions_of(made_from)}
     write_manifest(output, {"kind": kind, **hashes, **facts, "condsim": __version__})
-
-
-def read_manifest(path: Path) -> dict[str, Any] | None:
-    """Read the manifest of a file; None if it is missing, `InputError` if it is damaged."""
-    manifest = manifest_of(path)
-    if not manifest.exists():
-        return None
-    advice = f"Remove it and make {path.name} again."
-    with one_line(f"{manifest} cannot be read", OSError, ValueError, TypeError, advice=advice):
-        return dict(json.loads(manifest.read_text(encoding="utf-8")))

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from condsim.errors import InputError, require
 from condsim.evaluation.statistics import spearman
-from condsim.rows.records import DOES_NOT_APPLY
 from condsim.types import IntArray
 from condsim_annotation.records import LABELS, RatedRow, Rating, plurality, vote_counts
+from condsim_annotation.tables import DOES_NOT_APPLY
 
 # Below this number of ratings an annotator gets no remark.
 MIN_RATINGS = 20

@@ -31,13 +31,7 @@ from condsim.io import replacing
 from condsim.model.settings import revision_of
 from condsim.model.torch import loading_reason
 from condsim.paths import sha256_of, stem_of
-from condsim.rows.records import (
-    manifest_of,
-    parquet_schema,
-    read_manifest,
-    write_manifest,
-    write_rows,
-)
+from condsim.rows.records import manifest_of, parquet_schema, write_manifest, write_rows
 from condsim.types import FloatArray, IntArray
 from condsim_annotation.pairs import (
     EXACT_UP_TO,
@@ -55,6 +49,7 @@ from condsim_annotation.pairs import (
     text_facts,
     unit_length,
 )
+from condsim_annotation.tables import read_manifest
 
 # The paper does not say which size.
 _IMAGE_ENCODER = "sentence-transformers/clip-ViT-B-32"

@@ -21,11 +21,12 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.loading import load_scorer
-from condsim.rows.records import DOES_NOT_APPLY, write_manifest, write_rows
+from condsim.rows.records import write_manifest, write_rows
 from condsim.types import FloatArray, Scorer
 from condsim_annotation.records import HUMAN, Condition, Intended, Rating
 from condsim_annotation.stages import Item, Stage, TaskAnswer, hints_of, text_of
 from condsim_annotation.store import Annotation, AnnotationStore, PoolMember, Proposal
+from condsim_annotation.tables import DOES_NOT_APPLY
 from condsim_llm.ask import Asker
 from condsim_llm.scorer import PromptScorer, open_asker
 

@@ -19,8 +19,9 @@ from pydantic import Field
 
 from condsim.config import Settings
 from condsim.errors import InputError, check_name
-from condsim.rows.records import DOES_NOT_APPLY, TableRow
+from condsim.rows.records import TableRow
 from condsim.types import IntArray
+from condsim_annotation.tables import DOES_NOT_APPLY
 
 Intended: TypeAlias = Literal["high", "low"]
 """The condition of a pair: C-High or C-Low (C-STS §2.2.2, stage 2)."""

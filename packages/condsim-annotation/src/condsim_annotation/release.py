@@ -27,7 +27,7 @@ from condsim.evaluation.report import markdown_table
 from condsim.evaluation.statistics import Metric
 from condsim.io import replacing, write_json, write_text
 from condsim.paths import sha256_of, stem_of
-from condsim.rows.records import columns_of, read_rows, revisions_of, write_rows
+from condsim.rows.records import columns_of, revisions_of, write_rows
 from condsim.types import Task
 from condsim_annotation.agreement import Kappa, RatingReport, report_ratings
 from condsim_annotation.pairs import Candidate, pair_id_of
@@ -52,6 +52,7 @@ from condsim_annotation.splits import (
     split_rows,
 )
 from condsim_annotation.stages import page
+from condsim_annotation.tables import read_rows
 
 HISTOGRAM = "label-histogram.png"
 # The palette of Okabe and Ito.

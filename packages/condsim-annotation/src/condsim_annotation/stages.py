@@ -14,9 +14,10 @@ from xml.sax.saxutils import quoteattr
 import yaml
 
 from condsim.paths import stem_of
-from condsim.rows.records import TableRow, read_rows
+from condsim.rows.records import TableRow
 from condsim_annotation.pairs import pair_id_of
 from condsim_annotation.records import HUMAN, Condition, check_label, row_id_of
+from condsim_annotation.tables import read_rows
 
 Stage: TypeAlias = Literal["qualification", "conditions", "verification"]
 """C-STS §2.2.2."""

@@ -174,10 +174,10 @@ def report_agreement(
 
     **Example**: `condsim build agreement ratings.parquet`
     """
-    from condsim.rows.records import read_rows
     from condsim_annotation.agreement import report_ratings
     from condsim_annotation.records import Rating, collect_votes
     from condsim_annotation.release import rating_tables
+    from condsim_annotation.tables import read_rows
 
     report = report_ratings(collect_votes(read_rows(ratings, Rating)))
     write_report(json, report)

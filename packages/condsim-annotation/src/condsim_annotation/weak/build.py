@@ -19,15 +19,7 @@ from condsim.data.files import iter_rows
 from condsim.data.held_out import HeldOutTexts, held_out_texts, text_digest
 from condsim.errors import InputError, one_line, require
 from condsim.io import check_not_input
-from condsim.rows.records import (
-    DOES_NOT_APPLY,
-    AnsweredRow,
-    WeakRow,
-    counted,
-    revisions_of,
-    write_provenance,
-    write_rows,
-)
+from condsim.rows.records import counted, revisions_of, write_provenance, write_rows
 from condsim.types import FloatArray
 from condsim_annotation.pairs import (
     Candidate,
@@ -41,6 +33,7 @@ from condsim_annotation.pairs import (
     pair_id_of,
     unit_length,
 )
+from condsim_annotation.tables import DOES_NOT_APPLY, AnsweredRow, WeakRow
 from condsim_annotation.weak.functions import ABSENT, LabelingFunction
 from condsim_annotation.weak.language import Sentence
 from condsim_annotation.weak.registry import Registry

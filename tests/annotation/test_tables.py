@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 
 from condsim.errors import InputError
-from condsim.rows.records import read_manifest, read_rows, write_rows
+from condsim.rows.records import write_rows
 from condsim_annotation.records import Rating
+from condsim_annotation.tables import read_manifest, read_rows
 
 COLUMNS = [field.name for field in dataclasses.fields(Rating)]
 RATINGS = [

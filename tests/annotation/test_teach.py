@@ -14,7 +14,7 @@ from condsim.data.csts import CstsRow, load_csts
 from condsim.data.load import load_task
 from condsim.errors import InputError
 from condsim.rows.records import TrainingRow
-from condsim.rows.teach import taught_rows, teach_file, teach_pairs
+from condsim_annotation.teach import taught_rows, teach_file, teach_pairs
 
 ROWS = [
     CstsRow("A dog runs.", "A cat runs.", "the animal", 1.0),
@@ -63,7 +63,7 @@ def test_teach_given_labels_and_scores_worked_by_hand(score, given, labels):
 
 
 def test_teach_takes_rows_block_by_block(monkeypatch):
-    monkeypatch.setattr("condsim.rows.teach.ROWS_PER_BATCH", 2)
+    monkeypatch.setattr("condsim_annotation.teach.ROWS_PER_BATCH", 2)
     teacher = Fixed("a", 3)
     assert len(list(taught_rows(iter(ROWS), [teacher]))) == 3
     assert teacher.blocks == [2, 1]
