@@ -25,7 +25,7 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 # The companion packages, which extras name.
-PACKAGES := packages/condsim-contexts packages/condsim-llm packages/condsim-sweep packages/condsim-mteb packages/condsim-annotation
+PACKAGES := packages/condsim-contexts packages/condsim-integrations packages/condsim-llm packages/condsim-sweep packages/condsim-mteb packages/condsim-annotation
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(PACKAGES:=/pyproject.toml) $(VENV)/.core
 	$(PIP) install --quiet --retries 0 --index-url $(TORCH_INDEX) $(TORCH) || $(PIP) install --quiet $(TORCH)

@@ -16,6 +16,7 @@ PACKAGES = {
     "condsim": PROJECT,
     "condsim-annotation": PROJECT / "packages" / "condsim-annotation",
     "condsim-contexts": PROJECT / "packages" / "condsim-contexts",
+    "condsim-integrations": PROJECT / "packages" / "condsim-integrations",
     "condsim-llm": PROJECT / "packages" / "condsim-llm",
     "condsim-mteb": PROJECT / "packages" / "condsim-mteb",
     "condsim-sweep": PROJECT / "packages" / "condsim-sweep",

@@ -12,7 +12,7 @@ from bertopic.dimensionality import BaseDimensionalityReduction
 from bertopic.representation import KeyBERTInspired
 from sklearn.cluster import KMeans
 
-from condsim.integrations.bertopic import BertopicBackend
+from condsim_integrations.bertopic import BertopicBackend
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of BERTopic and the libraries it loads
 

@@ -32,7 +32,7 @@ def expected(model, criterion):
 
 def test_pandas_takes_a_criterion(model, criterion, expected, tmp_path):
     pandas = pytest.importorskip("pandas")
-    from condsim.integrations.pandas import register_pandas
+    from condsim_integrations.pandas import register_pandas
 
     register_pandas(model)
     frame = pandas.DataFrame({"a": FIRST, "b": SECOND})
@@ -44,7 +44,7 @@ def test_pandas_takes_a_criterion(model, criterion, expected, tmp_path):
 
 def test_polars_takes_a_criterion(model, criterion, expected):
     polars = pytest.importorskip("polars")
-    from condsim.integrations.polars import register_polars
+    from condsim_integrations.polars import register_polars
 
     register_polars(model)
     frame = polars.DataFrame({"a": FIRST, "b": SECOND})
@@ -56,7 +56,7 @@ def test_langchain_takes_a_criterion(model, criterion):
     pytest.importorskip("langchain_core")
     from langchain_core.documents import Document
 
-    from condsim.integrations.langchain import LangChainEmbeddings, LangChainReranker
+    from condsim_integrations.langchain import LangChainEmbeddings, LangChainReranker
 
     embeddings = LangChainEmbeddings(criterion, model=model)
     assert len(embeddings.embed_documents(["a text", " "])[1]) == criterion.dimension
@@ -68,7 +68,7 @@ def test_langchain_takes_a_criterion(model, criterion):
 
 def test_llama_index_takes_a_criterion(model, criterion):
     pytest.importorskip("llama_index.core")
-    from condsim.integrations.llama_index import LlamaIndexEmbedding
+    from condsim_integrations.llama_index import LlamaIndexEmbedding
 
     embedding = LlamaIndexEmbedding(criterion, model=model)
     assert len(embedding.get_text_embedding("a text")) == criterion.dimension
@@ -76,7 +76,7 @@ def test_llama_index_takes_a_criterion(model, criterion):
 
 def test_haystack_takes_a_criterion(model, criterion):
     pytest.importorskip("haystack")
-    from condsim.integrations.haystack import HaystackTextEmbedder
+    from condsim_integrations.haystack import HaystackTextEmbedder
 
     answer = HaystackTextEmbedder(criterion, model=model).run("a text")
     assert len(answer["embedding"]) == criterion.dimension
@@ -84,7 +84,7 @@ def test_haystack_takes_a_criterion(model, criterion):
 
 def test_duckdb_takes_the_file_of_a_criterion(model, criterion, expected, tmp_path):
     duckdb = pytest.importorskip("duckdb")
-    from condsim.integrations.duckdb import register_duckdb
+    from condsim_integrations.duckdb import register_duckdb
 
     path = tmp_path / "problem.criterion"
     criterion.save(path)

@@ -19,13 +19,13 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 
 import condsim
 from condsim.errors import InputError, ModelError
-from condsim.integrations.haystack import (
+from condsim_integrations.haystack import (
     HaystackDocumentEmbedder,
     HaystackRanker,
     HaystackTextEmbedder,
 )
-from condsim.integrations.langchain import LangChainEmbeddings, LangChainReranker
-from condsim.integrations.llama_index import LlamaIndexEmbedding, LlamaIndexReranker
+from condsim_integrations.langchain import LangChainEmbeddings, LangChainReranker
+from condsim_integrations.llama_index import LlamaIndexEmbedding, LlamaIndexReranker
 
 TEXTS = ["a black dog", "a red cat", "a red dog"]
 QUERY = "a red dog"
@@ -208,7 +208,7 @@ def test_components_are_written_and_read_by_name():
     pipeline = Pipeline()
     pipeline.add_component("ranker", HaystackRanker("the color", top_k=1, at_least=0.25))
     pipeline.add_component("text", HaystackTextEmbedder("the color"))
-    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["condsim.*"])
+    again = Pipeline.loads(pipeline.dumps(), allowed_modules=["condsim_integrations.*"])
     ranker = again.get_component("ranker")
     assert (ranker.condition, ranker.top_k, ranker.at_least) == ("the color", 1, 0.25)
     assert ranker.model is None

@@ -25,11 +25,11 @@ def output_of(code):
 
 def test_import_of_the_package_loads_no_library():
     loaded = output_of(
-        "import sys, condsim, condsim.integrations\n"
+        "import sys, condsim, condsim_integrations\n"
         "condsim.load().score('a', 'b', 'c')\n"
         "print(' '.join(sys.modules))"
     ).split()
-    assert "condsim.integrations" in loaded
+    assert "condsim_integrations" in loaded
     assert not {*LIBRARIES.values(), "pyarrow", "torch"} & set(loaded)
 
 
@@ -39,7 +39,7 @@ def test_missing_library_is_one_line_with_its_extra(module):
     message = output_of(
         f"import sys\nsys.modules[{library!r}] = None\n"
         "import condsim\n"
-        f"try:\n    import condsim.integrations.{module}\n"
+        f"try:\n    import condsim_integrations.{module}\n"
         "except condsim.MissingExtraError as error:\n    print(error)"
     )
     assert message.startswith(f"This needs {library}")

@@ -7,7 +7,7 @@ import pytest
 
 import condsim
 from condsim.errors import InputError
-from condsim.integrations.ray import RayScorer
+from condsim_integrations.ray import RayScorer
 
 FIRST = ["A dog runs.", "Two men sit.", "A cat sleeps."]
 SECOND = ["A dog sleeps.", "A man sits.", "A bird flies."]

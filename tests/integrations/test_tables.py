@@ -12,9 +12,9 @@ from tests.integrations.conftest import WordEncoder
 
 import condsim
 from condsim.errors import InputError, ModelError
-from condsim.integrations.duckdb import register_duckdb
-from condsim.integrations.pandas import register_pandas
-from condsim.integrations.polars import register_polars
+from condsim_integrations.duckdb import register_duckdb
+from condsim_integrations.pandas import register_pandas
+from condsim_integrations.polars import register_polars
 
 FIRST = ["a red cat", "a red cat", None, "a black dog", "a blue cat"]
 SECOND = ["a red dog", "a black cat", "a dog", None, "a blue dog"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from condsim.errors import requires_extra
-from condsim.integrations import Model, encode_present, named, ranked, scorer_of
 from condsim.loading import load_encoder
 from condsim.model.base import Condition, PairScorer
+from condsim_integrations import Model, encode_present, named, ranked, scorer_of
 
 with requires_extra("langchain"):
     from langchain_core.callbacks import Callbacks

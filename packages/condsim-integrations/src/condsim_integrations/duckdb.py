@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from condsim.errors import InputError, requires_extra
-from condsim.integrations import Model, score_present, scorer_of
+from condsim_integrations import Model, score_present, scorer_of
 
 with requires_extra("duckdb"):
     import duckdb

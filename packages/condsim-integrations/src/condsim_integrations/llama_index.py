@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from condsim.errors import InputError, requires_extra
-from condsim.integrations import Model, encode_present, named, ranked, scorer_of
 from condsim.loading import load_encoder
 from condsim.model.base import Condition, PairScorer
 from condsim.model.embedding import EmbeddingScorer
+from condsim_integrations import Model, encode_present, named, ranked, scorer_of
 
 with requires_extra("llama-index"):
     from llama_index.core.base.embeddings.base import BaseEmbedding

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condsim.errors import requires_extra
-from condsim.integrations import Model, encode_present, is_blank, named, ranked, scorer_of
 from condsim.loading import load_encoder
 from condsim.model.base import Condition
+from condsim_integrations import Model, encode_present, is_blank, named, ranked, scorer_of
 
 with requires_extra("haystack"):
     from haystack import Document, component

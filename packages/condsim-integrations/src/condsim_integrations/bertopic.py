@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Sequence
 
 from condsim.errors import requires_extra
-from condsim.integrations import Model, encode_present
 from condsim.loading import load_encoder
 from condsim.types import FloatArray
+from condsim_integrations import Model, encode_present
 
 with requires_extra("bertopic"), warnings.catch_warnings():
     # UMAP warns that TensorFlow is missing.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from condsim.errors import InputError, requires_extra
-from condsim.integrations import Column, Model, score_present, scorer_of
 from condsim.model.base import Condition, PairScorer, Scale
 from condsim.model.criterion import Criterion
+from condsim_integrations import Column, Model, score_present, scorer_of
 
 with requires_extra("polars"):
     import polars as pl
