@@ -1,6 +1,7 @@
 """Training rows of the judge: verdicts, entailment, and similarity under a condition.
 
-``python -m papers.judge.rows --data ../shared/data --out FOLDER`` writes a file for each kind.
+``python -m papers.judge.rows --data ../shared/data --out FOLDER`` writes a file for each kind;
+with ``--only rule`` just the verdicts that a rule gives.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any, NamedTuple
 
 from condsim.data.held_out import HeldOutTexts, held_out_texts
 from condsim.model.judge import VERDICTS
+from papers.judge.subjects import subject_pairs
+from papers.judge.titles import shop_titles, written_titles
 from papers.model.balanced import write_balanced
 from papers.model.groups import Group
 from papers.model.natural import suite_texts
@@ -66,6 +69,14 @@ def request_rows(part: str) -> Iterator[Row]:
         yield Row("", pair["sentence1"], pair["sentence2"], float(pair["same"]))
 
 
+def rule_rows(data: Path) -> Iterator[Row]:
+    """Make rows whose verdict follows from a rule: titles of products, and other subjects."""
+    for verdict, first, second in (*shop_titles(data), *written_titles()):
+        yield Row("", first, second, VERDICTS.index(verdict))
+    for first, second in subject_pairs(read_verdicts("train")):
+        yield Row("", first, second, VERDICTS.index("related"))
+
+
 def entailment_rows(data: Path) -> Iterator[Row]:
     """Read premises and hypotheses; the label is a place in `ENTAILMENT`."""
     for name in NLI_FILES:
@@ -113,17 +124,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", nargs="*", default=["entailment", "similarity", "rule"])
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     data, out = options.data, options.out
     out.mkdir(parents=True, exist_ok=True)
-    write_balanced(data, out / "balanced")
-    # No source below needs plain vectors.
-    sources = Sources(data, out / "balanced", PlainVectors(data, out / "none"))
     exclude = (held_out_texts([data / HELD_OUT]), suite_texts(data))
-    kinds = {"entailment": entailment_rows(data), "similarity": similarity_rows(sources)}
-    for name, rows in kinds.items():
-        _LOGGER.info("%s: %d rows", name, write_rows(rows, out / f"{name}.jsonl", exclude=exclude))
+    for name in options.only:
+        number = write_rows(_rows(name, data, out), out / f"{name}.jsonl", exclude=exclude)
+        _LOGGER.info("%s: %d rows", name, number)
+
+
+def _rows(kind: str, data: Path, out: Path) -> Iterator[Row]:
+    if kind != "similarity":
+        return {"entailment": entailment_rows, "rule": rule_rows}[kind](data)
+    write_balanced(data, out / "balanced")
+    # No source of similarities needs plain vectors.
+    return similarity_rows(Sources(data, out / "balanced", PlainVectors(data, out / "none")))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from papers.judge.rows import ENTAILMENT, Row, request_rows, verdict_rows
 
 _TURNED = {"contradiction": "contradiction", "new": "new", "update": "related"}
 HEADS = ("verdict", "entailment", "similarity")
-KINDS = (*HEADS, "request")
+KINDS = (*HEADS, "request", "rule")
 
 
 _LOGGER = logging.getLogger("condsim")
@@ -144,7 +144,7 @@ class Run:
         self.rows = {
             kind: list(read("train")) for kind, read in written.items() if kind in settings.shares
         }
-        for kind in ("entailment", "similarity"):
+        for kind in ("entailment", "similarity", "rule"):
             if kind in settings.shares:
                 lines = (rows / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
                 self.rows[kind] = [Row(*json.loads(line)) for line in lines]
@@ -184,7 +184,7 @@ class Run:
 
     def _turned(self, kind: str, row: Row, draw: np.random.Generator) -> Row:
         label = row.label
-        turned = {"similarity": 0.5, "verdict": self.settings.swapped}.get(kind, 0.0)
+        turned = {"similarity": 0.5, "rule": 0.5, "verdict": self.settings.swapped}.get(kind, 0.0)
         if kind == "verdict":
             # What a duplicate or a related text becomes depends on which of the two says more.
             name = _TURNED.get(VERDICTS[int(label)])

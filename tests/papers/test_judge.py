@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import gzip
+import json
 import math
+import random
+import re
 import shutil
 from dataclasses import replace
 
@@ -9,6 +13,8 @@ import pytest
 import torch
 from papers.judge import train as module
 from papers.judge.rows import Row, read_requests, read_verdicts
+from papers.judge.subjects import lower_words, subject_pairs, with_other_subjects
+from papers.judge.titles import altered, shop_titles, written_titles
 from papers.judge.train import Reader, Run, Settings
 from transformers import BertConfig, BertModel
 
@@ -54,6 +60,10 @@ def test_turned_rows_have_the_verdict_that_then_holds(start, tmp_path, label, tu
     got = run._turned("verdict", row, np.random.default_rng(0))
     assert got == (row if turned is None else Row("", "b", "a", turned))
     assert run._turned("request", row, np.random.default_rng(0)) == row
+    draw = np.random.default_rng(0)
+    rules = [run._turned("rule", row, draw) for _ in range(40)]
+    # A rule says what each of two texts is to the other.
+    assert set(rules) == {row, Row("", "b", "a", label)}
 
 
 def test_reader_lays_out_condition_and_texts(start):
@@ -94,3 +104,85 @@ def test_written_requests_share_no_text():
         for part in ("train", "test")
     ]
     assert not texts[0] & texts[1]
+
+
+LOWER = lower_words(["The tests run on a bus line.", "She works for a bank."])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pattern"),
+    [
+        ("Anna has a cold.", "Anna caught a cold.", r"(?!Anna)\w+ caught a cold\."),
+        ("Invoice 4711 is unpaid.", "We paid invoice 4711.", r"We paid invoice 47(?!11)\d\d\."),
+        ("The left knee hurts.", "No pain in the left knee.", r"No pain in the right knee\."),
+        ("My brother is ill.", "So my brother is ill.", r"So my (?!brother)\w+ is ill\."),
+        ("The library is closed.", "The library opened.", r"The (?!library)\w+ opened\."),
+    ],
+)
+def test_other_subjects_replace_the_name_in_the_second_text(first, second, pattern):
+    found = with_other_subjects(first, second, LOWER)
+    assert found
+    assert all(re.fullmatch(pattern, text) for text in found)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        # The name is a value, only one person can be it, or the number counts something.
+        ("I work from Porto this month.", "You find me in Porto this month."),
+        ("Anna chairs the meeting.", "The chair of the meeting is Anna."),
+        ("Mia sold the boat to Tom.", "Tom sold the boat to Mia."),
+        ("Line 6 runs every ten minutes.", "6 times an hour there is a train."),
+        ("My brother lives here.", "He and his wife moved out, my brother says."),
+        ("Anna left the bank.", "She walked out of the bank."),
+        ("Only the left knee hurts.", "The left knee is well."),
+    ],
+)
+def test_other_subjects_are_none_where_the_verdict_is_not_plain(first, second):
+    assert with_other_subjects(first, second, LOWER) == []
+
+
+def test_subject_pairs_hold_no_text_of_dev_or_test():
+    pairs = list(subject_pairs(read_verdicts("train")))
+    others = {
+        pair[key] for part in ("dev", "test") for pair in read_verdicts(part)
+        for key in ("sentence1", "sentence2")
+    }  # fmt: skip
+    assert 400 < len(pairs) < 800
+    assert not {text for pair in pairs for text in pair} & others
+
+
+def test_altered_title_has_another_number_or_color():
+    draw = random.Random(0)
+    first, second = "acme rx200 drill blue", "acme rx200 cordless drill, blue"
+    found = {altered(first, second, draw) for _ in range(20)}
+    assert second not in found
+    assert any("blue" not in str(title) for title in found)
+    assert any("rx200" not in str(title) for title in found)
+    assert altered("acme drill", "acme drill kit", draw) is None
+
+
+def test_written_titles_share_no_value_where_they_are_new():
+    kinds = {verdict for verdict, _, _ in written_titles()}
+    assert kinds == {"duplicate", "related", "new"}
+
+
+def test_shop_titles_of_one_product_are_duplicates(tmp_path):
+    lines = [
+        {"text1": f"acme rx{n} drill", "text2": f"drill rx{n} by acme",
+         "labels": {"the product": n % 2, "the brand": 1, "the product category": 1}}
+        for n in range(200, 240)
+    ]  # fmt: skip
+    lines += [
+        {"text1": f"smead folder letter tab {n}x", "text2": f"hp toner cartridge black laser {n}y",
+         "labels": {"the product": 0, "the brand": 0, "the product category": 0}}
+        for n in range(40)
+    ]  # fmt: skip
+    path = tmp_path / "criteria" / "walmart_amazon" / "train.jsonl.gz"
+    path.parent.mkdir(parents=True)
+    with gzip.open(path, "wt") as stream:
+        stream.writelines(json.dumps(line) + "\n" for line in lines)
+    rows = list(shop_titles(tmp_path))
+    assert sum(verdict == "duplicate" for verdict, _, _ in rows) == 20
+    news = [(first, second) for verdict, first, second in rows if verdict == "new"]
+    assert not any("drill" in first and "drill" in second for first, second in news)
