@@ -112,9 +112,9 @@ def recall_of_merges(mergeable: BoolArray, merge: Float64Array, *, precision: fl
 
 def entailment(run: Path, start: Path) -> Callable[[Pairs], Float64Array]:
     """Logits of a judge of entailment, read both ways, and the surface, ``(n, 12)``."""
-    from papers.judge.train import Reader, load_judge, logits_of
+    from papers.judge.train import Reader, torch_judge, logits_of
 
-    judge, read = load_judge(start, run), Reader(start, 128)
+    judge, read = torch_judge(start, run), Reader(start, 128)
 
     def features(pairs: Pairs) -> Float64Array:
         first, second = ([pair[side] for pair in pairs] for side in ("sentence1", "sentence2"))

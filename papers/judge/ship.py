@@ -26,7 +26,7 @@ from condsim.training.export import INPUT_NAMES, traced
 from condsim.training.quantize import quantize_static
 from condsim.types import FloatArray, IntArray
 from papers.judge.rows import Row, verdict_rows
-from papers.judge.train import Judge, Reader, load_judge, padded
+from papers.judge.train import Judge, Reader, torch_judge, padded
 
 MAX_TOKENS = 256
 SAMPLES, SAMPLES_PER_BATCH = 320, 16
@@ -49,7 +49,7 @@ class _VerdictLogits(nn.Module):
 
 def ship(run: Path, start: Path, output: Path, name: str) -> None:
     """Export, quantize, and calibrate a judge."""
-    judge, read = load_judge(start, run), Reader(start, MAX_TOKENS)
+    judge, read = torch_judge(start, run), Reader(start, MAX_TOKENS)
     rows = list(verdict_rows("train"))
     chosen = np.random.default_rng(0).permutation(len(rows))[:SAMPLES]
     batches = _batches([rows[place] for place in chosen], read)

@@ -137,7 +137,7 @@ class Run:
     ) -> None:
         torch.manual_seed(settings.seed)
         self.settings, self.out = settings, out
-        self.judge = load_judge(start, before)
+        self.judge = torch_judge(start, before)
         self.average = {name: value.clone() for name, value in self.judge.state_dict().items()}
         self.read = Reader(start, settings.most_tokens)
         written = {"verdict": verdict_rows, "request": request_rows}
@@ -301,7 +301,7 @@ def logits_of(judge: Judge, read: Reader, rows: Sequence[Row]) -> dict[str, Tens
     return {kind: torch.cat(values)[back] for kind, values in parts.items()}
 
 
-def load_judge(start: Path, run: Path | None = None) -> Judge:
+def torch_judge(start: Path, run: Path | None = None) -> Judge:
     """Make a judge from a checkpoint, with the averaged weights of a run if one is given."""
     judge = Judge(BertModel.from_pretrained(start, add_pooling_layer=False))
     if run is not None:
