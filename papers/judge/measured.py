@@ -112,7 +112,7 @@ def recall_of_merges(mergeable: BoolArray, merge: Float64Array, *, precision: fl
 
 def entailment(run: Path, start: Path) -> Callable[[Pairs], Float64Array]:
     """Logits of a judge of entailment, read both ways, and the surface, ``(n, 12)``."""
-    from papers.judge.train import Reader, torch_judge, logits_of
+    from papers.judge.train import Reader, logits_of, torch_judge
 
     judge, read = torch_judge(start, run), Reader(start, 128)
 

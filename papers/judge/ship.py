@@ -26,7 +26,7 @@ from condsim.training.export import INPUT_NAMES, traced
 from condsim.training.quantize import quantize_static
 from condsim.types import FloatArray, IntArray
 from papers.judge.rows import Row, verdict_rows
-from papers.judge.train import Judge, Reader, torch_judge, padded
+from papers.judge.train import Judge, Reader, padded, torch_judge
 
 MAX_TOKENS = 256
 SAMPLES, SAMPLES_PER_BATCH = 320, 16

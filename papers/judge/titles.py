@@ -1,6 +1,6 @@
 """Pairs of titles of products with the verdict that a rule gives them.
 
-Two titles of one product are duplicates, those of a product of another number, size, or color are
+Two titles of one product are duplicates, titles of products of another number, size, or color are
 related, and titles that share neither brand nor kind are new.
 """
 
