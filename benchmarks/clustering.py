@@ -21,7 +21,7 @@ from condsim.cli.process import long_work, run_app
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.errors import InputError
 from condsim.evaluation.statistics import Metric
-from condsim.io import write_text
+from condsim.io import write_json, write_text
 from condsim.loading import load_encoder, named_scorer
 from condsim.model.embedding import EmbeddingScorer
 from condsim.search.clustering import cluster
@@ -183,7 +183,7 @@ def main(
     sets: Annotated[list[str] | None, typer.Option("--set", help="Set; repeatable.")] = None,
     texts: Annotated[int, typer.Option(min=50, help="Texts drawn of a set at most.")] = 3_000,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of k-means.")] = 5,
-    output: Annotated[Path, typer.Option(help="The page to write.")] = PAGE,
+    output: Annotated[Path, typer.Option(help="The page to write, with a JSON file.")] = PAGE,
 ) -> None:
     """Measure how well clusters under a condition match the labels of people."""
     if unknown := set(sets or ()) - SETS.keys():
@@ -199,6 +199,8 @@ def main(
     trained = named_scorer(model).trained_on()
     text = page(rows, model=encoder.name, trained=trained, command=command, seeds=seeds)
     write_text(output, text)
+    facts = {"model": encoder.name, "seeds": seeds, "rows": rows}
+    write_json(facts, output.with_suffix(".json"))
     typer.echo(f"{output}: {len(rows)} rows")
 
 
@@ -217,7 +219,8 @@ row is bold.
 
 The right condition is best in {won} of {all} rows. Where it is not: {lost}.
 
-"Trained on": the training texts of the set were; these are others. `{command}` makes this page;
+"Trained on": the training texts of the set were; these are others. `{command}` makes this page
+and [clustering.json](clustering.json);
 [Clustering](../../../docs/collections.md#clusters) shows the command.
 """
 

@@ -26,6 +26,7 @@ import pytest
 import typer
 import yaml
 from tests.serving.conftest import running
+from tests.test_docs_tables import table
 
 from condsim.cli.main import app
 from condsim.training.recipe import Recipe, load_recipe
@@ -248,6 +249,14 @@ def test_commands_have_real_options_and_recipes():
                     check_words(words, f"{block.page.name}:{block.line}: {line}")
                     checked += 1
     assert checked > 10
+
+
+def test_readme_table_has_complete_commands():
+    lines = [cells[1] for cells in table("README.md", "task")]
+    commands = [code for line in lines for code in re.findall(r"condsim [^`]+", line)]
+    assert len(commands) > 20
+    for command in commands:
+        check_condsim(shlex.split(command)[1:], f"README.md: {command}")
 
 
 def test_no_run_python_compiles():

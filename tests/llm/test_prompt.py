@@ -79,12 +79,10 @@ def test_render_no_shots_long_is_figure_6():
 
 def test_instruction_text_long_without_condition_has_the_scale_of_sts_b():
     lines = instruction_text("long", conditional=False).splitlines()
-    assert lines[0] == (
-        "Definition: Evaluate the similarity between the two sentences. Assign the pair a score "
-        "between 0 and 5 as follows:"
-    )
-    # Cer et al. (2017), Table 1.
-    assert lines[1:] == [
+    # As in the released script.
+    assert lines == [
+        "Definition: Evaluate the similarity between them and classify them into classes from 0-5 "
+        "as follows:",
         "0 : The two sentences are completely dissimilar.",
         "1 : The two sentences are not equivalent, but are on the same topic.",
         "2 : The two sentences are not equivalent, but share some details.",

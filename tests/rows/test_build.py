@@ -95,6 +95,14 @@ def test_build_cells_of_several_values_are_compared_as_sets(tmp_path) -> None:
     assert labels["1.0"] <= {"03", "04", "13", "14", "23", "24", "35", "45"}
 
 
+def test_build_ticket_numbers_are_not_used(table, tmp_path) -> None:
+    path, output = tmp_path / "numbered.csv", tmp_path / "rows.csv"
+    lines = [f"{1000 + n},{row['text']},{row['topic']}" for n, row in enumerate(rows_in(table))]
+    path.write_text("\n".join(["ticket,text,topic", *lines]), "utf-8")
+    (report,) = build_criteria([path], output, CriteriaSettings(rows=40)).sets
+    assert (list(report.criteria), report.unused) == (["topic"], ("ticket",))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -260,7 +260,7 @@ def collect_texts(
 ) -> CollectedTexts:
     """Collect texts; raise `InputError` if no criterion can be used.
 
-    Numbers that no setting names, such as an id or a price, may be refused.
+    Numbers that no setting names, such as a price, may be refused.
     """
     texts: list[str] = []
     # The texts with each answer, by criterion.
@@ -275,7 +275,9 @@ def collect_texts(
     answers: list[NDArray[np.int32]] = []
     for criterion, members in sorted(texts_of.items()):
         is_named = not refuse_numbers or criterion in settings.criteria
-        if not is_named and all(map(is_number, chain.from_iterable(members))):
+        # Numbers that no two texts share, such as ticket numbers, cannot be a criterion.
+        is_shared = any(len(own_texts) > 1 for own_texts in members.values())
+        if is_shared and not is_named and all(map(is_number, chain.from_iterable(members))):
             raise InputError(
                 f"{name}: the column {criterion!r} holds numbers, which are not just alike or "
                 "different; grade them with --bins, or name the columns to use with --criteria."

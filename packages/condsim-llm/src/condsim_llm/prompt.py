@@ -40,10 +40,10 @@ _PLAIN_SHORT = (
     "On a scale between 0 and 5, how similar are the following two sentences? Respond only with a "
     "score between 0 and 5."
 )
-# The classes are the scale of STS-B's annotators (Cer et al., 2017, Table 1).
+# As in the released script; the classes are the scale of STS-B's annotators (Cer et al., 2017,
+# Table 1).
 _PLAIN_LONG = """\
-Definition: Evaluate the similarity between the two sentences. Assign the pair a score between 0 \
-and 5 as follows:
+Definition: Evaluate the similarity between them and classify them into classes from 0-5 as follows:
 0 : The two sentences are completely dissimilar.
 1 : The two sentences are not equivalent, but are on the same topic.
 2 : The two sentences are not equivalent, but share some details.
