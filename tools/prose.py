@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CODE = ("src", "packages", "papers", "benchmarks", "tools")
 # Also checked for American spelling, of identifiers too.
 SPELLED = ("tests",)
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "papers/docs/README.md")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "papers/docs")
 # Keyword arguments whose text a user reads.
 HELP = {"help", "short_help", "epilog", "description", "hint", "show_default"}
 # Kinds of text; a trailing comment stands behind code.
