@@ -90,7 +90,7 @@ _ONLY_ONE = re.compile(
     r"owner|manager|host\w*|job|task|is the|deputy|foreman|title|took over|takes? the|bought|buys?|"
     r"sold|sells?|sale|acquire\w*|merge[ds]?|presented|fix\w*|patch|brings|drives|founded|wrote|written|"
     r"invented|discovered|beat|beats|signed|directed|composed|successor|replace\w*|leaders?|president|"
-    r"mayor|minister|director|chief|boss|CEO|supplier|supplies|delivers|sponsor\w*)\b|, not ",
+    r"agent|mayor|minister|director|chief|boss|CEO|supplier|supplies|sponsor\w*)\b|, not ",
     re.IGNORECASE,
 )
 _COMPARED = re.compile(r"\b(only|same|also|too|both|instead|other|another|except)\b", re.IGNORECASE)
