@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import numpy as np
 import typer
 from typer import Argument, Option
 
 from condsim.cli import options
 from condsim.cli.files import Output
-from condsim.cli.pairs import LabeledPairs, load_pairs_as_task, read_verdicts
+from condsim.cli.pairs import LabeledPairs, LabeledVerdicts, load_pairs_as_task, read_verdicts
 from condsim.cli.process import long_work
 from condsim.errors import InputError, require
 from condsim.model.base import SCORER_LOG
@@ -148,30 +149,54 @@ def _measure_verdicts(
 ) -> None:
     """Measure the judge on files of pairs with the right verdict."""
     from condsim.evaluation.verdicts import verdict_figures
-    from condsim.model.judge import VERDICTS, load_judge
+    from condsim.model.judge import VERDICTS
 
-    judge = load_judge()
     reports = {}
     for file in data:
         rows = read_verdicts(file, pairs)
-        verdicts = judge.verdict(rows.first, rows.second, rows.conditions)
-        found = [one.verdict for one in verdicts]
-        figures = verdict_figures(rows.right, found, rows.first, resamples=resamples, seed=seed)
-        reports[str(file)] = figures
-    columns = [
-        (
-            f"{one.pairs:,}",
-            f"{one.macro_f1:.1f} [{one.low:.1f}, {one.high:.1f}]",
-            *(f"{one.f1[name]:.1f}" if name in one.f1 else "-" for name in VERDICTS),
-            f"{one.wrongly_merged:.1f}",
-            f"{one.wrongly_kept:.1f}",
-        )
-        for one in reports.values()
-    ]
-    names = ("pairs", "macro F1", *VERDICTS, "wrongly merged", "wrongly kept")
-    lines = [(name, *cells) for name, *cells in zip(names, *columns, strict=True)]
-    options.show_table(("", *reports), lines, caption="F1 x 100; percent of all pairs")
+        reports[str(file)] = {
+            name: verdict_figures(rows.right, found, rows.first, resamples=resamples, seed=seed)
+            for name, found in _verdicts_by_method(rows, seed)
+        }
+    names = ("macro F1", *VERDICTS, "wrongly merged", "wrongly kept")
+    for file_name, report in reports.items():
+        columns = [
+            (
+                f"{one.macro_f1:.1f} [{one.low:.1f}, {one.high:.1f}]",
+                *(f"{one.f1[verdict]:.1f}" if verdict in one.f1 else "-" for verdict in VERDICTS),
+                f"{one.wrongly_merged:.1f}",
+                f"{one.wrongly_kept:.1f}",
+            )
+            for one in report.values()
+        ]
+        lines = [(name, *cells) for name, *cells in zip(names, *columns, strict=True)]
+        title = f"{file_name}: {next(iter(report.values())).pairs:,} pairs"
+        caption = "F1 x 100; percent of all pairs"
+        options.show_table(("", *report), lines, title=title, caption=caption)
     options.write_report(json, reports)
+
+
+def _verdicts_by_method(rows: LabeledVerdicts, seed: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield the verdicts of the judge, and of what tells them by one score out of fold."""
+    from condsim.evaluation.verdicts import verdicts_by_score
+    from condsim.loading import load_encoder
+    from condsim.model.baselines import baseline
+    from condsim.model.judge import load_judge
+
+    judge = load_judge()
+    right, first, second, conditions = rows
+    given = {judge.name: conditions}
+    if conditions is not None:
+        given[f"{judge.name}, no condition"] = None
+    for name, some in given.items():
+        yield name, [one.verdict for one in judge.verdict(first, second, some)]
+    scores = {
+        "plain similarity": load_encoder(None).score(first, second),
+        "word overlap": baseline("word-overlap").score(first, second, None),
+        "most frequent": np.zeros(len(right)),
+    }
+    for name, column in scores.items():
+        yield name, verdicts_by_score(column, right, first, seed=seed)
 
 
 class _Compared(NamedTuple):

@@ -6,10 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from condsim.data.tasks import draw_folds
 from condsim.evaluation.statistics import Metric
 from condsim.model.judge import MERGED, VERDICTS
 from condsim.types import Float64Array
+
+_FOLDS = 10
+_BINS = 20
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,38 @@ def verdict_figures(
         wrongly_merged=_percent((merged & ~mergeable).mean()),
         wrongly_kept=_percent((mergeable & ~merged).mean()),
     )
+
+
+def verdicts_by_score(
+    scores: ArrayLike, right: Sequence[str], first: Sequence[str], *, seed: int = 0
+) -> list[str]:
+    """Tell verdicts by a single score, the best that a threshold sweep can do.
+
+    Each pair gets the verdict that is most frequent among pairs of other folds whose score is in
+    the same twentieth. Pairs of one first text are in one fold.
+
+    Args:
+        scores: Score of each pair, ``(n,)``; all equal for the most frequent verdict.
+        right: Right verdicts, length n.
+        first: First texts, length n.
+        seed: Seed of the ten folds.
+    """
+    values = np.asarray(scores, np.float64)
+    wanted = np.array([VERDICTS.index(name) for name in right])
+    folds = draw_folds(list(zip(first, first, strict=True)), folds=_FOLDS, seed=seed)
+    found = np.zeros(len(right), np.int64)
+    for fold in np.unique(folds):
+        others = folds != fold
+        if not others.any():
+            others[:] = True
+        edges = np.unique(np.quantile(values[others], np.linspace(0, 1, _BINS + 1)[1:-1]))
+        bins = np.searchsorted(edges, values, side="right")
+        counts = np.zeros((len(edges) + 1, len(VERDICTS)))
+        np.add.at(counts, (bins[others], wanted[others]), 1)
+        # An empty bin takes what is most frequent in all.
+        counts += 1e-6 * counts.sum(axis=0)
+        found[folds == fold] = counts.argmax(axis=1)[bins[folds == fold]]
+    return [VERDICTS[place] for place in found.tolist()]
 
 
 def _percent(share: float) -> float:
