@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from functools import partial
 from pathlib import Path
 
@@ -50,6 +51,20 @@ def test_verdict_against_names_the_known_row(tmp_path):
     assert found[1]["verdict"] == "update"
     assert found[1]["known"] == PAIR[0]
     assert found[1]["known_row"] == "4"
+    assert "candidates" not in found[1]
+
+
+def test_verdict_standard_input_against_a_file_writes_all_candidates_as_json(tmp_path):
+    known = EXAMPLES / "facts.csv"
+    text = json.dumps({"text": PAIR[1]})
+    options = ("--against", known, "--candidates", "3", "--output", tmp_path / "out.jsonl")
+    run("-", *options, stdin=text)
+    (found,) = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert (found["verdict"], found["known_row"]) == ("update", 4)
+    assert len(found["candidates"]) == 3
+    (decided,) = (one for one in found["candidates"] if one["known_row"] == 4)
+    assert (decided["known"], decided["verdict"]) == (PAIR[0], "update")
+    assert set(decided["probabilities"]) == set(VERDICTS)
 
 
 def test_verdict_threshold_of_labeled_pairs_keeps_its_promise(tmp_path):

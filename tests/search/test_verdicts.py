@@ -46,6 +46,10 @@ def test_find_verdicts_in_memory_and_in_an_index_agree(tmp_path):
     stored = list(find_verdicts(NEW, index, judge))
     assert [one.verdict for one in stored] == [one.verdict for one in found]
     assert [one.row for one in stored[:2]] == ["1", "2"]
+    for one in found:
+        assert sorted(read.row for read in one.candidates) == [0, 1, 2]
+        (same,) = (read for read in one.candidates if read.row == one.row)
+        assert same.verdict == one.verdict
 
 
 def test_find_verdicts_nothing_known_is_new():

@@ -190,6 +190,46 @@ def test_verdict_is_that_of_the_judge(client):
     assert (second["verdict"], second["reason"]) == ("cannot tell", wanted[1].reason)
 
 
+FACTS = ["Tests run on Jenkins.", "The office has twelve desks."]
+
+
+def test_verdict_against_known_texts_has_all_candidates(client, model):
+    search = pytest.importorskip("condsim.search")
+    new = "We have moved the tests from Jenkins to GitHub Actions."
+    body = {"texts": [new], "known": FACTS, "about": True}
+    (got,) = client().post("/v1/verdict", json=body).json()["verdicts"]
+    judge = condsim.load_judge()
+    (wanted,) = search.find_verdicts([new], FACTS, judge, scorer=model, about=True)
+    assert (got["verdict"], got["known"], got["row"]) == ("update", FACTS[0], 0)
+    assert tuple(got["about"]) == wanted.verdict.about
+    read = [(one["known"], one["row"], one["verdict"]) for one in got["candidates"]]
+    assert read == [(one.known, one.row, one.verdict.verdict) for one in wanted.candidates]
+    assert len(read) == 2
+
+
+def test_verdict_against_the_index_names_keys(client, index):
+    body = {"texts": ["A parcel."], "candidates": 1}
+    (got,) = client(index=index).post("/v1/verdict", json=body).json()["verdicts"]
+    assert [one["row"] for one in got["candidates"]] == [got["row"]]
+    assert got["row"] in {str(row["id"]) for row in ROWS}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({}, 422, "either 'pairs'"),
+        ({"pairs": [["a", "b"]], "texts": ["c"]}, 422, "either 'pairs'"),
+        ({"pairs": [["a", "b"]], "known": ["c"]}, 422, "goes with 'texts'"),
+        ({"texts": ["a"]}, 404, "--index DIR"),
+        ({"texts": ["a"] * 60, "known": ["b"], "candidates": 1000}, 413, "candidates"),
+    ],
+)
+def test_verdict_bad_requests_are_refused(client, body, status, words):
+    response = client().post("/v1/verdict", json=body)
+    assert response.status_code == status
+    assert words in message(response)
+
+
 def test_texts_that_the_model_cannot_read_are_listed_and_no_duplicates(client):
     body = {"texts": ["Great 👍", "Great 👎", "Great 👍"], "condition": "the mood"}
     got = client().post("/v1/dedupe", json={**body, "at_least": 0.5}).json()

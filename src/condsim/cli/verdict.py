@@ -12,7 +12,7 @@ import numpy as np
 import typer
 from typer import Argument, Option
 
-from condsim.cli.files import Output
+from condsim.cli.files import Input, Output
 from condsim.cli.options import TextFile
 from condsim.cli.pairs import (
     PairsUnderOne,
@@ -42,13 +42,16 @@ _SINGLE_PAIR = (
 
 
 def verdict_command(
-    known: Annotated[str | None, Argument(help="The known text, or a file.")] = None,
-    new: Annotated[str | None, Argument(help="The new text.")] = None,
+    first: Annotated[
+        str | None, Argument(help="The known text, or a file; - is standard input."), Input()
+    ] = None,
+    second: Annotated[str | None, Argument(help="The new text.")] = None,
     *,
     pairs: PairsUnderOne,
     against: Annotated[
         str | None,
         Option(help="File or index of known texts; the first file then has new ones."),
+        Input(),
     ] = None,
     column: Annotated[
         str, Option("--column", help="Column of the texts; with --against.")
@@ -91,8 +94,9 @@ def verdict_command(
 
     With a file of pairs, keeps all columns and adds `verdict`, `probability`, the probability of
     each verdict, and the `reason` where the judge cannot tell. With --against, finds the nearest
-    known texts of each new one, and adds the one that decided. A merge is a duplicate or an update:
-    with --labeled and --at-most-false-merges, pairs below a threshold are not merged.
+    known texts of each new one, and adds the one that decided; a JSON file has the verdicts against
+    all of them in `candidates`. A merge is a duplicate or an update: with --labeled and
+    --at-most-false-merges, pairs below a threshold are not merged.
 
     **Examples**
 
@@ -109,9 +113,9 @@ def verdict_command(
     if against is None:
         if candidates is not None or model is not None or column != "text":
             raise InputError("--candidates, --model and --column go with --against.")
-        source = pair_arguments(known, new, None, [condition or ""], None)
+        source = pair_arguments(first, second, None, [condition or ""], None)
     else:
-        source = _file_of_news(known, new)
+        source = _file_of_news(first, second)
     if isinstance(source, SinglePair):
         if output is not None or labeled is not None:
             raise InputError("Options of files, such as --output, go with a file.")
@@ -201,6 +205,13 @@ class _News:
         row = finding.row
         return int(self._numbers[row]) if isinstance(row, int) else row
 
+    def record(self, finding: Finding) -> dict[str, object]:
+        """Return a candidate as a cell of JSON."""
+        verdict = finding.verdict
+        shares = {name: round(share, 4) for name, share in verdict.probabilities.items()}
+        found = {"verdict": verdict.verdict, "known": finding.known}
+        return {**found, "known_row": self.shown(finding), "probabilities": shares}
+
 
 @dataclass
 class _Judging:
@@ -246,6 +257,7 @@ class _Judging:
             about=self.about,
             progress=self.progress,
         )
+        table = is_table(output)
         with open_writer(output) as writer:
             for batch, rows in news.file.batches():
                 places = np.flatnonzero(news.file.present[rows]).tolist()
@@ -253,6 +265,9 @@ class _Judging:
                 self._add_columns(batch, places, [finding.verdict for finding in some])
                 _add(batch, "known", places, [finding.known for finding in some])
                 _add(batch, "known_row", places, [news.shown(finding) for finding in some])
+                if not table:
+                    read = [[news.record(one) for one in finding.candidates] for finding in some]
+                    _add(batch, "candidates", places, read)
                 writer.write(batch)
         self._summarize(output, news.file.blank)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from condsim.console import Progress, silent
 from condsim.errors import InputError, check_at_least
@@ -31,11 +31,13 @@ class Finding:
         verdict: The verdict against the known text that decided.
         known: That text; None if there is no candidate.
         row: Its row in the collection, counted from 0, or its key in an index.
+        candidates: Findings against each known text that the judge read, the nearest first.
     """
 
     verdict: Verdict
     known: str | None = None
     row: int | str | None = None
+    candidates: tuple[Finding, ...] = ()
 
 
 def decide(verdicts: Sequence[Verdict]) -> int:
@@ -109,12 +111,15 @@ def find_verdicts(
                 verdict.merged_from(merged_from)
                 for verdict in judge.verdict([other for _, other in found], text, condition)
             ]
-            place = decide(verdicts)
-            verdict, (row, other) = verdicts[place], found[place]
-            if about:
-                words = judge.verdict(other, text, condition, about=True)
-                verdict = words.merged_from(merged_from)
-            yield Finding(verdict, other, row)
+            read = tuple(
+                Finding(verdict, other, row)
+                for verdict, (row, other) in zip(verdicts, found, strict=True)
+            )
+            chosen = replace(read[decide(verdicts)], candidates=read)
+            if about and chosen.known is not None:
+                words = judge.verdict(chosen.known, text, condition, about=True)
+                chosen = replace(chosen, verdict=words.merged_from(merged_from))
+            yield chosen
 
     return findings()
 

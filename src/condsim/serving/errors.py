@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request
@@ -15,7 +16,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.routing import Match
 
-from condsim.errors import CondSimError, InputError, MissingExtraError
+from condsim.errors import CondSimError, InputError, MissingExtraError, ModelError
 
 _LOGGER = logging.getLogger(__name__)
 _MAX_MESSAGE_CHARACTERS = 1000
@@ -31,6 +32,17 @@ class RequestError(HTTPException):
         if status == 408:
             headers["Connection"] = "close"
         super().__init__(status, message, headers)
+
+
+@contextmanager
+def faults_of_the_server() -> Iterator[None]:
+    """Separate errors with a cause, such as a damaged index, which the caller cannot help."""
+    try:
+        yield
+    except InputError as error:
+        if error.__cause__ is None:
+            raise
+        raise ModelError(str(error)) from error
 
 
 class ErrorDetail(BaseModel):

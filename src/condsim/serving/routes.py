@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,12 +12,12 @@ from uuid import uuid4
 import numpy as np
 from fastapi import APIRouter
 
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError
 from condsim.model.applicability import silence
 from condsim.model.base import Scale, check_rows
 from condsim.model.embedding import joined
 from condsim.serving import schemas
-from condsim.serving.errors import RequestError
+from condsim.serving.errors import RequestError, faults_of_the_server
 from condsim.serving.service import HeaderCondition, Service, SharedService
 from condsim.types import FloatArray
 
@@ -145,7 +143,7 @@ def _duplicates(body: schemas.DedupeRequest, conditions: list[str], service: Ser
     # Slow to import.
     from condsim.search.dedupe import find_duplicates
 
-    with _faults_of_the_server():
+    with faults_of_the_server():
         return find_duplicates(
             body.texts,
             service.queued_embedder,
@@ -250,7 +248,7 @@ def _search(body: schemas.SearchRequest, conditions: list[str] | None, index: In
     weighted: list[str] | dict[str, float] | None = conditions
     if conditions and body.weights:
         weighted = dict(zip(conditions, body.weights, strict=True))
-    with _faults_of_the_server():
+    with faults_of_the_server():
         return index.search(
             body.query,
             weighted,
@@ -260,17 +258,6 @@ def _search(body: schemas.SearchRequest, conditions: list[str] | None, index: In
             rescore=body.rescore,
             overall=body.overall,
         )
-
-
-@contextmanager
-def _faults_of_the_server() -> Iterator[None]:
-    """Separate errors with a cause, such as a damaged index, which the caller cannot help."""
-    try:
-        yield
-    except InputError as error:
-        if error.__cause__ is None:
-            raise
-        raise ModelError(str(error)) from error
 
 
 def _required(conditions: list[str] | None) -> list[str]:

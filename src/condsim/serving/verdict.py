@@ -1,4 +1,4 @@
-"""The route of verdicts: what the second text of each pair is to the first."""
+"""The route of verdicts: what the second text of each pair, or a new text, is to known ones."""
 
 from __future__ import annotations
 
@@ -7,77 +7,144 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from condsim.serving.errors import RequestError
-from condsim.serving.schemas import Condition, RequestBody
-from condsim.serving.service import HeaderCondition, SharedService
+from condsim.serving.errors import RequestError, faults_of_the_server
+from condsim.serving.schemas import Condition, RequestBody, Strings
+from condsim.serving.service import HeaderCondition, Service, SharedService
 
 if TYPE_CHECKING:
     from condsim.model.judge import Verdict
+    from condsim.search.verdicts import Finding
 
 router = APIRouter()
 
 
 class VerdictRequest(RequestBody):
-    """Pairs of a known text and a new one, and the respect in which they are compared, if any."""
+    """Pairs of a known text and a new one, or new texts against known ones."""
 
     pairs: Annotated[
-        list[Annotated[list[str], Field(min_length=2, max_length=2)]],
+        list[Annotated[list[str], Field(min_length=2, max_length=2)]] | None,
         Field(
             min_length=1,
             examples=[[["Staging listens on port 8080.", "Staging was moved to port 8090."]]],
         ),
-    ]
+    ] = None
+    texts: Strings | None = Field(None, description="New texts, in place of pairs.")
+    known: Strings | None = Field(
+        None, description="Known texts, with `texts`; by default those of the server's index."
+    )
+    candidates: int = Field(
+        8, ge=1, le=1000, description="Known texts that are read for each new one."
+    )
     condition: Condition = None
     about: bool = Field(False, description="Also name the words that decided.")
 
 
 class TextVerdict(BaseModel):
-    """A verdict, the probability of each, and why the judge cannot tell, if it cannot."""
+    """A verdict, the probability of each, and why the judge cannot tell, if it cannot.
+
+    Against known texts also the one that decided, its position or key, and all that were read.
+    """
 
     verdict: str
     probabilities: dict[str, float]
     about: list[str] | None = None
     reason: str | None = None
+    known: str | None = None
+    row: int | str | None = None
+    candidates: list[TextVerdict] | None = None
 
 
 class VerdictAnswer(BaseModel):
-    """Verdicts in the order of the pairs."""
+    """Verdicts in the order of the pairs or texts."""
 
     model: str
     verdicts: list[TextVerdict]
 
 
 @router.post("/v1/verdict", response_model_exclude_none=True)
-async def judge_pairs(
+async def judge_texts(
     body: VerdictRequest, service: SharedService, header: HeaderCondition
 ) -> VerdictAnswer:
-    """Say what the second text of each pair is to the first."""
+    """Say what the second text of each pair, or each new text, is to the known ones."""
     service.check_model(body.model)
+    if (body.pairs is None) == (body.texts is None):
+        raise RequestError(422, "Give either 'pairs', or 'texts' and perhaps 'known'.")
+    if body.texts is None and body.known is not None:
+        raise RequestError(422, "'known' goes with 'texts'.")
+    if body.texts is not None and body.known is None and service.index is None:
+        raise RequestError(404, "Give 'known' texts; this server has no index (--index DIR).")
     condition = service.condition(body.condition, header)
     if condition is not None and service.own_share(condition):
         raise RequestError(422, "A verdict takes a condition in words, not a learned criterion.")
-    words = max(len(text.split()) for pair in body.pairs for text in pair) if body.about else 1
-    texts = [text for pair in body.pairs for text in pair]
-    service.check_size(len(body.pairs) * words, "pairs, times words with about", texts)
-    judge, found = await service.in_thread(_verdicts, body, condition)
-    return VerdictAnswer(
-        model=judge,
-        verdicts=[
-            TextVerdict(
-                verdict=one.verdict,
-                probabilities={name: round(p, 4) for name, p in one.probabilities.items()},
-                about=list(one.about) if body.about else None,
-                reason=one.reason or None,
-            )
-            for one in found
-        ],
-    )
+    _check_size(body, service)
+    work = _verdicts if body.texts is None else _findings
+    judge, verdicts = await service.in_thread(work, body, condition, service)
+    return VerdictAnswer(model=judge, verdicts=verdicts)
 
 
-def _verdicts(body: VerdictRequest, condition: str | None) -> tuple[str, list[Verdict]]:
+def _check_size(body: VerdictRequest, service: Service) -> None:
+    texts = body.texts or [text for pair in body.pairs or () for text in pair]
+    words = max(len(text.split()) for text in texts) if body.about else 1
+    if body.texts is None:
+        rows, unit = len(texts) // 2 * words, "pairs, times words with about"
+    else:
+        rows = len(texts) * (body.candidates + words) + len(body.known or ())
+        unit = "rows, texts times candidates"
+    service.check_size(rows, unit, texts, body.known or ())
+
+
+def _verdicts(
+    body: VerdictRequest, condition: str | None, service: Service
+) -> tuple[str, list[TextVerdict]]:
     # Slow to import.
     from condsim.model.judge import load_judge
 
     judge = load_judge()
-    first, second = ([pair[side] for pair in body.pairs] for side in (0, 1))
-    return judge.name, judge.verdict(first, second, condition, about=body.about)
+    first, second = ([pair[side] for pair in body.pairs or ()] for side in (0, 1))
+    found = judge.verdict(first, second, condition, about=body.about)
+    return judge.name, [_text_verdict(one, about=body.about) for one in found]
+
+
+def _findings(
+    body: VerdictRequest, condition: str | None, service: Service
+) -> tuple[str, list[TextVerdict]]:
+    # Slow to import.
+    from condsim.model.judge import load_judge
+    from condsim.search.verdicts import find_verdicts
+
+    judge, known = load_judge(), body.known if body.known is not None else service.index
+    assert known is not None
+    with faults_of_the_server():
+        found = list(
+            find_verdicts(
+                body.texts or [],
+                known,
+                judge,
+                scorer=service.queued_embedder if body.known is not None else None,
+                condition=condition,
+                candidates=body.candidates,
+                about=body.about,
+            )
+        )
+    return judge.name, [_finding(one, about=body.about) for one in found]
+
+
+def _finding(finding: Finding, *, about: bool) -> TextVerdict:
+    read = [
+        _text_verdict(one.verdict, about=False).model_copy(
+            update={"known": one.known, "row": one.row}
+        )
+        for one in finding.candidates
+    ]
+    return _text_verdict(finding.verdict, about=about).model_copy(
+        update={"known": finding.known, "row": finding.row, "candidates": read}
+    )
+
+
+def _text_verdict(found: Verdict, *, about: bool) -> TextVerdict:
+    return TextVerdict(
+        verdict=found.verdict,
+        probabilities={name: round(share, 4) for name, share in found.probabilities.items()},
+        about=list(found.about) if about else None,
+        reason=found.reason or None,
+    )
