@@ -22,7 +22,7 @@ from condsim.paths import check_suffix
 if TYPE_CHECKING:
     from condsim.evaluation.report import Report
     from condsim.evaluation.suite import SuiteReport
-    from condsim.types import Scorer, Task
+    from condsim.types import FloatArray, Scorer, Task
 
 
 def evaluate_command(
@@ -190,10 +190,10 @@ def _verdicts_by_method(rows: LabeledVerdicts, seed: int) -> Iterator[tuple[str,
         given[f"{judge.name}, no condition"] = None
     for name, some in given.items():
         yield name, [one.verdict for one in judge.verdict(first, second, some)]
-    scores = {
+    scores: dict[str, FloatArray] = {
         "plain similarity": load_encoder(None).score(first, second),
         "word overlap": baseline("word-overlap").score(first, second, None),
-        "most frequent": np.zeros(len(right)),
+        "most frequent": np.zeros(len(right), np.float32),
     }
     for name, column in scores.items():
         yield name, verdicts_by_score(column, right, first, seed=seed)

@@ -30,7 +30,7 @@ class VerdictRequest(RequestBody):
     ] = None
     texts: Strings | None = Field(None, description="New texts, in place of pairs.")
     known: Strings | None = Field(
-        None, description="Known texts, with `texts`; by default those of the server's index."
+        None, description="Known texts, with `texts`; by default the server's index."
     )
     candidates: int = Field(
         8, ge=1, le=1000, description="Known texts that are read for each new one."
