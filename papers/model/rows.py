@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from condsim.data.held_out import held_out_texts
+from papers.model.combined import combined
 from papers.model.draws import attributes, broad, criteria, duplicates, queries, titles
 from papers.model.groups import Group, Input, write_groups
 from papers.model.natural import suite_texts
 from papers.model.plain import PlainVectors
 from papers.model.ratings import graded, negation
 from papers.model.sources import HELD_OUT, MOST_WORDS, Sources, read_csv
-from papers.model.written import details, grades, rules, written
+from papers.model.written import details, everyday, grades, rules, written
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -66,6 +67,8 @@ SOURCES: dict[str, Callable[[Sources], Iterator[Group]]] = {
     "balanced-opinions": balanced("opinions"),
     "balanced-attributes": balanced("attributes"),
     "rules": rules,
+    "everyday": everyday,
+    "combined": combined,
     "details": details,
     "grades": grades,
     "queries": queries,

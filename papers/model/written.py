@@ -9,14 +9,25 @@ from operator import itemgetter
 from pathlib import Path
 
 from papers.model.groups import Group, Input, percentile
+from papers.model.noise import with_noise
 from papers.model.rules import rule_groups
 from papers.model.sources import MOST_WORDS, ROOT, Sources
+
+LONGEST_PAIR_WORDS = 2 * MOST_WORDS
 
 
 def written(sources: Sources) -> Iterator[Group]:
     """Pairs of 579 domains written for condsim."""
-    for line in (ROOT / "data" / "written" / "train.txt").read_text("utf-8").splitlines():
-        parts = [part.strip() for part in line.split("|||")]
+    yield from _pairs(ROOT / "data" / "written" / "train.txt")
+
+
+def everyday(sources: Sources) -> Iterator[Group]:
+    """Everyday judgments written for condsim, some of them with the noise of users."""
+    yield from with_noise(_pairs(ROOT / "data" / "everyday" / "train.txt"), seed=12)
+
+
+def _pairs(path: Path) -> Iterator[Group]:
+    for parts in _cells(path):
         if len(parts) != 4:
             continue
         inputs: list[Input] = []
@@ -25,7 +36,7 @@ def written(sources: Sources) -> Iterator[Group]:
             condition, label = (cell.strip() for cell in piece.rsplit("=", 1))
             inputs += [(condition, parts[1]), (condition, parts[2])]
             rows.append((len(inputs) - 2, len(inputs) - 1, (float(label) - 1) / 4, 1.0))
-        if max(len(text.split()) for _, text in inputs) <= 2 * MOST_WORDS:
+        if max(len(text.split()) for _, text in inputs) <= LONGEST_PAIR_WORDS:
             yield Group(inputs, rows)
 
 

@@ -1,0 +1,131 @@
+"""Texts and conditions as people type them: typos, case, links, signatures, threads, emoji."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from papers.model.groups import Group, Input
+
+SHARE_OF_GROUPS = 0.25
+SHARE_OF_TEXTS = 0.6
+SHARE_OF_CONDITIONS = 0.4
+
+_GREETINGS = ("Hi,", "Hello,", "Hi team,", "hey", "Dear all,", "Good morning,", "hi there -")
+_CLOSINGS = (
+    "Thanks, Jo",
+    "Best regards\nM. Keller\nOffice 2.14, ext. 3391",
+    "Cheers",
+    "Sent from my phone",
+    "-- \nP. Novak | Support | +44 20 5550 0142",
+    "thx!!",
+    "Kind regards, Ines",
+    "BR",
+)
+_EMOJI = tuple("😀😅🙏👍🔥🎉😡😢🤔✅❌🚀💡⚠")
+_LINKS = (
+    "https://example.org/a/4821",
+    "see www.example.com/item?id=77120",
+    "http://shop.example.net/p/88-a1?ref=mail",
+    "(link: https://example.org/x9f2)",
+)
+_TAGS = ("#update", "#fyi", "[EXT]", "FW:", "RE: RE:", "ref 20934-B", "ticket 55120", "@all")
+_QUOTED = (
+    "\n> On Monday someone wrote:\n> ok, will look at it",
+    "\n\n> thanks for your message, we will come back to you",
+    "\n----- Original message -----\nFrom: desk\nSubject: (no subject)",
+)
+_KEYS = ("note", "text", "body", "msg", "description", "summary")
+
+
+def _typo(text: str, draw: random.Random) -> str:
+    """Swap, drop or double a letter of one word in eight, of one at least."""
+    words = text.split(" ")
+    long = [place for place, word in enumerate(words) if len(word) > 3 and word.isalpha()]
+    for place in draw.sample(long, min(len(long), 1 + len(words) // 8)):
+        word = words[place]
+        at = draw.randrange(1, len(word) - 1)
+        words[place] = draw.choice(
+            (
+                word[:at] + word[at + 1] + word[at] + word[at + 2 :],
+                word[:at] + word[at + 1 :],
+                word[:at] + word[at] + word[at:],
+            )
+        )
+    return " ".join(words)
+
+
+def _bare(text: str, draw: random.Random) -> str:
+    return re.sub(r"[.,;:!?]+(?=\s|$)", "", text.lower())
+
+
+def _row(text: str, draw: random.Random) -> str:
+    return f"{draw.choice(_KEYS)} | {text} | {draw.randrange(100, 9999)} | open"
+
+
+TEXT_NOISE: tuple[Callable[[str, random.Random], str], ...] = (
+    _typo,
+    _typo,
+    _bare,
+    _row,
+    lambda text, draw: text.upper(),
+    lambda text, draw: text.lower(),
+    lambda text, draw: f"{draw.choice(_GREETINGS)} {text} {draw.choice(_CLOSINGS)}",
+    lambda text, draw: f"{text}\n{draw.choice(_CLOSINGS)}",
+    lambda text, draw: f"{text} {draw.choice(_EMOJI)}{draw.choice(('', draw.choice(_EMOJI)))}",
+    lambda text, draw: f"{text} {draw.choice(_LINKS)}",
+    lambda text, draw: f"{draw.choice(_TAGS)} {text}",
+    lambda text, draw: text + draw.choice(_QUOTED),
+)
+
+
+def noised_text(text: str, draw: random.Random) -> str:
+    """Write a text as somebody else would type it, with one or two kinds of noise."""
+    for change in draw.sample(TEXT_NOISE, draw.choice((1, 1, 2))):
+        text = change(text, draw)
+    return text
+
+
+def noised_condition(condition: str, draw: random.Random) -> str:
+    """Write a condition in capitals, with a typo, or without its article."""
+    return draw.choice(
+        (
+            condition.upper(),
+            condition.capitalize(),
+            condition.title(),
+            _typo(condition, draw),
+            _typo(condition, draw),
+            condition.removeprefix("the "),
+            f'"{condition}"',
+        )
+    )
+
+
+_STYLE = re.compile(r"styl|tone|sound|mood|formal|spell|case|typo|length|language|writ", re.I)
+
+
+def with_noise(groups: Iterable[Group], *, seed: int) -> Iterator[Group]:
+    """Give some of the groups noise; a text or a condition has the same in the whole group."""
+    draw = random.Random(seed)
+    for group in groups:
+        about_style = any(condition and _STYLE.search(condition) for condition, _ in group.inputs)
+        if group.plain or about_style or draw.random() >= SHARE_OF_GROUPS:
+            yield group
+            continue
+        texts, conditions = (sorted({i[k] or "" for i in group.inputs}) for k in (1, 0))
+        new_texts = {
+            text: noised_text(text, draw) if draw.random() < SHARE_OF_TEXTS else text
+            for text in texts
+        }
+        new_conditions = {
+            condition: noised_condition(condition, draw)
+            for condition in conditions
+            if condition and draw.random() < SHARE_OF_CONDITIONS
+        }
+        inputs: list[Input] = [
+            (new_conditions.get(condition or "", condition), new_texts[text])
+            for condition, text in group.inputs
+        ]
+        yield replace(group, inputs=inputs)
