@@ -22,6 +22,7 @@ from papers.model.plain import PlainVectors
 _LOGGER = logging.getLogger("condsim")
 
 CONDITION_MARKS = " \t\n.?!:;,…"
+PLAIN_COLUMNS = ("sentence1", "sentence2", "score", "group")
 ROW_COLUMNS = ("sentence1", "sentence2", "condition", "label", "group")
 
 Targets = Callable[[Sequence[Input]], FloatArray]
@@ -56,8 +57,7 @@ def write_mixture(
             # A file has conditions in all of its rows or in none.
             bare = [group for group in groups if group.inputs[0][0] is None]
             if bare:
-                columns = tuple(name for name in ROW_COLUMNS if name != "condition")
-                _write(output / f"{name}-plain.csv", columns, _rows(bare, plain))
+                _write(output / f"{name}-plain.csv", PLAIN_COLUMNS, _rows(bare, plain))
             others = [group for group in groups if group.inputs[0][0] is not None]
             _write(output / f"{name}.csv", ROW_COLUMNS, _rows(others, plain))
         _LOGGER.info("%s: %d groups", name, len(groups))
