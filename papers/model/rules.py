@@ -275,7 +275,7 @@ def dates(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
 
 def _role_text(verb: dict[str, str], agent: str, patient: str, draw: random.Random) -> str:
     texts = [f"{agent} {verb['past']} {patient}", verb["converse"].format(a=agent, b=patient)]
-    if " " not in verb["past"]:
+    if "passive" in verb:
         texts.append(f"{patient} was {verb['passive']} {agent}")
     return draw.choice(texts)
 
@@ -292,9 +292,12 @@ def roles(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
         for agent, patient in draw.choices(sides, (4, 4, 1, 1), k=TEXTS_PER_GROUP):
             text = _role_text(verb, agent, patient, draw) + draw.choice(lists["tails"])
             members.append((_capital(text) + ".", (agent, patient)))
-        asks = [verb["doer"], "who did it", "the one who acted"]
-        suffers = ["whom it happened to", "the other side"]
-        if " " not in verb["past"]:
+        asks, suffers = [verb["doer"]], [verb.get("other", "the other side")]
+        # Of a sale or a loan each side did something: buyer and seller are no doer and sufferer.
+        if "other" not in verb:
+            asks += ["who did it", "the one who acted"]
+            suffers.append("whom it happened to")
+        if "passive" in verb:
             participle = verb["passive"].split()[0]
             asks.append(f"who {verb['past']}?")
             suffers += [f"who was {participle}", f"who got {participle}?"]
