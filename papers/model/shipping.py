@@ -149,6 +149,7 @@ def calibration_tasks(sources: Sources) -> dict[str, list[Task]]:
     files = (
         sources.data / "csts-reannotated" / "dev.csv",
         ROOT / "data" / "written" / "dev.txt",
+        ROOT / "data" / "everyday" / "dev.txt",
     )
     balanced = [load_task(path, require_labels=True).labeled() for path in files]
     return {
