@@ -155,7 +155,8 @@ def main(
     what rows share, such as models, only once.
 
     default-model makes the small and the large default model from the data sets and the data that
-    condsim publishes; --backbone twice names the large and the small encoder to start from.
+    condsim publishes; --backbone twice names the large and the small encoder to start from, and
+    once a small model that is trained further, such as "default".
 
     **Examples**
 
@@ -240,20 +241,22 @@ def _print_plan(experiment: Experiment, options: Options) -> None:
 
 
 def _make_default(names: Sequence[str], options: Options) -> None:
-    """Make both default models, or go on with them, and print their folders."""
+    """Make both default models, or go on with one or both, and print their folders."""
     with requires_extra("train"):
-        from papers.model.pipeline import Checkpoints, make_models
-        from papers.model.shipping import LARGE, SMALL
+        from papers.model.pipeline import Starts, make_models
         from papers.model.sources import HELD_OUT
 
-    if len(names) not in (0, 2):
-        raise InputError("default-model takes --backbone twice, the large and the small one.")
-    work = options.runs / DEFAULT_MODEL
+    if len(names) > 2:
+        raise InputError(
+            "default-model takes --backbone twice, for the large and the small model, or once, for "
+            "a small model that is trained further."
+        )
+    starts = Starts()
+    if names:
+        starts = Starts(names[0] if len(names) == 2 else None, names[-1])
     data = data_path(options, HELD_OUT).parents[1]
     with long_work():
-        large, small = names or (LARGE.base, SMALL.base)
-        starts = Checkpoints.find(large, small, work)
-        shipped = make_models(data, starts, work)
+        shipped = make_models(data, starts, options.runs / DEFAULT_MODEL)
     for model, folder in shipped.items():
         typer.echo(f"{model.name}: {folder}")
 

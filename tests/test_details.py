@@ -39,11 +39,12 @@ def test_details_card_has_the_word_overlap_of_every_kind():
     assert table.splitlines() == lines
 
 
-def test_details_alike_texts_share_few_words_except_in_scope():
+def test_details_alike_texts_share_few_words_except_in_scope_and_roles():
     figures = overlaps()
     means = {key: scores[0].mean() for key, scores in figures.items()}
     many = {key for key, mean in means.items() if mean > 0.1}
-    assert many == {("triplets-4.txt", "scope"), ("triplets.txt", "roles")}
+    roles = {("triplets.txt", "roles"), ("triplets-7.txt", "roles")}
+    assert many == {("triplets-4.txt", "scope"), *roles}
     alike, different = figures["triplets-4.txt", "scope"]
     assert ((alike > 0.5).sum(), (alike >= different).sum()) == (201, 83)
     natural = [value for key, value in figures.items() if key[0] in (MANY_KINDS, "triplets-6.txt")]

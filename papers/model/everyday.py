@@ -76,10 +76,11 @@ def page(results: dict[str, Any]) -> str:
     lines = [
         "# Everyday judgments",
         "",
-        f"{results['rows']} judgments of {results['pairs']} written pairs (`data/everyday/test.txt`), "
-        "which no model was trained on and nothing was chosen by. *Right*: the score is on the side of "
-        "0.5 on which the label is; *AUC*: the area under the ROC curve. Both times 100, with 95 % "
-        "intervals over pairs. *Condition only* is fitted out of fold.",
+        f"{results['rows']} judgments of {results['pairs']} written pairs "
+        "(`data/everyday/test.txt`), which no model was trained on and nothing was chosen by. "
+        "*Right*: the score is on the side of 0.5 on which the label is; *AUC*: the area under the "
+        "ROC curve. Both times 100, with 95 % intervals over pairs. *Condition only* is fitted out "
+        "of fold.",
         "",
         "| | right | AUC |",
         "|---|---:|---:|",

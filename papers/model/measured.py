@@ -2,8 +2,8 @@
 
 ``python -m papers.model.measured SUITE --model default --model large --out RESULT.json`` adds each
 model to the file of results, and the rows of two baselines; a killed run continues. Without
-``--model`` the command prints the tables of the file. A model is a name, ``LABEL=NAME``, or a
-checkpoint folder of `papers.model.train`.
+``--model`` the command prints the tables of the file. A model is a name, a folder, or either after
+``LABEL=``.
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from condsim.evaluation.statistics import percentile_interval
 from condsim.evaluation.suite import SuiteSet
 from condsim.evaluation.suite_data import SUITE_FILE, NaturalSet, load_natural_sets
-from condsim.loading import load_encoder as load_named, named_scorer
+from condsim.loading import load_encoder, named_scorer
 from condsim.model.baselines import baseline, out_of_fold
+from condsim.model.embedding import EmbeddingScorer
 from condsim.types import FloatArray
 from papers.model.groups import Input
-from papers.model.pack import LONGEST_CONDITION_TOKENS, LONGEST_TEXT_TOKENS, bare
-from papers.model.plain import embed_ids, load_encoder
 
 _LOGGER = logging.getLogger("condsim")
 
@@ -41,7 +39,6 @@ Scores = NDArray[np.float32]
 Embed = Callable[[Sequence[Input]], Scores]
 """Unit vectors of inputs, ``(inputs, hidden)``."""
 
-CHECKPOINT_FILE = "model.safetensors"
 WITH, WITHOUT = "with the condition", "without"
 SHARES: Mapping[str, float] = {WITH: 0.0, "share 0.3": 0.3, WITHOUT: 1.0}
 """Shares of the plain vector; 0 is the condition alone, 1 the model without it."""
@@ -66,54 +63,17 @@ Figures = dict[str, dict[str, Figure]]
 """Figures by test or family, and by share."""
 
 
-def checkpoint_embedder(folder: Path, *, device: str = "cpu") -> Embed:
-    """Embed by a checkpoint folder."""
-    encoder, tokenizer = load_encoder(folder)
-    encoder.to(device)
-    first, separator, _ = encoder.config.ids
-    between = [separator] * (2 if encoder.config.kind == "mpnet" else 1)
-
-    def tokens(texts: Sequence[str], longest: int) -> dict[str, list[int]]:
-        unique = list(dict.fromkeys(texts))
-        encodings = tokenizer.encode_batch(unique, add_special_tokens=False)
-        return {t: e.ids[:longest] for t, e in zip(unique, encodings, strict=True)}
+def scorer_embedder(scorer: EmbeddingScorer) -> Embed:
+    """Embed by a loaded model."""
 
     def embed(inputs: Sequence[Input]) -> Scores:
-        texts = tokens([text for _, text in inputs], LONGEST_TEXT_TOKENS)
-        conditions = tokens(
-            [bare(condition) or "" for condition, _ in inputs], LONGEST_CONDITION_TOKENS
-        )
-        rows = []
-        for condition, text in inputs:
-            own = [*texts[text], separator]
-            if condition is None:
-                rows.append(([first, *own], [0] * (len(own) + 1)))
-                continue
-            start = [first, *conditions[bare(condition) or ""], *between]
-            rows.append(([*start, *own], [0] * len(start) + [1] * len(own)))
-        return embed_ids(encoder, rows, device=device)
-
-    return embed
-
-
-def scorer_embedder(name: str) -> Embed:
-    """Embed by a model that condsim loads."""
-    scorer = load_named(named_scorer(name).open())  # type: ignore[arg-type]
-
-    def embed(inputs: Sequence[Input]) -> Scores:
-        vectors: dict[bool, FloatArray] = {}
+        vectors = np.empty((len(inputs), scorer.dimension), np.float32)
         for told in (True, False):
-            own = [row for row in inputs if (row[0] is not None) is told]
-            if own:
-                conditions = [str(condition) for condition, _ in own] if told else None
-                vectors[told] = scorer.encode([text for _, text in own], conditions)
-        places = {True: 0, False: 0}
-        rows = []
-        for condition, _ in inputs:
-            told = condition is not None
-            rows.append(vectors[told][places[told]])
-            places[told] += 1
-        return np.array(rows, np.float32)
+            rows = [row for row, one in enumerate(inputs) if (one[0] is not None) is told]
+            if rows:
+                conditions = [str(inputs[row][0]) for row in rows] if told else None
+                vectors[rows] = scorer.encode([inputs[row][1] for row in rows], conditions)
+        return vectors
 
     return embed
 
@@ -213,17 +173,10 @@ def family_of(key: str) -> str:
 
 
 def load_model(name: str, vectors: Path) -> Embed:
-    """Embed by a checkpoint folder or a model that condsim loads; vectors are kept on disk."""
-    folder = Path(name)
-    if (folder / CHECKPOINT_FILE).is_file() and not (folder / "modules.json").is_file():
-        revision = hashlib.sha256((folder / CHECKPOINT_FILE).read_bytes()).hexdigest()
-        return stored(checkpoint_embedder(folder, device=_device()), folder.name, revision, vectors)
-    scorer = named_scorer(name)
-    return stored(scorer_embedder(name), scorer.name, str(scorer.revision()), vectors)
-
-
-def _device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    """Embed by a model that condsim loads; vectors are kept on disk."""
+    named = named_scorer(name)
+    scorer = load_encoder(named.open())  # type: ignore[arg-type]
+    return stored(scorer_embedder(scorer), named.name, str(named.revision()), vectors)
 
 
 def suite_facts(folder: Path) -> dict[str, Any]:

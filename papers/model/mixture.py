@@ -1,7 +1,7 @@
 """Files of a training mixture from groups of rows: what the recipe of a default model names.
 
-A source of labeled rows becomes a CSV file with a column ``group``; one whose target is the plain
-vector becomes a CSV file of inputs and a ``.npy`` of vectors.
+A source of labeled rows becomes a CSV file with a column ``group``; one whose target is a vector
+becomes a CSV file of inputs and a ``.npy`` of vectors.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import logging
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,54 +21,56 @@ from papers.model.plain import PlainVectors
 
 _LOGGER = logging.getLogger("condsim")
 
-CONDITION_MARKS = " \t\n.?!:;,…"
-PLAIN_COLUMNS = ("sentence1", "sentence2", "score", "group")
 ROW_COLUMNS = ("sentence1", "sentence2", "condition", "label", "group")
+BARE_COLUMNS = ("sentence1", "sentence2", "score", "group")
 
-Targets = Callable[[Sequence[Input]], FloatArray]
-"""Vectors that inputs are to have, ``(inputs, dimension)``."""
+
+def rows_files(rows: Path) -> list[Path]:
+    """Files of the groups of each source, in the order of their names."""
+    return sorted(rows.glob("*.jsonl.gz"))
 
 
 def write_mixture(
-    rows: Path, output: Path, plain: PlainVectors, targets: Targets, *, inputs: int, seed: int = 0
+    rows: Path, output: Path, plain: PlainVectors, *, inputs: int, seed: int = 0
 ) -> None:
-    """Write the files of every source below ``rows`` that are not there yet.
+    """Write the files of every source of labeled rows that are not there yet.
 
     Args:
         rows: Folder of the groups of each source.
         output: Folder of the files.
         plain: Plain vectors, for the share of the plain cosine in the labels.
-        targets: Vectors of the inputs of sources without labels.
         inputs: Number of inputs of a source at most, drawn in whole groups.
         seed: Seed of the draw.
     """
     output.mkdir(parents=True, exist_ok=True)
-    for path in sorted(rows.glob("*.jsonl.gz")):
+    for path in rows_files(rows):
         name = path.name.removesuffix(".jsonl.gz")
         if (output / f"{name}.csv").is_file():
             continue
-        groups = list(_draw(list(read_groups(path)), inputs, seed))
-        if groups[0].plain:
-            members = [one for group in groups for one in group.inputs]
-            _write_vectors(output / f"{name}.npy", targets(members))
-            rows_of = ((text, condition or "") for condition, text in members)
-            _write(output / f"{name}.csv", ("sentence", "condition"), rows_of)
-        else:
-            # A file has conditions in all of its rows or in none.
-            bare = [group for group in groups if group.inputs[0][0] is None]
-            if bare:
-                _write(output / f"{name}-plain.csv", PLAIN_COLUMNS, _rows(bare, plain))
-            others = [group for group in groups if group.inputs[0][0] is not None]
+        groups = [group for group in drawn_groups(path, inputs, seed=seed) if not group.plain]
+        # A file has conditions in all of its rows or in none.
+        bare = [group for group in groups if group.inputs[0][0] is None]
+        others = [group for group in groups if group.inputs[0][0] is not None]
+        if bare:
+            _write(output / f"{name}-plain.csv", BARE_COLUMNS, _rows(bare, plain))
+        if others:
             _write(output / f"{name}.csv", ROW_COLUMNS, _rows(others, plain))
         _LOGGER.info("%s: %d groups", name, len(groups))
 
 
-def _write_vectors(path: Path, vectors: FloatArray) -> None:
+def write_inputs(output: Path, name: str, inputs: Sequence[Input], vectors: FloatArray) -> None:
+    """Write inputs and the vectors that they are to have, ``(inputs, dimension)``."""
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / f"{name}.npy"
     with replacing(path) as partial, partial.open("wb") as stream:
         np.save(stream, vectors.astype(np.float16))
+    rows = ((text, condition or "") for condition, text in inputs)
+    _write(output / f"{name}.csv", ("sentence", "condition"), rows)
 
 
-def _draw(groups: list[Group], inputs: int, seed: int) -> Iterator[Group]:
+def drawn_groups(path: Path, inputs: int, *, seed: int) -> Iterator[Group]:
+    """Draw whole groups of a source, with so many inputs at most."""
+    groups = list(read_groups(path))
     random.Random(seed).shuffle(groups)
     for group in groups:
         inputs -= len(group.inputs)
@@ -90,7 +92,7 @@ def _rows(groups: Sequence[Group], plain: PlainVectors) -> Iterator[tuple[object
             yield *cells, f"{label:.3f}", number
 
 
-def _write(path: Path, columns: Sequence[str], rows: Iterator[tuple[object, ...]]) -> None:
+def _write(path: Path, columns: Sequence[str], rows: Iterable[tuple[object, ...]]) -> None:
     with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(columns)

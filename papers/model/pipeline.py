@@ -1,13 +1,14 @@
 """Both default models from the data files: rows, the large model, the small one taught by it.
 
 ```
-rows ─► packed-large ─► large ─┬─────────────────────────► large-model ─► exported/large
-  │                            ▼  (its vectors)
-  └───► packed-small ─► taught ─► small-vectors ─► small ─► small-model ─► exported/small
+rows ─► large ─┬──────────────────────────────────────────────► exported/condsim-large
+               ▼  (its vectors)
+rows ────────► taught ─► small-vectors ─► small ─► continued ─► exported/condsim-minilm
 ```
 
-``python -m papers default-model`` runs it. A step whose output is there is skipped, and a killed
-training resumes; there is no average of models but the running one of each training.
+``python -m papers default-model`` runs it. Each training is a run of ``condsim train`` by a recipe
+in ``settings``, whose files are made here. A step whose output is there is skipped, and a killed
+training resumes.
 """
 
 from __future__ import annotations
@@ -16,80 +17,115 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from condsim.errors import require
-from condsim.model.builders import resolve_backbone
-from condsim.model.settings import MODEL_FILE, model_folder as folder_of
-from condsim.training.export import restore_onnx
+from condsim.training.recipe import Recipe, load_recipe
+from condsim.training.run import run_or_resume
 from papers.model.balanced import write_balanced
-from papers.model.pack import pack_rows
-from papers.model.plain import PlainVectors
+from papers.model.measured import scorer_embedder
+from papers.model.mixture import write_mixture
+from papers.model.plain import PlainVectors, open_encoder
 from papers.model.rows import PLAIN_VECTORS, write_rows
-from papers.model.shipping import LARGE, SMALL, ShippedModel, model_folder, ship
-from papers.model.sources import Sources
-from papers.model.teach import TAUGHT, teach
-from papers.model.train import Settings, train
+from papers.model.shipping import LARGE, SMALL, ShippedModel, ship
+from papers.model.sources import ROOT, Sources
+from papers.model.teach import TAUGHT, keep_plain, teach
 
 SETTINGS = Path(__file__).parent / "settings"
+LARGE_INPUTS, SMALL_INPUTS = 80_000, 22_000
+"""Inputs of a source at most, in the mixtures of the large and of the small model."""
 
 
 @dataclass(frozen=True)
-class Checkpoints:
-    """Checkpoint folders that the models begin from.
+class Starts:
+    """Names or folders of the models that a pipeline begins with.
 
     Attributes:
-        large: all-mpnet-base-v2.
-        small: all-MiniLM-L6-v2, or a model made from it.
-        plain: all-MiniLM-L6-v2, whose vectors say which texts are near.
+        large: Backbone of the large model; None if only the small one is made.
+        small: Backbone of the small model, or a small model to train further.
+        plain: Model whose plain vectors the small one keeps, and that says which texts are near.
     """
 
-    large: Path
-    small: Path
-    plain: Path
-
-    @classmethod
-    def find(cls, large: str, small: str, work: Path) -> Checkpoints:
-        """Find the folders of names; a model that was exported is rebuilt below ``work``."""
-        return cls(*(_checkpoint(name, work) for name in (large, small, SMALL.base)))
-
-
-def _checkpoint(name: str, work: Path) -> Path:
-    exported = folder_of(name)
-    if (exported / MODEL_FILE).is_file():
-        rebuilt = work / "start"
-        if not rebuilt.is_dir():
-            restore_onnx(exported, rebuilt)
-        return rebuilt
-    folder = Path(resolve_backbone(name))
-    if not folder.is_dir():
-        hub = require("huggingface_hub", extra="train")
-        folder = Path(hub.snapshot_download(name))
-    return folder
+    large: str | None = LARGE.base
+    small: str = SMALL.base
+    plain: str = SMALL.base
 
 
 def make_models(
-    data: Path, starts: Checkpoints, work: Path, *, settings: Path = SETTINGS
+    data: Path, starts: Starts, work: Path, *, settings: Path = SETTINGS
 ) -> Mapping[ShippedModel, Path]:
-    """Make both models, or go on with them; returns the folders that ship."""
-    rows = work / "rows"
-    write_balanced(data, rows / "balanced")
-    vectors = PlainVectors(starts.plain, rows / PLAIN_VECTORS)
-    sources = Sources(data, rows / "balanced", vectors)
-    write_rows(sources, rows)
-    pack_rows(rows, starts.large, starts.plain, work / "packed-large")
-    recipe = Settings.load(settings / "large.yaml")
-    large = train(recipe, work / "packed-large", starts.large, work / "large")
-    # Plain texts keep their plain vectors in the large model; the small one learns all from it.
-    pack_rows(rows, starts.small, starts.plain, work / "packed-small")
-    taught = work / "packed-small" / f"{TAUGHT}.npz"
-    if not taught.is_file():
-        teach(rows, large, starts.small, starts.plain, taught)
-    small = starts.small
-    for part in ("small-vectors", "small"):
-        recipe = Settings.load(settings / f"{part}.yaml")
-        small = train(recipe, work / "packed-small", small, work / part)
-    shipped = {}
-    for model, checkpoint, start in ((LARGE, large, starts.large), (SMALL, small, starts.small)):
-        folder = model_folder(model, checkpoint, start, work / f"{checkpoint.name}-model")
-        output = work / "exported" / checkpoint.name
-        shipped[model] = ship(model, folder, output, sources, rows)
-    return shipped
+    """Make the models, or go on with them; returns the folders that ship."""
+    pipeline = Pipeline(data, starts, work, settings)
+    pipeline.write_rows()
+    if starts.large is None:
+        return {SMALL: pipeline.continued(starts.small)}
+    large = pipeline.large(starts.large)
+    small = pipeline.taught(large, starts.small)
+    return {LARGE: pipeline.ship(LARGE, large), SMALL: pipeline.continued(str(small))}
+
+
+class Pipeline:
+    """The steps from data files to models, in one folder."""
+
+    def __init__(self, data: Path, starts: Starts, work: Path, settings: Path) -> None:
+        self.work, self.settings = work, settings
+        self.rows = work / "rows"
+        self.plain = PlainVectors(starts.plain, self.rows / PLAIN_VECTORS)
+        self.sources = Sources(data, self.rows / "balanced", self.plain)
+
+    def write_rows(self) -> None:
+        """Write the rows of every source."""
+        write_balanced(self.sources.data, self.sources.balanced)
+        write_rows(self.sources, self.rows)
+
+    def large(self, start: str) -> Path:
+        """Train the large model, which keeps the plain vectors that it begins with."""
+        files = self._mixture("large", LARGE_INPUTS)
+        if not (files / "broad.csv").is_file():
+            vectors = PlainVectors(start, files / "plain")
+            keep_plain(self.rows, files, vectors, vectors, inputs=LARGE_INPUTS)
+        return self._train("large", files, start)
+
+    def taught(self, large: Path, start: str) -> Path:
+        """Train the small model on vectors of the large one, then on labels as well."""
+        files = self._mixture("small", SMALL_INPUTS)
+        if not (files / f"{TAUGHT}.csv").is_file():
+            teacher, student = (scorer_embedder(open_encoder(model)) for model in (large, start))
+            teach(self.rows, files, teacher, student)
+        vectors = self._train("small-vectors", files, start)
+        return self._train("small", files, str(vectors))
+
+    def continued(self, start: str) -> Path:
+        """Let the small model go on from one that is trained, and write what ships."""
+        files = self._mixture("small", SMALL_INPUTS)
+        if not (files / "broad.csv").is_file():
+            starts = PlainVectors(start, files / "start")
+            keep_plain(self.rows, files, self.plain, starts, inputs=SMALL_INPUTS)
+        return self.ship(SMALL, self._train("continued", files, start))
+
+    def ship(self, model: ShippedModel, run: Path) -> Path:
+        """Write what ships of a run."""
+        return ship(model, run, self.work / "exported" / model.name, self.sources, self.rows)
+
+    def _mixture(self, name: str, inputs: int) -> Path:
+        files = self.work / f"mixture-{name}"
+        write_mixture(self.rows, files, self.plain, inputs=inputs)
+        return files
+
+    def _train(self, name: str, files: Path, backbone: str) -> Path:
+        """Train by a recipe of the settings, unless that is done."""
+        recipe = load_recipe(self.settings / f"{name}.yaml")
+        run_or_resume(placed(recipe, files, backbone), self.work / name)
+        return self.work / name
+
+
+def placed(recipe: Recipe, files: Path, backbone: str) -> Recipe:
+    """Give a recipe its backbone, and the paths of the files of a mixture and of dev."""
+    sources = {
+        name: source.model_copy(
+            update={
+                "file": str(files / str(source.file)),
+                "vectors": source.vectors and str(files / source.vectors),
+            }
+        )
+        for name, source in recipe.sources.items()
+    }
+    places = {"train": str(files / recipe.train), "dev": str(ROOT / recipe.dev)}
+    return recipe.model_copy(update={**places, "backbone": backbone, "sources": sources})

@@ -293,7 +293,7 @@ def roles(draw: random.Random, part: str, *, number: int) -> Iterator[Group]:
             text = _role_text(verb, agent, patient, draw) + draw.choice(lists["tails"])
             members.append((_capital(text) + ".", (agent, patient)))
         asks, suffers = [verb["doer"]], [verb.get("other", "the other side")]
-        # Of a sale or a loan each side did something: buyer and seller are no doer and sufferer.
+        # Of a sale or a loan each side did something: neither buyer nor seller suffers it.
         if "other" not in verb:
             asks += ["who did it", "the one who acted"]
             suffers.append("whom it happened to")

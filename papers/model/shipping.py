@@ -1,10 +1,9 @@
-"""From a trained checkpoint to a folder that ships: int8 weights, calibration, applicability."""
+"""From the folder of a run to a folder to ship: int8 weights, calibration, applicability."""
 
 from __future__ import annotations
 
 import logging
 import random
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,7 +13,6 @@ import numpy as np
 import onnx
 from numpy.typing import ArrayLike
 from onnx.external_data_helper import set_external_data
-from safetensors.torch import load_file, save_file
 
 from condsim.data.csts import load_applicability
 from condsim.data.load import load_task
@@ -22,7 +20,7 @@ from condsim.data.tasks import join_tasks, make_task
 from condsim.evaluation.suite_data import GROUPS, load_criteria_sets
 from condsim.model.calibration import Calibration, fit_calibration
 from condsim.model.onnx import OnnxScorer
-from condsim.model.settings import FILE_NAME, MODEL_FILE, Fact, ModelSettings
+from condsim.model.settings import MODEL_FILE, Fact, ModelSettings
 from condsim.training.applicability import fit_head, load_extra
 from condsim.training.export import export_onnx
 from condsim.types import FloatArray, Task
@@ -37,7 +35,6 @@ from papers.model.split import open_split
 _LOGGER = logging.getLogger("condsim")
 
 SAMPLES_PER_SOURCE = 40
-LONGEST_INPUT_TOKENS = 256
 FILE_BYTES = 100_000_000
 """Largest file of weights; GitHub takes files of up to 100 MiB."""
 
@@ -59,48 +56,29 @@ LabeledPair = tuple[str, str, str | None, float]
 
 @dataclass(frozen=True)
 class ShippedModel:
-    """Names of a model and of its backbone."""
+    """Name of a model, the backbone that it was first made from, and its longest input."""
 
     name: str
     base: str
+    max_seq_length: int
 
 
-SMALL = ShippedModel("condsim-minilm", "sentence-transformers/all-MiniLM-L6-v2")
-LARGE = ShippedModel("condsim-large", "sentence-transformers/all-mpnet-base-v2")
-
-
-def model_folder(model: ShippedModel, checkpoint: Path, template: Path, output: Path) -> Path:
-    """Copy a sentence-transformers folder with the weights of a checkpoint."""
-    skipped = shutil.ignore_patterns("model.safetensors", FILE_NAME, "*.ini")
-    shutil.copytree(template, output, ignore=skipped, dirs_exist_ok=True)
-    state = load_file(template / "model.safetensors")
-    trained = load_file(checkpoint / "model.safetensors")
-    unknown = trained.keys() - state.keys()
-    if unknown:
-        raise KeyError(f"{template} has no weights named {sorted(unknown)[:3]}")
-    state |= {key: value.float() for key, value in trained.items()}
-    save_file(state, output / "model.safetensors", metadata={"format": "pt"})
-    ModelSettings(
-        kind="bi-encoder",
-        name=model.name,
-        order="bare-condition-first",
-        max_seq_length=LONGEST_INPUT_TOKENS,
-        facts={"base_model": model.base, "license": "apache-2.0"},
-    ).save(output)
-    return output
+SMALL = ShippedModel("condsim-minilm", "sentence-transformers/all-MiniLM-L6-v2", 256)
+LARGE = ShippedModel("condsim-large", "sentence-transformers/all-mpnet-base-v2", 384)
 
 
 def ship(model: ShippedModel, folder: Path, output: Path, sources: Sources, rows: Path) -> Path:
-    """Write what ships, or what is missing of it; the head is written last."""
+    """Write what ships of a run's folder, or what is missing of it; the head is written last."""
     if (output / HEAD).is_file():
         return output
     facts = {
+        "base_model": model.base,
         "training_data": TRAINING_DATA,
         "criteria_sets": ", ".join(trainable_sets(sources.data / "criteria")),
     }
-    samples = input_samples(rows)
-    export_onnx(folder, output, samples=samples, facts=facts)
+    export_onnx(folder, output, samples=input_samples(rows), name=model.name, facts=facts)
     split_weights(output)
+    replace(ModelSettings.load(output), max_seq_length=model.max_seq_length).save(output)
     scorer = OnnxScorer(output)
     calibration, errors = calibrate(scorer, calibration_tasks(sources))
     settings = scorer.settings

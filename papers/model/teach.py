@@ -1,36 +1,34 @@
-"""Rows that a larger model labels: its vectors on conditions and texts of every source.
+"""Vectors that a model is to have: a larger model's, or the plain ones.
 
-The small model learns these vectors, projected to its own dimension, and the labels of the same
-rows next to them, in the manner of LEAF (arXiv 2509.12539) and jina-embeddings-v5 (2602.15547).
-Those train the projection; here it is computed once, so that cosines of the small model become
-the large one's. A trained one had reached a cosine of 0.5 after 1,200 steps.
+The small model learns the vectors of the large one, projected to its own dimension, and the labels
+of the same rows next to them, in the manner of LEAF (arXiv 2509.12539) and jina-embeddings-v5
+(2602.15547). Those train the projection; here it is computed once, so that cosines of the small
+model become the large one's. A trained one had reached a cosine of 0.5 after 1,200 steps.
 """
 
 from __future__ import annotations
 
-import argparse
-import logging
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from condsim.types import FloatArray
-from papers.model.groups import Input, read_groups
-from papers.model.measured import checkpoint_embedder
-from papers.model.pack import pack, read_tokenizer, save_packed
-from papers.model.plain import PlainVectors
-from papers.model.rows import PLAIN_VECTORS
-
-_LOGGER = logging.getLogger("condsim")
+from papers.model.groups import Input
+from papers.model.mixture import drawn_groups, rows_files, write_inputs
 
 TAUGHT = "taught"
 """Source of the small model: inputs with the vectors of the large one."""
 
 INPUTS_PER_SOURCE = 8000
 INPUTS_TO_ALIGN = 16_384
+PLAIN_TO_ALIGN = 3000
+
+Embed = Callable[[Sequence[Input]], FloatArray]
+"""Unit vectors of inputs, ``(inputs, dimension)``."""
+EmbedTexts = Callable[[Sequence[str]], FloatArray]
+"""Unit vectors of texts, ``(texts, dimension)``."""
 
 
 def projection(teacher: FloatArray, student: FloatArray) -> FloatArray:
@@ -38,7 +36,7 @@ def projection(teacher: FloatArray, student: FloatArray) -> FloatArray:
 
     It keeps the directions of largest energy, which weigh most in the teacher's cosines, and
     turns them so that they are as near as possible to the vectors that the student begins with
-    (orthogonal Procrustes; Schönemann, 1966).
+    (orthogonal Procrustes; Schönemann, 1966). Where both have one dimension, it turns alone.
 
     Args:
         teacher: Vectors of some inputs, ``(inputs, large)``.
@@ -54,60 +52,33 @@ def projection(teacher: FloatArray, student: FloatArray) -> FloatArray:
 
 
 def teach(
-    rows: Path,
-    teacher: Path,
-    model: Path,
-    plain_model: Path,
-    output: Path,
-    *,
-    inputs: int = INPUTS_PER_SOURCE,
+    rows: Path, output: Path, teacher: Embed, student: Embed, *, inputs: int = INPUTS_PER_SOURCE
 ) -> None:
-    """Pack a draw of the groups of every source with the vectors of the teacher."""
-    draw = random.Random(0)
-    groups = []
-    for path in sorted(rows.glob("*.jsonl.gz")):
-        candidates = list(read_groups(path))
-        draw.shuffle(candidates)
-        number = 0
-        for group in candidates:
-            number += len(group.inputs)
-            if number > inputs:
-                break
-            groups.append(replace(group, plain=True))
-    large, small = checkpoint_embedder(teacher), checkpoint_embedder(model)
-
-    def targets(inputs: Sequence[Input]) -> FloatArray:
-        vectors = large(inputs)
-        sample = draw.sample(range(len(inputs)), min(INPUTS_TO_ALIGN, len(inputs)))
-        starts = small([inputs[number] for number in sample])
-        return vectors @ projection(vectors[sample], starts)
-
-    plain = PlainVectors(plain_model, rows / PLAIN_VECTORS)
-    packed = pack(groups, read_tokenizer(model), plain, targets)
-    save_packed(packed, output)
-    _LOGGER.info("%d groups, %d inputs", len(groups), len(packed["inputs"]))
+    """Write a draw of the inputs of every source with the vectors of the teacher."""
+    members: list[Input] = []
+    for path in rows_files(rows):
+        for group in drawn_groups(path, inputs, seed=0):
+            members += group.inputs
+    vectors = teacher(members)
+    sample = random.Random(0).sample(range(len(members)), min(INPUTS_TO_ALIGN, len(members)))
+    starts = student([members[number] for number in sample])
+    write_inputs(output, TAUGHT, members, vectors @ projection(vectors[sample], starts))
 
 
-def main() -> None:
-    """Pack a draw of the groups of every source with the vectors of the teacher."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=Path, required=True)
-    parser.add_argument("--teacher", type=Path, required=True)
-    parser.add_argument("--model", type=Path, required=True, help="whose tokens the rows have")
-    parser.add_argument("--plain-model", type=Path, required=True)
-    parser.add_argument("--inputs", type=int, default=INPUTS_PER_SOURCE, help="of each source")
-    parser.add_argument("--out", type=Path, required=True, help="a .npz file")
-    options = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    teach(
-        options.rows,
-        options.teacher,
-        options.model,
-        options.plain_model,
-        options.out,
-        inputs=options.inputs,
-    )
+def keep_plain(
+    rows: Path, output: Path, plain: EmbedTexts, start: EmbedTexts, *, inputs: int
+) -> None:
+    """Write the sources of plain groups, whose inputs are to keep their plain vectors.
 
-
-if __name__ == "__main__":
-    main()
+    A text has the same vector under every condition, turned to the vectors that the training
+    begins with.
+    """
+    for path in rows_files(rows):
+        groups = [group for group in drawn_groups(path, inputs, seed=0) if group.plain]
+        if not groups:
+            continue
+        members = [one for group in groups for one in group.inputs]
+        texts = [text for _, text in members]
+        vectors, starts = plain(texts), start(texts[:PLAIN_TO_ALIGN])
+        turn = projection(vectors[:PLAIN_TO_ALIGN], starts)
+        write_inputs(output, path.name.split(".")[0], members, vectors @ turn)

@@ -10,6 +10,7 @@ from itertools import product
 from papers.model import (
     applicability,
     balanced,
+    combined,
     draws,
     natural,
     rules,
@@ -218,6 +219,7 @@ def write_own(root):
     for part, first in zip(SPLITS, (0, 30, 60), strict=True):
         lines = [line.format(one, two) for one, two in pairs(first, 3, 20, f" {part}")]
         write_lines(data / "written" / f"{part}.txt", lines)
+        write_lines(data / "everyday" / f"{part}.txt", lines)
     wordings = [{"condition": "the place", "wordings": ["where it is", "the spot"]}]
     write_lines(data / "wordings" / "train.jsonl", wordings)
     triplets = [f"place ||| the place ||| {a} ||| {b} ||| {a} now" for a, b in pairs(0, 3, 20)]
@@ -234,13 +236,16 @@ def use_made_up(folder, monkeypatch):
     """Write all data and let the sources read them; returns the folder of the data sets."""
     write_data(folder / "data")
     write_own(folder / "own")
-    for module in (applicability, balanced, draws, natural, shipping, sources, split, written):
+    readers = (applicability, balanced, combined, draws, natural, shipping, sources, split, written)
+    for module in readers:
         monkeypatch.setattr(module, "ROOT", folder / "own")
     monkeypatch.setattr(written, "DETAILS", folder / "own" / "data" / "details")
     topics = folder / "own" / "data" / "details" / "off-topic.txt"
     monkeypatch.setattr(applicability, "OFF_TOPIC", topics)
     monkeypatch.setattr(applicability, "MADE_UP_ROWS", 20)
     monkeypatch.setattr(natural, "FEWEST_TEXTS", 20)
+    for name in ("GROUPS_PER_TABLE", "GROUPS_PER_DOMAIN"):
+        monkeypatch.setattr(combined, name, 10)
     few = {name: (generate, 2) for name, (generate, _) in rules.RULES.items()}
     monkeypatch.setattr(rules, "RULES", few)
     return folder / "data"

@@ -1,4 +1,4 @@
-"""The default model's rows, trainer and suite, on tiny models."""
+"""The default model's rows, recipes and suite."""
 
 from __future__ import annotations
 
@@ -11,122 +11,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("sentence_transformers")
 
-from papers.model import measured, natural, parts, rules  # noqa: E402
-from papers.model.encoder import Encoder, EncoderConfig, load_weights, weights_of  # noqa: E402
-from papers.model.groups import Group  # noqa: E402
-from papers.model.pack import pack, save_packed  # noqa: E402
-from papers.model.plain import PlainVectors  # noqa: E402
-from papers.model.rows import SOURCES  # noqa: E402
-from papers.model.teach import projection  # noqa: E402
-from papers.model.train import Run, Settings  # noqa: E402
-from safetensors.torch import load_file, save_file  # noqa: E402
-from tests.papers.conftest import whole_word_tokenizer  # noqa: E402
-from tokenizers import Tokenizer  # noqa: E402
+from papers.model import measured, natural, rules
+from papers.model.pipeline import SETTINGS, placed
+from papers.model.plain import PlainVectors
+from papers.model.rows import SOURCES
+from papers.model.sources import ROOT
+from papers.model.teach import projection
 
-from condsim.evaluation.suite_data import TestSpec, load_natural_sets  # noqa: E402
-
-SETTINGS = Path(natural.__file__).parent / "settings"
-WORDS = "the food was good bad room clean dirty opinion about service slow fast".split()
-SIZES = {
-    "vocab_size": 30,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 40,
-}
+import condsim
+from condsim.evaluation.suite_data import TestSpec, load_natural_sets
+from condsim.training.recipe import load_recipe
 
 
-def checkpoint(folder, kind="mpnet"):
-    """Writes a tiny random model and a tokenizer of whole words."""
-    torch.manual_seed(0)
-    config, network = {
-        "bert": (transformers.BertConfig(**SIZES), transformers.BertModel),
-        "mpnet": (transformers.MPNetConfig(**SIZES), transformers.MPNetModel),
-    }[kind]
-    model = network(config, add_pooling_layer=False)
-    folder.mkdir(parents=True, exist_ok=True)
-    state = {name: value.contiguous() for name, value in model.state_dict().items()}
-    save_file(state, folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps(config.to_dict() | {"model_type": kind}))
-    whole_word_tokenizer(WORDS).save(str(folder / "tokenizer.json"))
-    return folder
-
-
-@pytest.mark.parametrize("kind", ["bert", "mpnet"])
-def test_encoder_equals_transformers(kind, tmp_path):
-    folder = checkpoint(tmp_path, kind)
-    config = EncoderConfig.from_transformers(json.loads((folder / "config.json").read_text()))
-    encoder = Encoder(config).eval()
-    state = load_file(folder / "model.safetensors")
-    load_weights(encoder, state)
-    ids = torch.tensor([[5, 6, 7, 8, 9], [5, 6, 7, config.ids[2], config.ids[2]]])
-    mask = ids != config.ids[2]
-    second = torch.tensor([[0, 0, 1, 1, 1], [0, 1, 1, 0, 0]])
-    network = {"bert": transformers.BertModel, "mpnet": transformers.MPNetModel}[kind]
-    options = transformers.AutoConfig.for_model(kind, **SIZES)
-    reference = network(options, add_pooling_layer=False).eval()
-    reference.load_state_dict(state)
-    extra = {"token_type_ids": second} if kind == "bert" else {}
-    with torch.no_grad():
-        states = reference(input_ids=ids, attention_mask=mask.long(), **extra).last_hidden_state
-        weights = mask.unsqueeze(-1).float()
-        mean = (states * weights).sum(1) / weights.sum(1)
-        expected = torch.nn.functional.normalize(mean, dim=-1)
-        assert torch.allclose(encoder(ids, mask, second), expected, atol=1e-5)
-    saved = weights_of(encoder)
-    assert all(torch.equal(saved[name], state[name]) for name in saved)
-
-
-def test_parts_rebuild_within_half_a_step(tmp_path):
-    folder = checkpoint(tmp_path / "model")
-    parts.quantize(folder, tmp_path / "weights.npz")
-    parts.restore(tmp_path / "weights.npz", tmp_path / "again")
-    former, again = (
-        load_file(where / "model.safetensors") for where in (folder, tmp_path / "again")
-    )
-    assert set(again) <= set(former)
-    for name, value in again.items():
-        step = former[name].abs().max() / 127
-        assert (value.float() - former[name]).abs().max() <= step * 0.51 + 1e-3
-    for name in ("config.json", "tokenizer.json"):
-        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
-
-
-def groups():
-    texts = ["the food was good", "the food was bad", "the food was good the room dirty"]
-    rows = [(0, 1, 0.0, 1.0), (0, 2, 1.0, 1.0), (1, 2, 0.0, 1.0)]
-    labeled = Group([("the opinion about the food", text) for text in texts], rows)
-    return [labeled, *(Group([(None, text)], plain=True) for text in texts)]
-
-
-def packed_folder(tmp_path, model):
-    folder = tmp_path / "packed"
-    folder.mkdir()
-    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
-    plain = PlainVectors(model, tmp_path / "plain")
-    for name, chosen in (("labeled", groups()[:1]), ("plain", groups()[1:])):
-        packed = pack(chosen, tokenizer, plain, plain.of_inputs)
-        save_packed(packed, folder / f"{name}.npz")
-    return folder
-
-
-def test_run_goes_on_as_if_never_stopped(tmp_path):
-    model = checkpoint(tmp_path / "model")
-    packed = packed_folder(tmp_path, model)
-    settings = {"shares": {"labeled": 2, "plain": 1}, "inputs_per_step": 5, "learning_rate": 1e-3}
-    whole = Run(Settings(**settings, steps=4), packed, model, tmp_path / "whole")
-    facts = list(whole.train())
-    list(Run(Settings(**settings, steps=2), packed, model, tmp_path / "parts").train())
-    second = Run(Settings(**settings, steps=4), packed, model, tmp_path / "parts")
-    assert second.step == 2
-    again = list(second.train())
-    for one, two in zip(facts[2:], again, strict=True):
-        assert one["mse"] == pytest.approx(two["mse"], abs=1e-3)
-    assert (tmp_path / "parts" / "model.safetensors").is_file()
+def test_plain_vectors_encode_each_text_once(tmp_path):
+    texts = ["A red car.", "Rain all day."]
+    found = PlainVectors("default", tmp_path / "plain")(texts)
+    np.testing.assert_allclose(found, condsim.load().encode(texts), atol=1e-3)
+    again = PlainVectors("no such model", tmp_path / "plain")
+    np.testing.assert_array_equal(again(texts[::-1]), found[::-1])
 
 
 def test_projection_keeps_the_plane_of_the_teacher_and_turns_it_to_the_student():
@@ -185,6 +89,13 @@ def test_measure_of_a_written_suite_mixes_in_the_plain_vector(tmp_path):
     assert means == tests["graded: t"]
 
 
+def test_scorer_embedder_keeps_the_order_of_inputs_with_and_without_condition():
+    scorer = condsim.load()
+    embedded = measured.scorer_embedder(scorer)([("the color", "a red car"), (None, "rain")])
+    np.testing.assert_allclose(embedded[0], scorer.encode("a red car", "the color"), atol=1e-6)
+    np.testing.assert_allclose(embedded[1], scorer.encode("rain"), atol=1e-6)
+
+
 def test_measured_command_adds_models_and_prints_the_file(tmp_path, monkeypatch, capsys):
     suite = written_test(tmp_path / "suite")
     out = tmp_path / "result.json"
@@ -204,7 +115,23 @@ def test_measured_command_adds_models_and_prints_the_file(tmp_path, monkeypatch,
 
 
 @pytest.mark.parametrize("path", sorted(SETTINGS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_settings_name_sources_that_exist(path):
-    settings = Settings.load(path)
-    assert settings.steps > 0
-    assert set(settings.shares) - {"taught"} <= set(SOURCES)
+def test_settings_name_files_that_are_made(path):
+    recipe = load_recipe(path)
+    files = {"train": recipe.train} | {
+        name: str(source.file) for name, source in recipe.sources.items()
+    }
+    made = {*SOURCES, "graded-plain", "taught"}
+    assert {Path(file).stem for file in files.values()} <= made
+    assert all(Path(file).stem == name for name, file in files.items() if name != "train")
+    given = {name for name, source in recipe.sources.items() if source.vectors}
+    assert given == files.keys() & {"broad", "taught"}
+    assert (ROOT / recipe.dev).is_file()
+
+
+def test_placed_gives_a_recipe_its_paths_and_its_backbone():
+    recipe = placed(load_recipe(SETTINGS / "small.yaml"), Path("mix"), "runs/start")
+    assert (recipe.backbone, recipe.train) == ("runs/start", str(Path("mix", "written.csv")))
+    assert recipe.dev == str(ROOT / "data" / "everyday" / "dev.txt")
+    assert recipe.sources["taught"].vectors == str(Path("mix", "taught.npy"))
+    assert recipe.sources["graded"].file == str(Path("mix", "graded.csv"))
+    assert recipe.sources["graded"].vectors is None

@@ -40,7 +40,7 @@ from condsim.model.builders import build_bi_encoder  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 
-SHARES = {"criteria": 4, "graded": 2, "written": 1, "broad": 1, "balanced-csts": 1}
+LABELED = {"attributes", "balanced-csts", "combined", "graded", "titles"}
 
 
 def checkpoint(folder, *, hidden):
@@ -71,48 +71,86 @@ def checkpoint(folder, *, hidden):
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     folder = use_made_up(tmp_path, monkeypatch)
+    monkeypatch.setattr(pipeline, "ROOT", tmp_path / "own")
     monkeypatch.setattr(pipeline, "teach", partial(teach.teach, inputs=40))
+    for name in ("LARGE_INPUTS", "SMALL_INPUTS"):
+        monkeypatch.setattr(pipeline, name, 400)
+    return folder
+
+
+def write_recipes(folder):
+    """Write recipes of a few steps in place of those that the models are made by."""
+    labeled = {name: {"file": f"{name}.csv"} for name in LABELED}
+    broad, taught = (
+        {"file": f"{name}.csv", "vectors": f"{name}.npy", "objective": {"vectors": 2.0}}
+        for name in ("broad", "taught")
+    )
+    sources = {
+        "large": {**labeled, "broad": broad},
+        "small-vectors": {"taught": taught},
+        "small": {"taught": taught, "titles": labeled["titles"]},
+        "continued": {"broad": broad, "combined": labeled["combined"]},
+    }
+    for name, own in sources.items():
+        values = yaml.safe_load((pipeline.SETTINGS / f"{name}.yaml").read_text("utf-8"))
+        values |= {
+            "sources": own,
+            "steps": 2,
+            "epochs": 1,
+            "batch_size": 24,
+            "train": "written.csv",
+        }
+        values |= {"freeze_layers": 0, "precision": "float32"}
+        write_lines(folder / f"{name}.yaml", [yaml.safe_dump(values)])
     return folder
 
 
 @pytest.mark.slow
 def test_make_models_writes_what_ships_and_goes_on(tmp_path, data, caplog):
-    settings = {"steps": 3, "inputs_per_step": 24, "warmup_steps": 1}
-    recipes = {
-        "large": {"shares": SHARES},
-        "small-vectors": {"shares": {"taught": 4}, "mse": 0.0, "correlation": 0.0, "ranking": 0.0},
-        "small": {"shares": {"taught": 4, "written": 1, "titles": 1}},
-    }
-    for name, recipe in recipes.items():
-        path = tmp_path / "settings" / f"{name}.yaml"
-        write_lines(path, [yaml.safe_dump(recipe | settings)])
+    settings = write_recipes(tmp_path / "settings")
     large = checkpoint(tmp_path / "large", hidden=64)
     small = checkpoint(tmp_path / "small", hidden=16)
-    starts = pipeline.Checkpoints(large, small, small)
-    caplog.set_level("INFO", logger="condsim")
+    starts = pipeline.Starts(str(large), str(small), plain=str(small))
     work = tmp_path / "work"
-    shipped = pipeline.make_models(data, starts, work, settings=tmp_path / "settings")
-    assert set(caplog.messages) >= {"from step 0"}
+    shipped = pipeline.make_models(data, starts, work, settings=settings)
     for model, folder in shipped.items():
         loaded = condsim.load(str(folder))
         assert loaded.name == model.name
         assert 0 <= loaded.score(TEXTS[0], TEXTS[1], "the person") <= 1
         assert 0 <= loaded.applicability(TEXTS[0], TEXTS[1], "the place") <= 1
-        facts = json.loads((folder / "condsim.json").read_text())["facts"]
-        assert facts["base_model"] == model.base
-        assert facts["criteria_sets"] == "a, mams, walmart_amazon"
-        assert 0 <= facts["calibration_error_natural"] <= 1
+        written = json.loads((folder / "condsim.json").read_text())
+        assert written["max_seq_length"] == model.max_seq_length
+        assert written["facts"]["base_model"] == model.base
+        assert written["facts"]["criteria_sets"] == "a, mams, walmart_amazon"
+        assert 0 <= written["facts"]["calibration_error_natural"] <= 1
         assert model.name in (folder / "README.md").read_text()
     exclude = held_out_texts([data / sources.HELD_OUT])
     for name in rows.SOURCES:
         for group in read_groups(work / "rows" / f"{name}.jsonl.gz"):
             assert not any(text in exclude for _, text in group.inputs), name
-    caplog.clear()
+    reports = {path: path.stat().st_mtime_ns for path in work.glob("*/report.json")}
+    assert {path.parent.name for path in reports} == {
+        "large",
+        "small-vectors",
+        "small",
+        "continued",
+    }
     for folder in shipped.values():
         (folder / "applicability.json").unlink()
-    assert pipeline.make_models(data, starts, work, settings=tmp_path / "settings") == shipped
-    assert "from step 0" not in caplog.messages
+    assert pipeline.make_models(data, starts, work, settings=settings) == shipped
     assert all((folder / "applicability.json").is_file() for folder in shipped.values())
+    assert {path: path.stat().st_mtime_ns for path in reports} == reports
+
+
+@pytest.mark.slow
+def test_make_models_without_large_lets_the_default_model_go_on(tmp_path, data):
+    settings = write_recipes(tmp_path / "settings")
+    starts = pipeline.Starts(None, "default", plain="default")
+    shipped = pipeline.make_models(data, starts, tmp_path / "work", settings=settings)
+    assert [model.name for model in shipped] == ["condsim-minilm"]
+    vectors = condsim.load(str(*shipped.values())).encode(TEXTS[:9])
+    # Two steps change little.
+    assert (vectors * condsim.load().encode(TEXTS[:9])).sum(axis=1).min() > 0.9
 
 
 def test_calibration_error_two_bins_by_hand():
@@ -159,7 +197,7 @@ def test_csts_rows_mix_the_labels_of_both_origins(tmp_path):
         ([], "Name the folder of the data sets with --data; it must hold csts-reannotated"),
         (["--data", "none"], "--data must name a folder that holds csts-reannotated"),
         (["--seeds", "2"], "--seeds does not apply to default-model"),
-        (["--backbone", "a"], "takes --backbone twice"),
+        (["--backbone", "a"] * 3, "takes --backbone twice"),
         (["--dry-run"], "--dry-run does not apply to default-model"),
     ],
 )

@@ -292,6 +292,21 @@ def test_fit_freeze_embeddings_keeps_them_and_trains_the_rest(tmp_path, recipe, 
     assert "word_embeddings" in frozen[0]
 
 
+def test_fit_freeze_layers_trains_the_layers_above_alone(tmp_path, recipe, weights_of):
+    network = build_model(recipe)[0].auto_model
+    before = {name: value.numpy().tobytes() for name, value in network.state_dict().items()}
+    fit(recipe.replaced(freeze_layers=1, steps=4, epochs=1), tmp_path / "run")
+    after = {name.partition(":")[2]: value for name, value in weights_of(tmp_path / "run").items()}
+    changed = {name for name, value in before.items() if after[name] != value}
+    assert changed
+    assert all("layer.1." in name for name in changed)
+
+
+def test_fit_freeze_layers_of_every_layer_raises(tmp_path, recipe):
+    with pytest.raises(InputError, match="'freeze_layers' must be below the number of layers"):
+        fit(recipe.replaced(freeze_layers=2), tmp_path / "run")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -137,6 +137,8 @@ class Recipe(Settings):
         sources: Data mixed with the training file in every batch, by name; see below.
         freeze: Parts that are not trained: ``embeddings`` of the tokens, or ``encoder``, the
             whole backbone, so that only the layers on top are trained.
+        freeze_layers: Number of lower layers of the backbone that are not trained; above 0, its
+            embeddings are not either.
         precision: Number format. ``auto``: on a CPU, the faster of float32 and bfloat16, each with
             the faster attention, measured when the run starts; on a GPU, bfloat16 if it has it.
         checkpoint_steps: Steps between checkpoints within an epoch; 0 saves after each epoch only.
@@ -187,6 +189,7 @@ class Recipe(Settings):
     train_share: Positive = 1.0
     sources: dict[str, Source] = Field(default_factory=dict)
     freeze: list[Literal["embeddings", "encoder"]] = Field(default_factory=list)
+    freeze_layers: Annotated[int, Field(ge=0)] = 0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     checkpoint_steps: Annotated[int, Field(ge=0)] = 0
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 42

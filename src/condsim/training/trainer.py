@@ -104,9 +104,7 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     # A neutral example, or the cards of checkpoints would quote training rows.
     model.model_card_data.widget = [{"text": "A man throws a ball."}]
     backbone = backbone_of(model)
-    parts = {"embeddings": backbone.get_input_embeddings(), "encoder": backbone}
-    for name in recipe.freeze:
-        parts[name].requires_grad_(False)
+    _freeze(backbone, recipe)
     precision = _precision(backbone, recipe, output / HISTORY)
     feed = _feed(model, recipe, train)
     evaluator = DevEvaluator(dev, recipe)
@@ -140,6 +138,24 @@ def build_run(recipe: Recipe, train: TrainingData, dev: DevData, output: Path) -
     for callback in (PrinterCallback, BaseModelCardCallback):
         trainer.remove_callback(callback)
     return TrainingRun(trainer, model, feed.loss, checkpoints, precision, feed.sources)
+
+
+def _freeze(backbone: PreTrainedModel, recipe: Recipe) -> None:
+    """Leave out of the training what the recipe names."""
+    if recipe.freeze_layers:
+        lists = [part for part in backbone.modules() if isinstance(part, nn.ModuleList)]
+        layers = lists[0] if lists else nn.ModuleList()
+        if recipe.freeze_layers >= len(layers):
+            raise InputError(
+                f"Recipe key 'freeze_layers' must be below the number of layers of "
+                f"{recipe.backbone}, {len(layers)}; got {recipe.freeze_layers}."
+            )
+        backbone.requires_grad_(False)
+        for layer in layers[recipe.freeze_layers :]:
+            layer.requires_grad_(True)
+    parts = {"embeddings": backbone.get_input_embeddings(), "encoder": backbone}
+    for name in recipe.freeze:
+        parts[name].requires_grad_(False)
 
 
 def _precision(backbone: PreTrainedModel, recipe: Recipe, history: Path) -> TrainingPrecision:
