@@ -20,7 +20,7 @@ from condsim.cli.process import run_app
 from condsim.io import write_text
 from condsim.labeling import LabelSession, next_text, random_text
 from condsim.loading import load_encoder
-from condsim.model.criterion import Criterion
+from condsim.model.criterion import Criterion, under_condition
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.learned_figures import MIN_LABELS
 from condsim.model.learned_values import learn
@@ -77,7 +77,7 @@ def curve(data: Set, model: EmbeddingScorer, choose: Choose, *, every: int) -> C
         if number not in MARKS:
             continue
         if criterion is None:
-            found[number] = (auc_of(vectors, gold[test]), 0.0)
+            found[number] = (auc_of(under_condition(vectors), gold[test]), 0.0)
             continue
         likeliest = np.array(criterion.values)[criterion.probabilities(vectors).argmax(axis=1)]
         found[number] = (auc_of(criterion.embed(vectors), gold[test]), f1_of(gold[test], likeliest))

@@ -29,8 +29,8 @@ from condsim.cli.process import run_app
 from condsim.data.tables import CriteriaText, iter_criteria
 from condsim.io import replacing, write_text
 from condsim.loading import load_encoder
-from condsim.model.criterion import Encoder, features
-from condsim.model.embedding import EmbeddingScorer
+from condsim.model.criterion import SHARE, Encoder, features, under_condition
+from condsim.model.embedding import EmbeddingScorer, joined
 from condsim.model.learned_figures import area_under_curve
 from condsim.model.learned_values import learn
 from condsim.model.minilm import MINILM, packaged_folder
@@ -137,8 +137,8 @@ def read_set(
 
 
 def doubled(vectors: FloatArray) -> FloatArray:
-    """Give plain vectors the width of those that criteria are learned on."""
-    return np.asarray(np.concatenate([vectors, vectors], axis=1) / 2**0.5, np.float32)
+    """Give plain vectors the form of those that criteria are learned on."""
+    return joined(vectors, vectors, overall=SHARE)
 
 
 class Draw(NamedTuple):
@@ -159,7 +159,7 @@ def measure(data: Set, model: EmbeddingScorer, draw: Draw) -> Figures:
     """Learn from some texts, and measure on others: AUC of pairs and macro F1, times 100."""
     train, test = draw
     gold = np.array(data.values)
-    figures = {"condition alone": auc_of(data.vectors["with"][test], gold[test])}
+    figures = {"condition alone": auc_of(under_condition(data.vectors["with"][test]), gold[test])}
     for name, conditional in (("criterion", True), ("no condition", False)):
         vectors = data.vectors["with" if conditional else "without"][test]
         criterion = learn(

@@ -11,7 +11,7 @@ import gzip
 import json
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -22,7 +22,7 @@ from sklearn.metrics import average_precision_score
 from condsim.cli.process import run_app
 from condsim.io import replacing, write_text
 from condsim.loading import load_encoder
-from condsim.model.criterion import features
+from condsim.model.criterion import features, under_condition
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.learned_figures import area_under_curve
 from condsim.model.learned_pairs import learn_pairs
@@ -113,11 +113,11 @@ def measure(
     return *_ranked(model, tested, criterion.embed), seconds
 
 
-def _ranked(model: Known, tested: list[LabeledPair], embed: object = None) -> tuple[float, float]:
+def _ranked(
+    model: Known, tested: list[LabeledPair], embed: Callable[[FloatArray], FloatArray]
+) -> tuple[float, float]:
     texts = ([pair.first for pair in tested], [pair.second for pair in tested])
-    sides = [model.encode(side) for side in texts]
-    if callable(embed):
-        sides = [embed(side) for side in sides]
+    sides = [embed(model.encode(side)) for side in texts]
     return figures((sides[0] * sides[1]).sum(axis=1), tested)
 
 
@@ -137,7 +137,7 @@ def lines(
     draws: int,
 ) -> Iterator[str]:
     """Yield the rows of the table."""
-    area, precision = _ranked(model, tested)
+    area, precision = _ranked(model, tested, under_condition)
     yield f"| none | condition alone | {area:.1f} | {precision:.1f} | |"
     answers = [ask_dedupe(python, pool, tested, labels, seed) for seed in range(draws)]
     for number in labels:

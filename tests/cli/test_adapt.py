@@ -106,7 +106,7 @@ def draw(tmp_path):
     """Draws rows of a table; gives the rows of each part and the set of their texts."""
 
     def draw_rows(name, content, *, criteria, rows=200, settings=None, **parts):
-        table, folder = tmp_path / name, tmp_path / "drawn"
+        table, folder = tmp_path / name, tmp_path / f"drawn {name}"
         table.write_text(content)
         folder.mkdir()
         files = module.draw_rows(
@@ -133,6 +133,17 @@ def test_rows_of_a_table_share_no_text_between_training_and_measuring(draw):
         assert {row["criterion"] for row in part} == {"topic", "mood"}
         assert np.isclose(np.mean([float(row["label"]) for row in part]), 3)
     assert not train & dev
+
+
+def test_rows_of_a_table_to_measure_on_have_rare_values_too(draw):
+    rows = "".join(
+        f"Text {number},{'rare' if number % 8 == 0 else number % 3}\n" for number in range(80)
+    )
+    for seed in range(3):
+        settings = AdaptSettings(seed=seed)
+        name, content = f"t{seed}.csv", f"text,topic\n{rows}"
+        _, (_, dev) = draw(name, content, criteria=["topic"], rows=2000, settings=settings)
+        assert sum(int(text.removeprefix("Text ")) % 8 == 0 for text in dev) == 2
 
 
 def test_rows_of_a_table_with_text_are_all_trained_on_with_a_dev_file(draw, capsys):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections import Counter
 from pathlib import Path
 
-from condsim.data.held_out import HeldOutTexts, held_out_texts, text_digest
+from condsim.data.held_out import HeldOutTexts, held_out_texts, stratified_share, text_digest
 
 
 def test_digest_of_words_is_their_sha256() -> None:
@@ -56,3 +57,23 @@ def test_held_out_list_of_csts_knows_the_captions(released) -> None:
         if cell in held_out
     }
     assert (len(held_out), len(found)) == (836, 833)
+
+
+def test_stratified_share_has_its_share_of_each_value() -> None:
+    values = [
+        {("topic", f"topic {number % 4}"), ("mood", "bad" if number % 10 == 0 else "good")}
+        for number in range(200)
+    ]
+    for seed in range(3):
+        drawn = stratified_share(values, share=0.2, seed=seed)
+        counts = Counter(value for index in drawn for value in values[index])
+        assert len(drawn) == 40
+        assert {counts["topic", f"topic {number}"] for number in range(4)} == {10}
+        assert (counts["mood", "bad"], counts["mood", "good"]) == (4, 36)
+    assert stratified_share(values, share=0.2, seed=0) != drawn
+
+
+def test_stratified_share_of_rare_or_no_values_is_drawn_from_all() -> None:
+    assert len(stratified_share([{("name", str(n))} for n in range(50)], share=0.2, seed=0)) == 10
+    assert len(stratified_share([()] * 50, share=0.3, seed=0)) == 15
+    assert stratified_share([{("name", "a")}] * 9, share=0.0, seed=0) == set()

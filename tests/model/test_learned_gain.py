@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from condsim.model.criterion import unit
+from condsim.model.embedding import joined
 from condsim.model.learned_figures import Pairs, area_under_curve, gain_error
 from condsim.model.learned_pairs import _with_implied
 from condsim.model.learned_values import _CAREFUL, _chosen_fit
@@ -38,6 +40,18 @@ def test_chosen_fit_of_random_values_stays_careful():
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         fit = _chosen_fit(vectors, generator.integers(0, 3, 30), vectors[:3])
         assert (fit.strength, fit.weight) == _CAREFUL
+
+
+def test_chosen_fit_is_compared_with_plain_scores():
+    generator = np.random.default_rng(2)
+    value_of = np.repeat([0, 1], 15)
+    under = generator.normal(scale=0.3, size=(30, 8)) + np.eye(8)[value_of]
+    without = generator.normal(size=(30, 8))
+    under, without = (unit(vectors.astype(np.float32)) for vectors in (under, without))
+    fit = _chosen_fit(joined(under, without, overall=0.3), value_of, under.repeat(2, axis=1)[:2])
+    pairs = pairs_of(value_of)
+    cosines = (under @ under.T)[pairs.first, pairs.second]
+    assert fit.zero_shot == pytest.approx(area_under_curve(cosines, pairs.same), abs=1e-6)
 
 
 def test_implied_pairs_follow_from_labels():

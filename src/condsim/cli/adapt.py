@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -176,7 +176,8 @@ def draw_rows(
     progress: Progress,
 ) -> list[Path]:
     """Draw pairs from a table, with separate texts for training and for measuring."""
-    from condsim.data.held_out import text_digest
+    from condsim.data.held_out import stratified_share, text_digest
+    from condsim.data.tables import CriteriaText, iter_criteria
     from condsim.rows.build import NoRowsError, build_criteria
     from condsim.rows.settings import CriteriaSettings
 
@@ -189,17 +190,22 @@ def draw_rows(
         for index, text in zip(indices, texts, strict=True)
     ]
     print_note(blank.note("no part in the training"))
-    digests = list(dict(records))
-    order = np.random.default_rng(settings.seed).permutation(len(digests))
     dev_share = settings.dev_share if "dev" in parts else 0.0
-    held_out = {digests[index] for index in order[: round(dev_share * len(digests))].tolist()}
+    whole = _write_lines(folder / f"{stem_of(table)}.jsonl", [record for _, record in records])
+    with named_as(whole, table):
+        items = list(iter_criteria(whole, text=column, criteria=criteria))
+    values: dict[bytes, set[tuple[str, str]]] = {digest: set() for digest, _ in records}
+    for (digest, _), item in zip(records, items, strict=True):
+        named = item.attributes.items() if isinstance(item, CriteriaText) else ()
+        values[digest].update((name, value) for name, own in named for value in own)
+    digests = list(values)
+    drawn = stratified_share(list(values.values()), share=dev_share, seed=settings.seed)
+    held_out = {digests[index] for index in drawn}
     outputs = []
     for part in parts:
-        source = folder / part / f"{stem_of(table)}.jsonl"
-        source.parent.mkdir()
         is_dev = part == "dev"
         part_records = [record for digest, record in records if (digest in held_out) == is_dev]
-        source.write_text("".join(f"{json.dumps(record)}\n" for record in part_records), "utf-8")
+        source = _write_lines(folder / part / f"{stem_of(table)}.jsonl", part_records)
         output = folder / f"{stem_of(table)}-{part}.csv"
         share = dev_share if is_dev else 1 - dev_share
         criteria_settings = CriteriaSettings(rows=max(2, round(rows * share)), seed=settings.seed)
@@ -215,6 +221,12 @@ def draw_rows(
                 draw(criteria_settings, progress=progress)
         outputs.append(output)
     return outputs
+
+
+def _write_lines(path: Path, records: Sequence[Mapping[str, object]]) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
+    return path
 
 
 def _print_adaptation(result: Adaptation, output: Path) -> None:

@@ -1,13 +1,16 @@
-"""Texts to leave out of training data, such as the texts of a test set."""
+"""Texts to leave out of training data, such as the texts of a test set, or a share of them."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 from pathlib import Path
+
+import numpy as np
 
 from condsim.data.files import check_file, column_names, iter_rows, text_lines
 from condsim.data.row import join_names, location, short_repr
@@ -108,3 +111,54 @@ def _hash_texts(path: Path) -> set[bytes]:
         )
     rows = iter_rows(path, columns=columns)
     return {text_digest(str(cell)) for row in rows for cell in row.cells.values() if cell}
+
+
+def stratified_share(
+    values: Sequence[Collection[tuple[str, str]]], *, share: float, seed: int
+) -> set[int]:
+    """Draw a share of n texts that has about this share of the texts of each value.
+
+    Iterative stratification (Sechidis, Tsoumakas & Vlahavas, 2011): the texts of the rarest value
+    are dealt first, each to the side that lacks most of it. Values of a criterion that are too rare
+    for the share count as one.
+
+    Args:
+        values: The criteria and values of each text, length n.
+        share: Share to draw, in [0, 1].
+        seed: Seed of the order.
+
+    Returns:
+        The indices that are drawn.
+    """
+    counts = Counter(value for own in values for value in own)
+    every = ("", "")
+    labels = [
+        [
+            every,
+            *sorted(
+                {(name, value if share * counts[name, value] >= 1 else "") for name, value in own}
+            ),
+        ]
+        for own in values
+    ]
+    # Dictionaries keep the order of the draw.
+    texts_of: dict[tuple[str, str], dict[int, None]] = {}
+    for index in np.random.default_rng(seed).permutation(len(labels)).tolist():
+        for label in labels[index]:
+            texts_of.setdefault(label, {})[index] = None
+    lacking = [
+        {label: part * len(texts) for label, texts in texts_of.items()}
+        for part in (1 - share, share)
+    ]
+    drawn: set[int] = set()
+    while texts_of:
+        rarest = min(texts_of, key=lambda label: (len(texts_of[label]), label == every))
+        for index in list(texts_of[rarest]):
+            side = max((0, 1), key=lambda side: (lacking[side][rarest], lacking[side][every]))
+            for label in labels[index]:
+                lacking[side][label] -= 1
+                del texts_of[label][index]
+            if side:
+                drawn.add(index)
+        texts_of = {label: texts for label, texts in texts_of.items() if texts}
+    return drawn

@@ -24,6 +24,9 @@ SUFFIX = ".criterion"
 SHARE = 0.3
 """Share of the embedding without the condition in the vectors that a criterion is learned on."""
 
+ALONE = 1e6
+"""Weight of the condition where learning did not help: cosines differ by a millionth."""
+
 FORMAT = 1
 _KIND = "condsim criterion"
 _MAX_BYTES = 300_000
@@ -111,10 +114,10 @@ class Assignments:
 class Criterion:
     """A condition that was learned from labeled texts or pairs; it goes where a condition goes.
 
-    With x the vector of a text under the condition (and a share of 0.3 without it), two texts are
-    compared by the cosine of ``[√w x, p, A x]``: p are the probabilities of the values, a softmax
-    of ``weights · x + bias``, and A is the map that labeled pairs give. Where learning did not
-    help, the criterion falls back to x.
+    With c the embedding of a text under the condition, and x the same with a share of 0.3 of the
+    embedding without it, two texts are compared by the cosine of ``[√w c, p, A x]``: p are the
+    probabilities of the values, a softmax of ``weights · x + bias``, and A is the map that labeled
+    pairs give. Where learning did not help, w is so large that only c counts.
 
     Attributes:
         condition: The condition, such as ``"the problem"``.
@@ -126,8 +129,8 @@ class Criterion:
         centers: Mean vector of the texts of each value, ``(k, 2 d)``, each of length 1.
         limit: Lowest cosine to the nearest center of a text that has one of the values.
         map: The map A, ``(r, 2 d)``; r is 0 if it was learned from values.
-        weight: The weight w of the vector under the condition, above 0.
-        helps: False if the criterion falls back.
+        weight: The weight w of the embedding under the condition, above 0.
+        helps: False if the criterion falls back to the condition alone.
         calibration: From cosine to a score: 0.5 is as likely as not to be the same.
         figures: How well it does.
         labels: First 16 hex digits of the SHA-256 of the labels.
@@ -160,8 +163,8 @@ class Criterion:
     @property
     def dimension(self) -> int:
         """Length of an embedding under the criterion."""
-        width: int = self.map.shape[1]
-        return width + len(self.values) + len(self.map) if self.helps else width
+        width: int = self.map.shape[1] // 2
+        return width + len(self.values) + len(self.map)
 
     def __str__(self) -> str:
         """Give the condition."""
@@ -222,9 +225,7 @@ class Criterion:
 
     def embed(self, vectors: FloatArray) -> FloatArray:
         """Turn vectors of texts, ``(n, 2 d)`` as `features` gives them, into embeddings."""
-        if not self.helps:
-            return vectors
-        parts = [math.sqrt(self.weight) * vectors]
+        parts = [math.sqrt(self.weight) * under_condition(vectors)]
         if self.values:
             parts.append(self.probabilities(vectors))
         if len(self.map):
@@ -237,9 +238,7 @@ class Criterion:
 
     def likeliest(self, embeddings: FloatArray) -> IntArray:
         """Return the index of the likeliest value, ``(n,)``, of texts as `embed` embeds them."""
-        if not self.helps:
-            return np.asarray(self.probabilities(embeddings).argmax(axis=1))
-        width = self.weights.shape[1]
+        width = self.map.shape[1] // 2
         return np.asarray(embeddings[:, width : width + len(self.values)].argmax(axis=1))
 
     def assign(
@@ -386,6 +385,11 @@ def is_criterion_file(condition: object) -> TypeGuard[str]:
 def features(encoder: Encoder, texts: Sequence[str], condition: str) -> FloatArray:
     """Encode texts as the vectors that criteria are learned on, ``(n, 2 d)``."""
     return encoder.encode(list(texts), condition, overall=SHARE)
+
+
+def under_condition(vectors: FloatArray) -> FloatArray:
+    """Take the embeddings under the condition, ``(n, d)``, from vectors that `features` gives."""
+    return np.asarray(vectors[:, : vectors.shape[1] // 2] / math.sqrt(1 - SHARE), np.float32)
 
 
 def unit(vectors: FloatArray) -> FloatArray:

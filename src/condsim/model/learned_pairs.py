@@ -2,7 +2,7 @@
 
 Kernel ridge regression on products of vectors gives a bilinear form, of which the positive part
 becomes a map. Ridge and weight are chosen by cross-validation over texts. Where nothing beats the
-condition alone, the criterion falls back to it.
+scores of the condition alone, the criterion falls back to them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from condsim.errors import InputError
-from condsim.model.criterion import Criterion, Encoder, Figures, features, rounded, unit
+from condsim.model.criterion import (
+    Criterion,
+    Encoder,
+    Figures,
+    features,
+    rounded,
+    under_condition,
+    unit,
+)
 from condsim.model.learned_figures import (
     MARGIN,
     MAX_PAIRS,
@@ -163,7 +171,8 @@ def _places(pairs: Pairs, texts: int) -> IntArray:
 
 def _chosen_map(vectors: FloatArray, pairs: Pairs) -> tuple[Fit, float]:
     """Choose ridge and weight by AUC; each pair is scored by maps that lack both of its texts."""
-    base = cosines(vectors, pairs)
+    plain = under_condition(vectors)
+    base = cosines(plain, pairs)
     best, best_weight, best_ridge, best_auc, best_zero = base, USUAL_WEIGHT, _RIDGES[0], -1.0, 1.0
     tested = np.ones(len(base), np.bool_)
     for ridge in _RIDGES:
@@ -171,7 +180,7 @@ def _chosen_map(vectors: FloatArray, pairs: Pairs) -> tuple[Fit, float]:
         for weight in _WEIGHTS:
             total, count = np.zeros(len(base)), np.zeros(len(base))
             for rows, mapping in folds:
-                joint = unit(np.concatenate([weight**0.5 * vectors, vectors @ mapping.T], axis=1))
+                joint = unit(np.concatenate([weight**0.5 * plain, vectors @ mapping.T], axis=1))
                 total[rows] += cosines(joint, taken(pairs, rows))
                 count[rows] += 1
             covered = count > 0

@@ -3,7 +3,7 @@
 A softmax on the model's vectors gives the probabilities of the values; two texts are as alike as
 these and the vectors under the condition say. The embedding of each value's own words is one more
 text of that value. Strength and weight are chosen by cross-validation over texts. Where nothing
-beats the condition alone, the criterion falls back to it.
+beats the scores of the condition alone, the criterion falls back to them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from condsim.errors import InputError
 from condsim.model.criterion import (
+    ALONE,
     Criterion,
     Encoder,
     Figures,
@@ -22,6 +23,7 @@ from condsim.model.criterion import (
     features,
     rounded,
     softmax,
+    under_condition,
     unit,
 )
 from condsim.model.learned_figures import (
@@ -103,7 +105,7 @@ def learn(
         centers=centers,
         limit=limit,
         map=np.zeros((0, vectors.shape[1]), np.float32),
-        weight=fit.weight,
+        weight=fit.weight if fit.helps else ALONE,
         helps=fit.helps,
         calibration=fit.calibration,
         figures=figures,
@@ -150,7 +152,7 @@ def _chosen_fit(vectors: FloatArray, value_of: IntArray, words: FloatArray) -> F
     """
     rows, columns = np.triu_indices(len(vectors), 1)
     pairs = Pairs(rows, columns, value_of[rows] == value_of[columns])
-    base = cosines(vectors, pairs)
+    base = cosines(under_condition(vectors), pairs)
     zero_shot = area_under_curve(base, pairs.same)
     scores: dict[tuple[float, float], FloatArray] = {}
     accuracies: dict[float, float] = {}
@@ -193,7 +195,7 @@ def _chosen_fit(vectors: FloatArray, value_of: IntArray, words: FloatArray) -> F
 def _joint_cosines(
     probabilities: FloatArray, base: FloatArray, weight: float, pairs: Pairs
 ) -> FloatArray:
-    """Compute the cosines of ``[√w x, p]`` from the cosines of x."""
+    """Compute the cosines of ``[√w c, p]`` from the cosines of c."""
     products = (probabilities @ probabilities.T)[pairs.first, pairs.second]
     lengths = np.sqrt(weight + (probabilities**2).sum(axis=1))
     joint = (weight * base + products) / (lengths[pairs.first] * lengths[pairs.second])
