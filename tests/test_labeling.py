@@ -36,7 +36,7 @@ def test_session_learns_from_the_eighth_label_on(model, tickets, tmp_path):
         for _ in range(20):
             text = session.next()
             progress = session.answer(text, tickets[text])
-            stored = LabelSession.read(output)
+            stored = LabelSession.read(output, "the problem")
             assert stored[text] == (tickets[text], "")
     assert progress.labeled == 20
     assert progress.remaining == len(tickets) - 20
@@ -56,7 +56,7 @@ def test_session_marks_and_undo(model, tickets, tmp_path):
     assert second != first
     session.answer(second, SILENT)
     assert session.labels == {}
-    assert LabelSession.read(output) == {first: ("", SKIP), second: ("", SILENT)}
+    assert LabelSession.read(output, "the problem") == {first: ("", SKIP), second: ("", SILENT)}
     assert session.undo() == second
     assert session.next() == second
     assert session.undo() == first
@@ -93,13 +93,27 @@ def test_session_second_on_one_file_is_refused(model, tickets, tmp_path):
     assert "another session labels into this file" in done.stdout
 
 
-@pytest.mark.parametrize("content", ["a,b\n1,2\n", "text,value,answer\nonly one\n", "\x00"])
+@pytest.mark.parametrize(
+    "content", ["a,b\n1,2\n", "text,condition,value,answer\nonly one\n", "\x00"]
+)
 def test_session_file_of_something_else_raises(model, tmp_path, content):
     output = tmp_path / "labels.csv"
     output.write_text(content)
     with pytest.raises(InputError, match=r"labels.csv: is not a file of labels"):
         LabelSession(["a"], "x", model=model, output=output)
     assert output.read_text() == content
+
+
+@pytest.mark.parametrize("kind", [LabelSession, PairSession])
+def test_session_under_another_condition_is_refused(model, tmp_path, kind):
+    output = tmp_path / "labels.csv"
+    session = kind(["a", "b"], "the color", model=model, output=output)
+    session.answer(session.next(), SAME)
+    before = output.read_text()
+    message = "labels.csv: its labels are under the condition 'the color', not 'the size'"
+    with pytest.raises(InputError, match=message):
+        kind(["a", "b"], "the size", model=model, output=output)
+    assert output.read_text() == before
 
 
 def test_session_bad_answer_raises(model, tmp_path):
@@ -142,7 +156,7 @@ def test_pair_session_marks_undo_and_end(model, tmp_path):
     session = PairSession(["a b", "c d"], "the letters", model=model, output=output)
     pair = session.next()
     assert session.answer(pair[::-1], SILENT).remaining == 0
-    assert PairSession.read(output) == {pair: ("", SILENT)}
+    assert PairSession.read(output, "x") == {pair: ("", SILENT)}
     assert session.next() is None
     assert session.undo() == pair
     assert session.next() == pair
@@ -170,7 +184,7 @@ def test_session_killed_loses_nothing(tickets, tmp_path):
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "answered\n"
         os.kill(process.pid, signal.SIGKILL)
-    assert len(PairSession.read(output)) == 4
+    assert len(PairSession.read(output, "x")) == 4
     texts = [f"text {n}" for n in range(9)]
     with PairSession.open(texts, "x", model=condsim.load(), output=output) as session:
         assert len(session.answers) == 4
@@ -179,9 +193,12 @@ def test_session_killed_loses_nothing(tickets, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("text,value,answer\na,x,\na,y,\n", "row 2 has a second answer for 'a'"),
-        ("text,value,answer\na,,\n", "A value must have text"),
-        ("sentence1,sentence2,label,answer\na,b,same,\n", "columns must be text, value, answer"),
+        ("text,condition,value,answer\na,x,b,\na,x,c,\n", "row 2 has a second answer for 'a'"),
+        ("text,condition,value,answer\na,x,,\n", "A value must have text"),
+        (
+            "sentence1,sentence2,label,answer\na,b,same,\n",
+            "columns must be text, condition, value, answer",
+        ),
     ],
 )
 def test_session_file_that_was_edited_wrongly_is_left_alone(model, tmp_path, content, message):
@@ -203,7 +220,7 @@ def test_session_that_cannot_learn_keeps_the_answers(model, tmp_path, monkeypatc
     for number in range(10):
         progress = session.answer(session.next(), "ab"[number % 2])
     assert "too many for a file" in progress.line
-    assert progress.labeled == len(LabelSession.read(output)) == 10
+    assert progress.labeled == len(LabelSession.read(output, "x")) == 10
 
 
 def test_session_promises_a_threshold_once_labels_allow_it(model, tickets, tmp_path):
@@ -213,6 +230,7 @@ def test_session_promises_a_threshold_once_labels_allow_it(model, tickets, tmp_p
         progress = few.answer(text, tickets[text])
     assert progress.threshold.startswith("12 labels are too few to promise a threshold")
     with output.open("a") as file:
-        csv.writer(file).writerows((text, tickets[text], "") for text in list(tickets)[12:])
+        rows = ((text, "the problem", tickets[text], "") for text in list(tickets)[12:])
+        csv.writer(file).writerows(rows)
     progress = LabelSession(tickets, "the problem", model=model, output=output).progress()
     assert progress.threshold.startswith("Threshold 0.")

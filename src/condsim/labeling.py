@@ -98,7 +98,7 @@ class Session(ABC, Generic[Key]):
         """Keep the distinct texts, and read the answers that the file has.
 
         Raises:
-            InputError: If there is no text, or the file is not one of labels.
+            InputError: If there is no text, or the file is not one of labels under the condition.
         """
         self.condition = condition
         self.output = output
@@ -110,7 +110,9 @@ class Session(ABC, Generic[Key]):
         self._model = model
         self._encoder = EncodeOnce(model, condition)
         self._history: dict[int, Figures] = {}
-        self.answers: dict[Key, tuple[str, str]] = self.read(output) if output.exists() else {}
+        self.answers: dict[Key, tuple[str, str]] = (
+            self.read(output, condition) if output.exists() else {}
+        )
         self._learn()
 
     @classmethod
@@ -151,11 +153,12 @@ class Session(ABC, Generic[Key]):
         """Learn a criterion, if there are enough answers."""
 
     @classmethod
-    def read(cls, path: Path) -> dict[Key, tuple[str, str]]:
+    def read(cls, path: Path, condition: str) -> dict[Key, tuple[str, str]]:
         """Read the file of a session, as `answers`.
 
         Raises:
-            InputError: If it is another file, or has two answers to one question.
+            InputError: If it is another file, has two answers to one question, or has answers
+                under another condition.
         """
         answers: dict[Key, tuple[str, str]] = {}
         with one_line(f"{path}: is not a file of labels", OSError, ValueError, csv.Error):
@@ -163,7 +166,12 @@ class Session(ABC, Generic[Key]):
                 head, *rows = list(csv.reader(stream)) or [[]]
             if tuple(head) != cls.columns or any(len(row) != len(cls.columns) for row in rows):
                 raise ValueError(f"its columns must be {', '.join(cls.columns)}")
-            for number, (*texts, value, mark) in enumerate(rows, start=1):
+            for number, (*texts, asked, value, mark) in enumerate(rows, start=1):
+                if asked != condition:
+                    raise InputError(
+                        f"{path}: its labels are under the condition {shortened(asked, 60)!r}, not "
+                        f"{shortened(condition, 60)!r}. Give that condition, or another --output."
+                    )
                 key = cls.key_of(texts)
                 if not mark:
                     cls.check(value)
@@ -236,7 +244,7 @@ class Session(ABC, Generic[Key]):
                 writer = csv.writer(stream, lineterminator="\n")
                 writer.writerow(self.columns)
                 for key, cells in answers.items():
-                    writer.writerow((*self.texts_of(key), *cells))
+                    writer.writerow((*self.texts_of(key), self.condition, *cells))
                 stream.flush()
                 os.fsync(stream.fileno())
         self.answers = answers
@@ -282,7 +290,7 @@ class EncodeOnce:
 class LabelSession(Session[str]):
     """A session in which each text gets a value."""
 
-    columns = ("text", "value", "answer")
+    columns = ("text", "condition", "value", "answer")
     start = "Eight texts and two values make a first figure."
 
     def __init__(

@@ -26,7 +26,7 @@ _REPEAT_COST = 0.05
 class PairSession(Session[tuple[str, str]]):
     """A session in which pairs of texts are the same or different under the condition."""
 
-    columns = ("sentence1", "sentence2", "label", "answer")
+    columns = ("sentence1", "sentence2", "condition", "label", "answer")
     start = "Eight pairs, some the same and some different, make a first figure."
 
     @staticmethod

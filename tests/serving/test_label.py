@@ -44,7 +44,7 @@ def test_label_requests_store_each_answer(truth, tmp_path):
             assert state["texts"] == texts
             bad = client.post("/v1/label", json={"texts": ["other"], "value": "x"})
             assert bad.status_code == 400
-    assert len(LabelSession.read(output)) == 10
+    assert len(LabelSession.read(output, "the problem")) == 10
     assert output.with_suffix(".criterion").exists()
 
 
@@ -107,7 +107,7 @@ def test_label_page_by_keyboard(page, truth, tmp_path):
             else:
                 order.append(value)
                 press(label, "n", value, "Enter")
-            assert len(LabelSession.read(output)) == number + 1
+            assert len(LabelSession.read(output, "the problem")) == number + 1
         assert label.locator("#learned").is_visible()
         assert label.locator("#line").inner_text() == "12 labeled."
         assert "too few to promise" in label.locator("#threshold").inner_text()
@@ -116,7 +116,7 @@ def test_label_page_by_keyboard(page, truth, tmp_path):
         press(label, "s")
         press(label, "u")
         assert texts_of(label) == last
-    labels = {text: value for text, (value, _) in LabelSession.read(output).items()}
+    labels = {text: value for text, (value, _) in LabelSession.read(output, "the problem").items()}
     assert labels == {text: truth[text] for text in labels}
 
 
@@ -136,14 +136,14 @@ def test_label_page_of_pairs_by_keyboard_and_touch(page, truth, tmp_path):
                 )
             else:
                 press(label, "y" if same else "n")
-            assert len(PairSession.read(output)) == number + 1
+            assert len(PairSession.read(output, "the problem")) == number + 1
         assert label.locator("#learned").is_visible()
         assert label.evaluate("() => document.documentElement.scrollWidth") <= 390
         last = texts_of(label)
         press(label, "d")
         press(label, "u")
         assert texts_of(label) == last
-    for (first, second), (value, _) in PairSession.read(output).items():
+    for (first, second), (value, _) in PairSession.read(output, "the problem").items():
         assert (value == "same") == (truth[first] == truth[second])
     assert output.with_suffix(".criterion").exists()
 
@@ -173,4 +173,4 @@ def test_label_answer_of_another_page_is_kept(truth, tmp_path):
             assert one.status_code == 400
             other = client.post("/v1/label", json={"texts": list(truth)[:2], "value": "perhaps"})
             assert other.status_code == 400
-    assert [value for value, _ in PairSession.read(output).values()] == ["same"]
+    assert [value for value, _ in PairSession.read(output, "the problem").values()] == ["same"]
