@@ -1,18 +1,18 @@
 """``python -m benchmarks.learn_adapt``: a criterion against an adapted model, on the same labels.
 
-The labeled and the tested texts are the first draw of `benchmarks.learn_curve`. Pairs of the
-labeled texts go to ``condsim adapt``, and the adapted model ranks the pairs of the tested texts by
-its scores. No adapted weights are kept; the figures are, so that a killed run continues.
+Pairs of the labeled texts go to `condsim.training.adaptation.adapt`, and the adapted model ranks
+the pairs of other texts by its scores. No adapted weights are kept; the figures are, so that a
+killed run continues. The first draw of all sets comes before the second, so that a run that ends
+early has all sets.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
+import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +21,8 @@ import numpy as np
 import typer
 from papers.pages import MARKER, kept_notes
 
-from benchmarks.learn_curve import Draw, Known, Set, auc_of, drawn, read_set
+from benchmarks.learn_curve import SETFIT_SETS, Draw, Known, Set, auc_of, drawn, read_set
+from benchmarks.learn_page import Figures, Results, column, gains, mean_of
 from condsim import __version__
 from condsim.cli.process import run_app
 from condsim.data.formats import write_records
@@ -30,29 +31,20 @@ from condsim.loading import load_encoder
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.learned_values import learn
 from condsim.model.minilm import MINILM, packaged_folder
+from condsim.training.adaptation import AdaptSettings, adapt
 from condsim.types import FloatArray
 
-SETS = {
-    "sentihood": "the opinion about the place in general",
-    "oats": "what is reviewed",
-    "bitext": "the register",
-    "mams": "the opinion about the food",
-}
-"""Sets of short texts with one of their criteria; the first two trained no default model."""
+LABELS = (50, 200, 500, 25, 100)
+"""Numbers of labels, the most telling first."""
 
-LABELS = (50, 200)
 PAGE = Path(__file__).resolve().parents[1] / "papers" / "docs" / "results" / "learning-adapt.md"
 
+_TEXTS = 600
 _MOST_PAIRS = 1_000
 
-Figures = dict[str, float]
 
-
-def measured(
-    data: Set, model: EmbeddingScorer, draw: Draw, runs: Path, minutes: float | None
-) -> Figures:
+def measured(data: Set, model: EmbeddingScorer, draw: Draw, done: Path) -> Figures:
     """Learn and adapt from the same texts, and rank the pairs of others: AUC times 100."""
-    done = runs / f"{data.name}-{zlib.crc32(data.criterion.encode())}-{len(draw.train)}.json"
     if not done.is_file():
         gold = np.array(data.values)[draw.test]
         figures = {
@@ -60,7 +52,7 @@ def measured(
             "criterion": auc_of(learned_vectors(data, model, draw), gold),
         }
         folder = done.with_suffix("")
-        figures |= adapt(data, draw, folder, minutes)
+        figures |= adapted(data, draw, folder)
         figures["adapted"] = tested_auc(load_encoder(folder), data, draw)
         shutil.rmtree(folder)
         write_text(done, json.dumps(figures))
@@ -85,8 +77,8 @@ def learned_vectors(data: Set, model: EmbeddingScorer, draw: Draw) -> FloatArray
     return criterion.embed(data.vectors["with"][draw.test])
 
 
-def adapt(data: Set, draw: Draw, output: Path, minutes: float | None) -> Figures:
-    """Run ``condsim adapt`` on pairs of the labeled texts; go on with an unfinished run.
+def adapted(data: Set, draw: Draw, output: Path) -> Figures:
+    """Adapt the model to pairs of the labeled texts; go on with an unfinished run.
 
     Every fifth text, by value, is in no pair to train on; its pairs choose the epoch.
     """
@@ -94,17 +86,11 @@ def adapt(data: Set, draw: Draw, output: Path, minutes: float | None) -> Figures
     files = [output.with_name(f"{output.name}-{part}.csv") for part in ("train", "dev")]
     write_pairs(data, [row for place, row in enumerate(train) if place % 5], files[0])
     write_pairs(data, train[::5], files[1])
-    command = [sys.executable, "-m", "condsim", "adapt", str(files[0]), "--dev", str(files[1])]
-    command += ["--force", "--output", str(output)]
-    command += [] if minutes is None else ["--minutes", f"{minutes:g}"]
-    if not output.is_dir():
-        subprocess.run(command, check=True)
-    manifest = json.loads((output / "manifest.json").read_text(encoding="utf-8"))
-    before, after = (
-        np.mean([figure["value"] for figure in manifest["dev"][when].values() if figure["value"]])
-        for when in ("before", "after")
-    )
-    return {"pairs": manifest["train_rows"], "helped": float(after > before)}
+    shutil.rmtree(output, ignore_errors=True)
+    began = time.process_time()
+    result = adapt(files[0], output, dev=files[1], settings=AdaptSettings(), force=True)
+    minutes = (time.process_time() - began) / 60
+    return {"pairs": result.train_rows, "helped": float(result.helped), "minutes": minutes}
 
 
 def write_pairs(data: Set, rows: Sequence[int], path: Path) -> None:
@@ -124,51 +110,90 @@ def main(
     data: Annotated[Path, typer.Option(help="Folder of the sets of criteria.")],
     sets: Annotated[list[str] | None, typer.Option("--set", help="Set; repeatable.")] = None,
     labels: Annotated[list[int] | None, typer.Option(help="Numbers of labels. Repeatable.")] = None,
+    draws: Annotated[int, typer.Option(min=1)] = 3,
     minutes: Annotated[
-        float | None, typer.Option(help="Minutes that each training is planned for.")
-    ] = None,
+        float, typer.Option(help="Begin no adaptation after so many minutes of this call.")
+    ] = float("inf"),
     runs: Annotated[Path, typer.Option(help="Folder of what is done.")] = Path("runs/learn-adapt"),
     output: Path = PAGE,
 ) -> None:
     """Compare criteria with adapted models, on the same labels."""
     runs.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
     model, minilm = load_encoder(None), load_encoder(packaged_folder(MINILM[0]))
-    results: dict[str, dict[str, Figures]] = {}
-    for name in sets or SETS:
-        file = next(data.joinpath(name).glob("test.jsonl.gz"))
-        texts = read_set(file, name, SETS[name], model, minilm, runs)
-        for number in labels or LABELS:
-            draw = drawn(texts, number, 0)
-            if number + len(draw.test) <= len(texts.texts):
-                figures = measured(texts, model, draw, runs, minutes)
-                results.setdefault(f"{name}: {SETS[name]}", {})[str(number)] = figures
+    numbers = labels or LABELS
+    found: dict[int, dict[str, list[Figures]]] = {number: {} for number in sorted(numbers)}
+    for seed in range(draws):
+        for number in numbers:
+            for name, criterion in SETFIT_SETS:
+                if sets and name not in sets:
+                    continue
+                file = next(data.joinpath(name).glob("test.jsonl.gz"))
+                texts = read_set(file, name, criterion, model, minilm, runs, most=_TEXTS)
+                draw = drawn(texts, number, seed)
+                done = runs / f"{name}-{zlib.crc32(criterion.encode())}-{number}-{seed}.json"
+                is_late = time.monotonic() - began > 60 * minutes
+                if number + len(draw.test) > len(texts.texts) or (is_late and not done.is_file()):
+                    continue
+                figures = measured(texts, model, draw, done)
+                found[number].setdefault(f"{name}: {criterion}", []).append(figures)
+                typer.echo(f"{name}, {number} labels, draw {seed}: {figures}", err=True)
+    results: Results = {str(number): rows for number, rows in found.items() if rows}
     write_text(output, page(results) + MARKER + (kept_notes(output) or "\n"))
-    report = {"condsim": __version__, "model": model.name, "minutes": minutes, "results": results}
+    report = {"condsim": __version__, "model": model.name, "results": results}
     write_text(output.with_suffix(".json"), json.dumps(report, indent=1) + "\n")
 
 
-def page(results: dict[str, dict[str, Figures]]) -> str:
-    """Lay out a row for each set and number of labels."""
-    rows = [
-        f"| {title} | {number} | {found['condition alone']:.1f} | {found['criterion']:.1f} | "
-        f"{found['adapted']:.1f} | {found['pairs']:.0f} | {'yes' if found['helped'] else 'no'} |"
-        for title, sizes in results.items()
-        for number, found in sizes.items()
-    ]
-    return PAGE_TEXT.format(rows="\n".join(rows))
+def page(results: Results) -> str:
+    """Lay out the means for each number of labels, and a row for each set."""
+    return PAGE_TEXT.format(means="\n".join(_means(results)), rows="\n".join(_rows(results)))
+
+
+def _means(results: Results) -> Iterator[str]:
+    for number, sets in results.items():
+        runs = sum(map(len, sets.values()))
+        names = ("condition alone", "criterion", "adapted")
+        cells = [f"{mean_of(column(sets, name))[0]:.1f}" for name in names]
+        for base in ("condition alone", "criterion"):
+            gain, low, high = mean_of(gains(sets, "adapted", base))
+            cells.append(f"{gain:+.1f} [{low:+.1f}, {high:+.1f}]")
+        cost = mean_of(column(sets, "minutes"))[0]
+        yield f"| {number} | {len(sets)} | {runs} | {' | '.join(cells)} | {cost:.1f} |"
+
+
+def _rows(results: Results) -> Iterator[str]:
+    names = ("condition alone", "criterion", "adapted")
+    for number, sets in results.items():
+        for title, draws in sets.items():
+            cells = [f"{np.mean([draw[name] for draw in draws]):.1f}" for name in names]
+            pairs, minutes = (
+                np.mean([draw[name] for draw in draws]) for name in ("pairs", "minutes")
+            )
+            helped = sum(bool(draw["helped"]) for draw in draws)
+            yield (
+                f"| {title} | {number} | {' | '.join(cells)} | {pairs:.0f} | "
+                f"{helped} of {len(draws)} | {minutes:.1f} |"
+            )
 
 
 PAGE_TEXT = """# A criterion and an adapted model, on the same labels
 
 Written by `python -m benchmarks.learn_adapt --data ../shared/data/criteria`. AUC times 100 of the
-pairs of 100 other texts, one draw, without intervals. *Condition alone* and *adapted* are cosines
-under the condition, as `condsim score` compares texts; the page of learning gives the condition a
-share of 0.3 of the vector without it. *Pairs* is how many pairs of the labeled texts `condsim
-adapt` was trained on; a fifth of the texts chose the epoch. *Helped* is whether it found the
-adapted model better on the pairs of that fifth: without `--force`, it writes no other.
+pairs of 100 other texts. *Condition alone* and *adapted* are cosines under the condition, as
+`condsim score` compares texts. *Pairs* is how many pairs of the labeled texts `condsim adapt` was
+trained on, with its defaults; a fifth of the texts chose the epoch. *Helped* is how often it found
+the adapted model better on the pairs of that fifth: without `--force`, it writes no other. Minutes
+are processor time on one thread. *Over* is what adapting gains over the condition alone and over
+the criterion, with its 95 % interval from a bootstrap over sets, then draws.
 
-| set, criterion | labels | condition alone | criterion | adapted | pairs | helped |
-|---|---:|---:|---:|---:|---:|---|
+| labels | sets | runs | alone | criterion | adapted | over alone | over criterion | minutes |
+|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+{means}
+
+## By set
+
+| set, criterion | labels | condition alone | criterion | adapted | pairs | helped | minutes |
+|---|---:|---:|---:|---:|---:|---:|---:|
 {rows}
 
 """

@@ -113,7 +113,14 @@ class Known:
 
 
 def read_set(
-    file: Path, name: str, criterion: str, model: Encoder, minilm: Encoder, runs: Path
+    file: Path,
+    name: str,
+    criterion: str,
+    model: Encoder,
+    minilm: Encoder,
+    runs: Path,
+    *,
+    most: int = _TEXTS,
 ) -> Set:
     """Draw texts that have one of the most frequent values, and encode them once."""
     rows = [
@@ -125,7 +132,7 @@ def read_set(
     counts = Counter(value for _, value in rows)
     kept = {value for value, count in counts.most_common(_VALUES) if count >= _FEWEST}
     distinct = {rows[row][0]: rows[row] for row in order if rows[row][1] in kept}
-    texts, values = map(list, zip(*list(distinct.values())[:_TEXTS], strict=True))
+    texts, values = map(list, zip(*list(distinct.values())[:most], strict=True))
     done = runs / f"{name}-{zlib.crc32(criterion.encode())}.npz"
     if not done.is_file():
         conditional, plain = features(model, texts, criterion), doubled(model.encode(texts))

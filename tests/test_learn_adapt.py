@@ -7,7 +7,7 @@ import csv
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
+pytest.importorskip("sentence_transformers")
 from benchmarks.learn_adapt import page, write_pairs
 from benchmarks.learn_curve import Set
 
@@ -27,7 +27,10 @@ def test_write_pairs_as_many_alike_as_different(tmp_path):
     assert {row["condition"] for row in rows} == {"the plot"}
 
 
-def test_page_row_for_each_number_of_labels():
-    figures = {"condition alone": 70.0, "criterion": 80.0, "adapted": 75.0}
-    text = page({"films: the plot": {"50": {**figures, "pairs": 600, "helped": 0.0}}})
-    assert "| films: the plot | 50 | 70.0 | 80.0 | 75.0 | 600 | no |" in text
+def test_page_means_and_a_row_for_each_number_of_labels():
+    figures = {"condition alone": 70.0, "criterion": 80.0, "adapted": 75.0, "pairs": 600}
+    runs = [{**figures, "helped": helped, "minutes": 2.0} for helped in (0.0, 1.0)]
+    text = page({"50": {"films: the plot": runs}})
+    assert "| films: the plot | 50 | 70.0 | 80.0 | 75.0 | 600 | 1 of 2 | 2.0 |" in text
+    gains = "+5.0 [+5.0, +5.0] | -5.0 [-5.0, -5.0]"
+    assert f"| 50 | 1 | 2 | 70.0 | 80.0 | 75.0 | {gains} | 2.0 |" in text
