@@ -156,7 +156,7 @@ def test_pair_session_marks_undo_and_end(model, tmp_path):
     session = PairSession(["a b", "c d"], "the letters", model=model, output=output)
     pair = session.next()
     assert session.answer(pair[::-1], SILENT).remaining == 0
-    assert PairSession.read(output, "x") == {pair: ("", SILENT)}
+    assert PairSession.read(output, "the letters") == {pair: ("", SILENT)}
     assert session.next() is None
     assert session.undo() == pair
     assert session.next() == pair

@@ -146,6 +146,32 @@ def test_check_values_most_values_fit_into_the_file(model, criterion):
     assert len(many.to_json().encode()) <= 300_000
 
 
+def test_learn_from_texts_and_pairs_spreads_values(model, tickets, criterion):
+    texts, values = tickets[0][:40], tickets[1][:40]
+    first, second, same = zip(
+        *((texts[row], texts[20 + row], values[row] == values[20 + row]) for row in range(20)),
+        strict=True,
+    )
+    both = model.learn(
+        texts[:20], values[:20], condition="the problem", pairs=(first, second, same)
+    )
+    known = dict(zip(texts[:20], values[:20], strict=True)) | {
+        other: values[row] for row, other in enumerate(second) if same[row]
+    }
+    alone = model.learn(list(known), list(known.values()), condition="the problem")
+    assert both.figures.labels == len(known) > 20
+    assert both.labels == alone.labels
+    with pytest.raises(InputError, match="are labeled different, but their values are 'a' and 'a'"):
+        model.learn(texts[:9], list("aabbabbba"), condition="x", pairs=(texts[:1], texts[1:2], [0]))
+
+
+@pytest.mark.parametrize("kind", ["file", "criterion"])
+def test_learn_under_a_learned_criterion_raises(model, tickets, criterion, kind):
+    condition = criterion if kind == "criterion" else "problem.criterion"
+    with pytest.raises(InputError, match="under a condition in words"):
+        model.learn(tickets[0][:20], tickets[1][:20], condition=condition)
+
+
 def test_learn_pairs_helps_on_new_texts(model, tickets):
     texts, values = tickets
     generator = np.random.default_rng(1)

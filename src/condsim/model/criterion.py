@@ -384,6 +384,11 @@ def is_criterion_file(condition: object) -> TypeGuard[str]:
 
 def features(encoder: Encoder, texts: Sequence[str], condition: str) -> FloatArray:
     """Encode texts as the vectors that criteria are learned on, ``(n, 2 d)``."""
+    if isinstance(condition, Criterion) or is_criterion_file(condition):
+        raise InputError(
+            "A criterion is learned under a condition in words, such as 'the problem'; got the "
+            f"learned criterion {str(condition)!r}."
+        )
     return encoder.encode(list(texts), condition, overall=SHARE)
 
 

@@ -289,7 +289,14 @@ class EmbeddingScorer(ReadingScorer):
         resolved = self.resolved(condition)
         return resolved.calibration if isinstance(resolved, Criterion) else self.calibration
 
-    def learn(self, texts: Sequence[str], values: Sequence[object], *, condition: str) -> Criterion:
+    def learn(
+        self,
+        texts: Sequence[str],
+        values: Sequence[object],
+        *,
+        condition: str,
+        pairs: tuple[Sequence[str], Sequence[str], Sequence[object]] | None = None,
+    ) -> Criterion:
         """Learn a criterion from labeled texts.
 
         The model stays as it is: 25 labeled texts teach what the condition means to you in a
@@ -301,13 +308,16 @@ class EmbeddingScorer(ReadingScorer):
             values: The value of each, such as ``"cannot log in"``; None, NaN or a blank for a text
                 without a label. Two or more values, and one of them twice.
             condition: What the values are values of, such as ``"the problem"``.
+            pairs: Labeled pairs as well: first texts, second texts and whether they are the same,
+                as in `learn_pairs`. A text has the value of the texts that it is the same as.
 
         Returns:
             The criterion, which goes wherever a condition goes, and assigns values to new texts.
 
         Raises:
-            InputError: If a text is empty or has two values, the labels are too few or all the
-                same, or there are more values than a file holds, about 140.
+            InputError: If a text is empty or has two values, a pair contradicts the values, the
+                labels are too few or all the same, or there are more values than a file holds,
+                about 140.
 
         Example:
             >>> import condsim
@@ -320,7 +330,7 @@ class EmbeddingScorer(ReadingScorer):
         """
         from condsim.model.learned_values import learn
 
-        return learn(self, texts, values, condition=condition)
+        return learn(self, texts, values, condition=condition, pairs=pairs)
 
     def learn_pairs(
         self, first: Sequence[str], second: Sequence[str], same: Sequence[object], *, condition: str

@@ -65,7 +65,13 @@ def learn_pairs(
     condition: str,
 ) -> Criterion:
     """Learn a criterion from labeled pairs; see `EmbeddingScorer.learn_pairs`."""
-    labeled = _labeled_pairs(first, second, same)
+    labeled = checked_pairs(first, second, same)
+    if len(labeled) < MIN_LABELS:
+        raise InputError(
+            f"A criterion is learned from {MIN_LABELS} or more labeled pairs; got {len(labeled)}."
+        )
+    if len(set(labeled.values())) < 2:
+        raise InputError("All pairs have the same label. Some must be the same, some different.")
     distinct = sorted({text for pair in labeled for text in pair})
     index = {text: row for row, text in enumerate(distinct)}
     pairs = Pairs(
@@ -103,7 +109,7 @@ def learn_pairs(
     )
 
 
-def _labeled_pairs(
+def checked_pairs(
     first: Sequence[str], second: Sequence[str], same: Sequence[object]
 ) -> dict[tuple[str, str], bool]:
     """Return whether each distinct labeled pair is the same."""
@@ -129,12 +135,6 @@ def _labeled_pairs(
                 f"The pair at index {row} is labeled both the same and different: "
                 f"{shortened(text1, 40)!r} and {shortened(text2, 40)!r}."
             )
-    if len(labeled) < MIN_LABELS:
-        raise InputError(
-            f"A criterion is learned from {MIN_LABELS} or more labeled pairs; got {len(labeled)}."
-        )
-    if len(set(labeled.values())) < 2:
-        raise InputError("All pairs have the same label. Some must be the same, some different.")
     return labeled
 
 

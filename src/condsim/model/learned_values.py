@@ -9,7 +9,7 @@ beats the scores of the condition alone, the criterion falls back to them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from condsim.model.learned_figures import (
     spread,
     value_name,
 )
+from condsim.model.learned_pairs import checked_pairs
 from condsim.types import Float64Array, FloatArray, IntArray, shortened
 
 _FOLDS = 5
@@ -67,10 +68,18 @@ _TURNED_AWAY = 0.1
 
 
 def learn(
-    model: Encoder, texts: Sequence[str], values: Sequence[object], *, condition: str
+    model: Encoder,
+    texts: Sequence[str],
+    values: Sequence[object],
+    *,
+    condition: str,
+    pairs: tuple[Sequence[str], Sequence[str], Sequence[object]] | None = None,
 ) -> Criterion:
     """Learn a criterion from labeled texts; see `EmbeddingScorer.learn`."""
     labeled = _labeled(texts, values)
+    if pairs is not None:
+        _spread_values(labeled, checked_pairs(*pairs))
+    _check_counts(labeled)
     names = sorted(set(labeled.values()))
     recognized = probe(model)
     check_values(names, recognized)
@@ -132,16 +141,43 @@ def _labeled(texts: Sequence[str], values: Sequence[object]) -> dict[str, str]:
                 f"The text {shortened(text, 60)!r} has two values, {labeled[text]!r} and {name!r}. "
                 "Give each text one."
             )
+    return labeled
+
+
+def _spread_values(labeled: dict[str, str], pairs: Mapping[tuple[str, str], bool]) -> None:
+    """Give a text the value of the texts that it is the same as."""
+    same_as: dict[str, list[str]] = {}
+    for (first, second), is_same in pairs.items():
+        if is_same:
+            same_as.setdefault(first, []).append(second)
+            same_as.setdefault(second, []).append(first)
+    reached = list(labeled)
+    for text in reached:
+        for other in same_as.get(text, ()):
+            if other not in labeled:
+                labeled[other] = labeled[text]
+                reached.append(other)
+    for (first, second), is_same in pairs.items():
+        known = first in labeled and second in labeled
+        if known and (labeled[first] == labeled[second]) != is_same:
+            raise InputError(
+                f"{shortened(first, 40)!r} and {shortened(second, 40)!r} are labeled "
+                f"{'the same' if is_same else 'different'}, but their values are "
+                f"{labeled[first]!r} and {labeled[second]!r}."
+            )
+
+
+def _check_counts(labeled: Mapping[str, str]) -> None:
     counts = Counter(labeled.values())
     if len(labeled) < MIN_LABELS:
         raise InputError(
             f"A criterion is learned from {MIN_LABELS} or more labeled texts; got {len(labeled)}."
         )
     if len(counts) < 2:
+        (value,) = counts
         raise InputError(f"All labeled texts have the value {value!r}. Label texts of another one.")
     if max(counts.values()) < 2:
         raise InputError("All labeled texts have different values. Some texts must share a value.")
-    return labeled
 
 
 def _chosen_fit(vectors: FloatArray, value_of: IntArray, words: FloatArray) -> Fit:
