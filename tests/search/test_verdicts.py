@@ -4,9 +4,9 @@ import pytest
 
 import condsim
 from condsim.errors import InputError, ScoredWarning
+from condsim.model.finding import decide
 from condsim.model.judge import VERDICTS, Verdict
 from condsim.search import Index, find_verdicts
-from condsim.search.verdicts import decide
 
 KNOWN = ["Tests run on Jenkins.", "Anna is allergic to peanuts.", "The office has twelve desks."]
 NEW = [

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from condsim.console import ProgressDisplay
     from condsim.evaluation.threshold import Threshold
     from condsim.model.embedding import EmbeddingScorer
+    from condsim.model.finding import Finding
     from condsim.model.judge import Judge, Verdict
     from condsim.search.index import Index
-    from condsim.search.verdicts import Finding
 
 _SINGLE_PAIR = (
     "Give two texts, a file of pairs with --output, or a file of new texts with --against and "

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from condsim.console import Progress, silent
 from condsim.errors import InputError, check_at_least
 from condsim.loading import load_encoder
 from condsim.model.base import check_fraction, check_rows
 from condsim.model.embedding import EmbeddingScorer
-from condsim.model.judge import CANNOT_TELL, MERGED, VERDICTS, Judge, Verdict
+from condsim.model.finding import Finding, find_verdict
+from condsim.model.judge import Judge
 from condsim.search.index import Index
 from condsim.search.match import best_columns
 from condsim.search.vectors import encode_texts
@@ -19,44 +19,6 @@ CANDIDATES = 8
 """Nearest known texts that the judge reads for each new one."""
 
 _TEXTS_PER_BLOCK = 256
-_UNKNOWN = Verdict("new", {name: float(name == "new") for name in VERDICTS})
-_UNREAD = Verdict(CANNOT_TELL, {}, reason="The judge cannot read the text.")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Verdict on a new text against the known ones.
-
-    Attributes:
-        verdict: The verdict against the known text that decided.
-        known: That text; None if there is no candidate.
-        row: Its row in the collection, counted from 0, or its key in an index.
-        candidates: Findings against each known text that the judge read, the nearest first.
-    """
-
-    verdict: Verdict
-    known: str | None = None
-    row: int | str | None = None
-    candidates: tuple[Finding, ...] = ()
-
-
-def decide(verdicts: Sequence[Verdict]) -> int:
-    """Choose which verdict on one new text counts, by its place.
-
-    It is the likeliest that asks for something to be done: that the new text repeats, replaces or
-    denies a known one. If none does, it is the likeliest related one, then the nearest. A known
-    text that the judge cannot read counts only where it can tell about none.
-    """
-
-    def weight(verdict: Verdict) -> tuple[int, float]:
-        if verdict.verdict in MERGED:
-            return 3, verdict.merge
-        if verdict.verdict == "contradiction":
-            return 3, verdict.probability
-        rank = {"related": 2, "new": 1}.get(verdict.verdict, 0)
-        return rank, verdict.probability if rank == 2 else 0.0
-
-    return max(range(len(verdicts)), key=lambda place: weight(verdicts[place]))
 
 
 def find_verdicts(
@@ -104,22 +66,7 @@ def find_verdicts(
     def findings() -> Iterator[Finding]:
         for done, (text, found) in enumerate(zip(news, nearest, strict=True)):
             progress("judging", done, len(news))
-            if not found:
-                yield Finding(_UNKNOWN if judge.reads(text) else _UNREAD)
-                continue
-            verdicts = [
-                verdict.merged_from(merged_from)
-                for verdict in judge.verdict([other for _, other in found], text, condition)
-            ]
-            read = tuple(
-                Finding(verdict, other, row)
-                for verdict, (row, other) in zip(verdicts, found, strict=True)
-            )
-            chosen = replace(read[decide(verdicts)], candidates=read)
-            if about and chosen.known is not None:
-                words = judge.verdict(chosen.known, text, condition, about=True)
-                chosen = replace(chosen, verdict=words.merged_from(merged_from))
-            yield chosen
+            yield find_verdict(text, found, judge, condition, merged_from=merged_from, about=about)
 
     return findings()
 

@@ -12,8 +12,8 @@ from condsim.serving.schemas import Condition, RequestBody, Strings
 from condsim.serving.service import HeaderCondition, Service, SharedService
 
 if TYPE_CHECKING:
+    from condsim.model.finding import Finding
     from condsim.model.judge import Verdict
-    from condsim.search.verdicts import Finding
 
 router = APIRouter()
 

@@ -1,4 +1,4 @@
-"""Embeddings and a re-ranker under a condition for LangChain."""
+"""Embeddings and a re-ranker under a condition, and a memory, for LangChain."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from condsim.errors import requires_extra
 from condsim.loading import load_encoder
 from condsim.model.base import Condition, PairScorer
 from condsim_integrations import Model, encode_present, named, ranked, scorer_of
+from condsim_integrations.memory import StoreMemory
 
 with requires_extra("langchain"):
     from langchain_core.callbacks import Callbacks
     from langchain_core.documents import BaseDocumentCompressor, Document
     from langchain_core.embeddings import Embeddings
+    from langchain_core.vectorstores import VectorStore
     from pydantic import ConfigDict, PrivateAttr
 
 
@@ -107,3 +109,47 @@ class LangChainReranker(BaseDocumentCompressor):
             metadata = {**documents[index].metadata, "relevance_score": score}
             relevant.append(documents[index].model_copy(update={"metadata": metadata}))
         return relevant
+
+
+class LangChainMemory(StoreMemory[Document]):
+    """A LangChain vector store in which each fact is once.
+
+    Attributes:
+        store: A vector store that deletes by id and whose documents have ids.
+        condition: The respect in which texts are judged; None: all that they say.
+        candidates: How many known documents are judged for each new one.
+        merged_from: The least probability at which a document is dropped or replaces another.
+
+    Raises:
+        InputError: If a setting breaks a rule.
+    """
+
+    _id_name = "id"
+
+    def __init__(
+        self,
+        store: VectorStore,
+        *,
+        condition: str | None = None,
+        candidates: int = 8,
+        merged_from: float = 0.0,
+    ) -> None:
+        """Take a store, empty or not."""
+        super().__init__(condition=condition, candidates=candidates, merged_from=merged_from)
+        self.store = store
+
+    def _text(self, entry: Document) -> str:
+        return entry.page_content
+
+    def _nearest(self, text: str) -> Sequence[Document]:
+        return self.store.similarity_search(text, k=self.candidates)
+
+    def _insert(self, entry: Document) -> None:
+        self.store.add_documents([entry])
+
+    def _delete(self, key: str) -> None:
+        self.store.delete([key])
+
+    def _with_history(self, entry: Document, old: Document) -> Document:
+        metadata = {**entry.metadata, **self._history(old, old.metadata)}
+        return entry.model_copy(update={"metadata": metadata})

@@ -1,8 +1,9 @@
-"""Embeddings and a node postprocessor under a condition for LlamaIndex."""
+"""Embeddings and a node postprocessor under a condition, and a memory, for LlamaIndex."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from condsim.errors import InputError, requires_extra
@@ -10,12 +11,14 @@ from condsim.loading import load_encoder
 from condsim.model.base import Condition, PairScorer
 from condsim.model.embedding import EmbeddingScorer
 from condsim_integrations import Model, encode_present, named, ranked, scorer_of
+from condsim_integrations.memory import HISTORY, StoreMemory
 
 with requires_extra("llama-index"):
+    from llama_index.core import VectorStoreIndex
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+    from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 
 
 class LlamaIndexEmbedding(BaseEmbedding):
@@ -138,3 +141,53 @@ class LlamaIndexReranker(BaseNodePostprocessor):
             at_least=self.at_least,
         )
         return [NodeWithScore(node=nodes[index].node, score=score) for index, score in best]
+
+
+class LlamaIndexMemory(StoreMemory[BaseNode]):
+    """A LlamaIndex vector index in which each fact is once.
+
+    Attributes:
+        index: An index whose vector store deletes nodes by id.
+        condition: The respect in which texts are judged; None: all that they say.
+        candidates: How many known nodes are judged for each new one.
+        merged_from: The least probability at which a node is dropped or replaces another.
+
+    Raises:
+        InputError: If a setting breaks a rule.
+    """
+
+    _id_name = "node_id"
+
+    def __init__(
+        self,
+        index: VectorStoreIndex,
+        *,
+        condition: str | None = None,
+        candidates: int = 8,
+        merged_from: float = 0.0,
+    ) -> None:
+        """Take an index, empty or not."""
+        super().__init__(condition=condition, candidates=candidates, merged_from=merged_from)
+        self.index = index
+
+    def _text(self, entry: BaseNode) -> str:
+        return entry.get_content(metadata_mode=MetadataMode.NONE)
+
+    def _nearest(self, text: str) -> Sequence[BaseNode]:
+        found = self.index.as_retriever(similarity_top_k=self.candidates).retrieve(text)
+        return [one.node for one in found]
+
+    def _insert(self, entry: BaseNode) -> None:
+        self.index.insert_nodes([entry])
+
+    def _delete(self, key: str) -> None:
+        self.index.delete_nodes([key], delete_from_docstore=True)
+
+    def _with_history(self, entry: BaseNode, old: BaseNode) -> BaseNode:
+        # The history is neither embedded nor shown to a language model.
+        hidden = {
+            name: [*dict.fromkeys([*getattr(entry, name), HISTORY])]
+            for name in ("excluded_embed_metadata_keys", "excluded_llm_metadata_keys")
+        }
+        metadata = {**entry.metadata, **self._history(old, old.metadata)}
+        return entry.model_copy(update={"metadata": metadata, **hidden})
