@@ -1,4 +1,4 @@
-"""Which verdict counts where a new text is judged against several known ones."""
+"""Finding: the verdict that counts where a new text is judged against several known ones."""
 
 from __future__ import annotations
 
