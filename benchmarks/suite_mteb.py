@@ -10,13 +10,13 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+import mteb
 import numpy as np
 from mteb.abstasks import AbsTaskSTS
 from mteb.models import SentenceTransformerEncoderWrapper
 from papers.suite.data import StsSet, load_sts_suite
 from sentence_transformers import SentenceTransformer
 
-import mteb
 from benchmarks.machine import usable_cores, version_of
 from benchmarks.models import MINILM
 from benchmarks.result import Result

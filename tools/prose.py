@@ -16,10 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ("src", "packages", "papers", "benchmarks", "tools")
+CODE = ("src", "packages/*/src", "papers", "benchmarks", "tools")
 # Also checked for American spelling, of identifiers too.
-SPELLED = ("tests",)
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "papers/docs")
+SPELLED = ("conftest.py", "tests", "packages/*/tests")
+PAGES = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs",
+    "papers/docs",
+    "packages/*/README.md",
+)
 # Keyword arguments whose text a user reads.
 HELP = {"help", "short_help", "epilog", "description", "hint", "show_default"}
 # Kinds of text; a trailing comment stands behind code.
@@ -199,6 +206,11 @@ def findings(path: Path, rules: Iterable[Rule] = RULES) -> Iterator[str]:
                 yield f"{name}:{line}: {rule.name}: {quote} (write {rule.hint})"
 
 
+def paths_of(patterns: Iterable[str]) -> list[Path]:
+    """Paths in the repository that match patterns."""
+    return [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+
+
 def files(paths: Iterable[Path]) -> Iterator[Path]:
     """Python files and pages below paths, in order."""
     for path in paths:
@@ -208,12 +220,8 @@ def files(paths: Iterable[Path]) -> Iterator[Path]:
 def main() -> int:
     """Print the findings and return the exit status."""
     paths = [Path(arg).resolve() for arg in sys.argv[1:]]
-    lines = [
-        line
-        for path in files(paths or [ROOT / name for name in (*CODE, *PAGES)])
-        for line in findings(path)
-    ]
-    for path in files([] if paths else [ROOT / name for name in SPELLED]):
+    lines = [line for path in files(paths or paths_of((*CODE, *PAGES))) for line in findings(path)]
+    for path in files([] if paths else paths_of(SPELLED)):
         lines += findings(path, [SPELLING])
     for line in lines:
         print(line)

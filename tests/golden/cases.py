@@ -237,7 +237,7 @@ BUILD = [
         "build mturk form qualification --output .",
         "build qualify --reject W1",
         files={"c.csv": inputs.CONDITION_ROWS, "pairs.csv": inputs.PLAIN_PAIRS},
-        unread={r"\.html$": "tests/annotation checks the forms"},
+        unread={r"\.html$": "packages/condsim-annotation/tests checks the forms"},
     ),
     case(
         "build/agreement",
@@ -251,7 +251,7 @@ BUILD = [
         "build dataset r.csv --output set2 --labels majority --min-ratings 3 --count-models "
         "--group pair --ratios 80:10:10 --format parquet --keep-lone --seed 4 --source mine=free",
         files={"r.csv": inputs.RATINGS},
-        unread={r"README": "tests/annotation checks the card"},
+        unread={r"README": "packages/condsim-annotation/tests checks the card"},
     ),
     case(
         "build/leakage",

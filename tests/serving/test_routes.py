@@ -4,7 +4,7 @@ import logging
 
 import numpy as np
 import pytest
-from tests.integrations.conftest import WordEncoder
+from tests.words import WordEncoder
 
 import condsim
 from condsim.errors import InputError, MissingExtraError, ModelError

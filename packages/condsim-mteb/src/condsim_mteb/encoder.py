@@ -16,20 +16,19 @@ from condsim.model.settings import revision_of
 from condsim.types import FloatArray, Task
 
 with requires_extra("mteb"):
+    import mteb
     from datasets import Dataset, DatasetDict
     from mteb.abstasks import AbsTaskSTS
     from mteb.models.model_meta import ModelMeta, ScoringFunction
     from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 
-    import mteb
     from condsim_mteb.csts import CSTS, AbsTaskConditionalSTS
 
 if TYPE_CHECKING:
+    from mteb import TaskMetadata
     from mteb.types import Array, BatchedInput, EncodeKwargs, PromptType
     from torch.utils.data import DataLoader
     from typing_extensions import Unpack
-
-    from mteb import TaskMetadata
 
 
 class MtebEncoder:

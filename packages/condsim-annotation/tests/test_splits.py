@@ -20,7 +20,7 @@ from condsim_annotation.splits import (
     split_rows,
 )
 
-CSTS = Path(__file__).parents[3] / "shared/data/csts-reannotated"
+CSTS = Path(__file__).parents[4] / "shared/data/csts-reannotated"
 
 
 def chains(count: int, length: int) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from condsim.errors import InputError
 
 pytest.importorskip("pyarrow")
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 import condsim
 
-HELPDESK = Path(__file__).parents[2] / "examples" / "helpdesk.csv"
+HELPDESK = Path(__file__).parents[3] / "examples" / "helpdesk.csv"
 FIRST = ["I cannot log in.", "I cannot log in."]
 SECOND = ["My password is refused.", "Please add a dark mode."]
 

@@ -257,7 +257,7 @@ def test_pairs_that_are_candidates_keep_source_items_and_id(pairs, tmp_path):
 
 @pytest.fixture(scope="module")
 def csts_train():
-    path = Path(__file__).resolve().parents[2] / "../shared/data/csts-reannotated/train.csv"
+    path = Path(__file__).resolve().parents[3] / "../shared/data/csts-reannotated/train.csv"
     if not path.is_file():
         pytest.skip("the re-annotated C-STS data are not here")
     return path

@@ -15,7 +15,7 @@ from condsim_annotation.weak.functions import ABSENT, graded
 from condsim_annotation.weak.language import Sentence
 from condsim_annotation.weak.registry import REGISTRY, Registry, labeling_function
 
-PROJECT = Path(__file__).resolve().parents[3]
+PROJECT = Path(__file__).resolve().parents[4]
 TRAIN = PROJECT.parent / "shared" / "data" / "csts-reannotated" / "train.csv"
 
 

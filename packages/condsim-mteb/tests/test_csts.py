@@ -8,10 +8,10 @@ import logging
 from pathlib import Path
 
 import datasets
+import mteb
 import pytest
 from mteb.data_cleaning import remove_duplicates
 
-import mteb
 from condsim_mteb import CSTS, MtebEncoder, local_task
 from condsim_mteb.csts import AbsTaskConditionalSTS
 

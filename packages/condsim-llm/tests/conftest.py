@@ -5,8 +5,8 @@ from __future__ import annotations
 import string
 from pathlib import Path
 
+import loopback as loopback_server
 import pytest
-from tests.llm import loopback as loopback_server
 
 SERVER_KEY = "sk-secret-0123456789"
 

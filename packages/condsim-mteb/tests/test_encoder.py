@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import logging
 
+import mteb
 import pytest
 
-import mteb
 from condsim.errors import InputError, ModelError
 from condsim.evaluation.statistics import spearman
 from condsim.model.builders import build_bi_encoder, build_cross_encoder

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import mteb
 import numpy as np
 import pytest
 
-import mteb
 from condsim.errors import InputError
 from condsim_mteb import local_task
 

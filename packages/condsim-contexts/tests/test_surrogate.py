@@ -24,7 +24,7 @@ from condsim_contexts.tokens import CorpusTokens
 
 pytest.importorskip("sklearn")
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 
 FILES = {split: Path(f"{split}.parquet") for split in ("train", "dev", "test")}
 

@@ -13,9 +13,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import fake_origin as fake
 import numpy as np
 import pytest
-from tests.contexts import fake_origin as fake
 
 from condsim.errors import InputError
 from condsim_contexts.harvest import Harvest, harvest_pairs

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.integrations.conftest import WordEncoder
+from tests.words import WordEncoder
 
 import condsim
 from condsim.errors import InputError, ModelError

@@ -1,11 +1,9 @@
-"""A scorer whose scores are known: 1 where the condition's word is the same, else 0."""
+"""An encoder whose scores are known: 1 where the condition's word is the same, else 0."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from condsim.model.base import PairScorer
 from condsim.model.embedding import EmbeddingScorer
 
 WORDS = {"the color": ("red", "black", "blue"), "the animal": ("cat", "dog")}
@@ -28,22 +26,3 @@ class WordEncoder(EmbeddingScorer):
             vectors[row] = [*(word in words and word in sentence for word in ALL), 0]
             vectors[row, 5] = not vectors[row].any()
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-class Ranker(PairScorer):
-    """Scores, but has no embeddings."""
-
-    name = "no embeddings"
-
-    def _score_rows(self, rows, scale):
-        return np.ones(len(rows), np.float32)
-
-
-@pytest.fixture
-def scorer():
-    return WordEncoder()
-
-
-@pytest.fixture
-def ranker_only():
-    return Ranker()

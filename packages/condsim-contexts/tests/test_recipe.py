@@ -10,7 +10,7 @@ from condsim.errors import InputError
 from condsim_contexts.recipe import ContextsRecipe, load_contexts_recipe, save_contexts_recipe
 from condsim_contexts.surrogate import surrogate_recipe
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 RECIPES = sorted((PROJECT / "recipes" / "contexts").glob("*.yaml"))
 
 
