@@ -94,13 +94,15 @@ test-services: $(VENV)/.dev $(SERVICES)/.installed
 large-wheel: | $(BIN)/python
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist ./packages/condsim-large
 
-# The newest versions that fit together, in an environment that is then removed; test before you commit.
+# The newest versions that fit together and are no older than before, in an environment that is then removed;
+# half an hour, most of it pip's search. Test before you commit.
 constraints:
 	$(PYTHON) -m venv .constraints
 	.constraints/bin/pip install --quiet --retries 0 --index-url $(TORCH_INDEX) torch || .constraints/bin/pip install --quiet torch
-	.constraints/bin/pip install --quiet -e . $(PACKAGES:%=-e ./%) -e '.[$(EXTRAS)]'
+	sed 's/==/>=/' constraints.txt > .constraints/least.txt
+	.constraints/bin/pip install --quiet -c .constraints/least.txt -e . $(PACKAGES:%=-e ./%) -e '.[$(EXTRAS)]'
 	sed '/^#/!d' constraints.txt > .constraints/new.txt
-	.constraints/bin/pip list --exclude-editable --format freeze | grep -Ev '^(pip|setuptools)==' | sed 's/+cpu$$//' >> .constraints/new.txt
+	.constraints/bin/pip list --exclude-editable --format freeze | grep -Ev '^(pip|setuptools)==' | sed 's/+cpu$$//' | LC_ALL=C sort -f >> .constraints/new.txt
 	mv .constraints/new.txt constraints.txt
 	rm -r .constraints
 
