@@ -3,7 +3,8 @@
 ```
 rows ─► large ─┬──────────────────────────────────────────────► exported/condsim-large
                ▼  (its vectors)
-rows ────────► taught ─► small-vectors ─► small ─► continued ─► exported/condsim-minilm
+rows ────────► taught ─► small-vectors ─► small ─┬─► continued ─┬─► exported/condsim-minilm
+                                                 └──────────────┘  (their mean)
 ```
 
 ``python -m papers default-model`` runs it. Each training is a run of ``condsim train`` by a recipe
@@ -17,6 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from condsim.training.averaging import average_models
+from condsim.training.folder import REPORT
 from condsim.training.recipe import Recipe, load_recipe
 from condsim.training.run import run_or_resume
 from papers.model.balanced import write_balanced
@@ -98,7 +101,13 @@ class Pipeline:
         if not (files / "broad.csv").is_file():
             starts = PlainVectors(start, files / "start")
             keep_plain(self.rows, files, self.plain, starts, inputs=SMALL_INPUTS)
-        return self.ship(SMALL, self._train("continued", files, start))
+        continued, averaged = self._train("continued", files, start), self.work / "averaged"
+        # What a run learns of new rows and what its start knew of old ones are both in the mean.
+        if not (averaged / REPORT).is_file():
+            average_models(
+                [continued], averaged, name=SMALL.name, pretrained=start, pretrained_share=0.5
+            )
+        return self.ship(SMALL, averaged)
 
     def ship(self, model: ShippedModel, run: Path) -> Path:
         """Write what ships of a run."""

@@ -82,7 +82,9 @@ def ship(model: ShippedModel, folder: Path, output: Path, sources: Sources, rows
     scorer = OnnxScorer(output)
     calibration, errors = calibrate(scorer, calibration_tasks(sources))
     settings = scorer.settings
-    replace(settings, calibration=calibration, facts={**settings.facts, **errors}).save(output)
+    # The run's own dev file says little beside these figures.
+    kept = {name: value for name, value in settings.facts.items() if not name.startswith("dev_")}
+    replace(settings, calibration=calibration, facts=kept | errors).save(output)
     applies = rows / "applicability"
     if not (applies / "train.csv").is_file():
         write_applicability(sources.data, applies)

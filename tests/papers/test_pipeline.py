@@ -134,6 +134,7 @@ def test_make_models_writes_what_ships_and_goes_on(tmp_path, data, caplog):
         "small-vectors",
         "small",
         "continued",
+        "averaged",
     }
     for folder in shipped.values():
         (folder / "applicability.json").unlink()
