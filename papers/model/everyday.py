@@ -17,7 +17,7 @@ from condsim.data.written import WrittenTask, load_written
 from condsim.evaluation.metrics import auroc
 from condsim.evaluation.statistics import Metric
 from condsim.io import write_json, write_text
-from condsim.loading import load_scorer, named_scorer
+from condsim.loading import load_encoder, named_scorer
 from condsim.model.baselines import baseline, out_of_fold
 from condsim.types import BoolArray, Float64Array
 from papers.model.sources import ROOT
@@ -33,7 +33,8 @@ def scores_of(task: WrittenTask, models: Sequence[str]) -> Iterator[tuple[str, F
     yield "word overlap", np.asarray(overlap, np.float64)
     yield "condition only", np.asarray(out_of_fold(task), np.float64)
     for model in models:
-        scorer, name = load_scorer(model), named_scorer(model).name
+        named = named_scorer(model)
+        scorer, name = load_encoder(named.open()), named.name
         yield name, np.asarray(scorer.score(*texts, task.conditions), np.float64)
         yield f"{name}, {WITHOUT}", np.asarray(scorer.score(*texts), np.float64)
 

@@ -82,7 +82,7 @@ def ship(model: ShippedModel, folder: Path, output: Path, sources: Sources, rows
     scorer = OnnxScorer(output)
     calibration, errors = calibrate(scorer, calibration_tasks(sources))
     settings = scorer.settings
-    # The run's own dev file says little beside these figures.
+    # The run's own dev file says little next to these figures.
     kept = {name: value for name, value in settings.facts.items() if not name.startswith("dev_")}
     replace(settings, calibration=calibration, facts=kept | errors).save(output)
     applies = rows / "applicability"
