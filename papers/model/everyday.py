@@ -34,7 +34,7 @@ def scores_of(task: WrittenTask, models: Sequence[str]) -> Iterator[tuple[str, F
     yield "condition only", np.asarray(out_of_fold(task), np.float64)
     for model in models:
         named = named_scorer(model)
-        scorer, name = load_encoder(named.open()), named.name
+        scorer, name = load_encoder(named.open()), named.name  # type: ignore[arg-type]
         yield name, np.asarray(scorer.score(*texts, task.conditions), np.float64)
         yield f"{name}, {WITHOUT}", np.asarray(scorer.score(*texts), np.float64)
 
