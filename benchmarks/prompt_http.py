@@ -28,7 +28,7 @@ _IDEAL = _CONCURRENCY / _DELAY_S
 _REPEATS = 3
 _MODEL = "tiny-chat"
 _SHOTS = 4
-_SERVER = Path(__file__).resolve().parents[1] / "tests" / "llm" / "loopback.py"
+_SERVER = Path(__file__).resolve().parents[1] / "packages" / "condsim-llm" / "tests" / "loopback.py"
 
 BAR = 500 / _IDEAL
 """500 rows per second, as a share of the 640 that a client without any cost of its own reaches."""

@@ -150,7 +150,11 @@ def test_dedupe_files_have_a_score_for_each_condition(file, output, tmp_path):
 
 
 def test_dedupe_one_condition_that_merges_different_texts_warns(file, output):
-    texts = ["Can I get my money back?", "Can I send a parcel back?", "A train is late."]
+    texts = [
+        "I want a refund for the shoes.",
+        "I want a refund for the train ticket.",
+        "A bus is late.",
+    ]
     file.write_text("text\n" + "\n".join(texts) + "\n", "utf-8")
     words = ("--condition", "the request", "--at-least", "0.7", "--output", output)
     result = run(file, *words)

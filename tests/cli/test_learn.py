@@ -92,7 +92,7 @@ def test_label_pairs_in_the_terminal(tmp_path, monkeypatch):
     fault_line = fault("threshold", output, "--condition", output.with_suffix(".criterion"))
     assert "Too few labeled rows" in fault_line
     other = fault("label", HELPDESK, "--condition", "the problem", "--output", output)
-    assert "its columns must be text, value, answer" in other
+    assert "its columns must be text, condition, value, answer" in other
 
 
 def test_learn_prints_the_threshold_that_the_labels_allow(tmp_path):

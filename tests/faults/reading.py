@@ -159,7 +159,7 @@ def unusual() -> Iterator[Case]:
         "half a surrogate in a text": ({"sentence1": "\ud800"}, (2,)),
         "half a surrogate in another column": ({"note": "\ud800"}, (0, 2)),
         "emoji": ({"sentence1": "\U0001f600 \u202e abc"}, (0,)),
-        "a text of 100,000 words": ({"sentence1": "word " * 100_000}, (0, 2)),
+        "a text of 30,000 words": ({"sentence1": "word " * 30_000}, (0, 2)),
         "a text of blanks": ({"sentence1": "  "}, (0, 2)),
         "null as text": ({"sentence1": None}, (0, 2)),
         "10**400 as label": ({"label": 10**400}, (0, 2)),

@@ -128,8 +128,9 @@ def find_matches(
     Example:
         >>> import condsim
         >>> ours, theirs = ["A red car.", "A blue bus."], ["A bus, blue.", "A car, red."]
-        >>> find_matches(ours, theirs, condsim.load(), "the vehicle").rows2.tolist()
-        [1, 0]
+        >>> found = find_matches(ours, theirs, condsim.load(), "the vehicle")
+        >>> sorted(zip(found.rows1.tolist(), found.rows2.tolist(), strict=True))
+        [(0, 1), (1, 0)]
     """
     if not isinstance(scorer, EmbeddingScorer):
         raise ModelError(f"{scorer.name} gives only scores; this needs a bi- or tri-encoder.")
