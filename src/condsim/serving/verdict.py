@@ -14,6 +14,7 @@ from condsim.serving.service import HeaderCondition, Service, SharedService
 if TYPE_CHECKING:
     from condsim.model.finding import Finding
     from condsim.model.judge import Verdict
+    from condsim.search.index import Index
 
 router = APIRouter()
 
@@ -71,14 +72,15 @@ async def judge_texts(
         raise RequestError(422, "Give either 'pairs', or 'texts' and perhaps 'known'.")
     if body.texts is None and body.known is not None:
         raise RequestError(422, "'known' goes with 'texts'.")
-    if body.texts is not None and body.known is None and service.index is None:
-        raise RequestError(404, "Give 'known' texts; this server has no index (--index DIR).")
+    known = [] if body.texts is None else _known(body, service)
     condition = service.condition(body.condition, header)
     if condition is not None and service.own_share(condition):
         raise RequestError(422, "A verdict takes a condition in words, not a learned criterion.")
     _check_size(body, service)
-    work = _verdicts if body.texts is None else _findings
-    judge, verdicts = await service.in_thread(work, body, condition, service)
+    if body.texts is None:
+        judge, verdicts = await service.in_thread(_verdicts, body, condition)
+    else:
+        judge, verdicts = await service.in_thread(_findings, body, condition, service, known)
     return VerdictAnswer(model=judge, verdicts=verdicts)
 
 
@@ -93,9 +95,14 @@ def _check_size(body: VerdictRequest, service: Service) -> None:
     service.check_size(rows, unit, texts, body.known or ())
 
 
-def _verdicts(
-    body: VerdictRequest, condition: str | None, service: Service
-) -> tuple[str, list[TextVerdict]]:
+def _known(body: VerdictRequest, service: Service) -> list[str] | Index:
+    known = service.index if body.known is None else body.known
+    if known is None:
+        raise RequestError(404, "Give 'known' texts; this server has no index (--index DIR).")
+    return known
+
+
+def _verdicts(body: VerdictRequest, condition: str | None) -> tuple[str, list[TextVerdict]]:
     # Slow to import.
     from condsim.model.judge import load_judge
 
@@ -106,14 +113,13 @@ def _verdicts(
 
 
 def _findings(
-    body: VerdictRequest, condition: str | None, service: Service
+    body: VerdictRequest, condition: str | None, service: Service, known: list[str] | Index
 ) -> tuple[str, list[TextVerdict]]:
     # Slow to import.
     from condsim.model.judge import load_judge
     from condsim.search.verdicts import find_verdicts
 
-    judge, known = load_judge(), body.known if body.known is not None else service.index
-    assert known is not None
+    judge = load_judge()
     with faults_of_the_server():
         found = list(
             find_verdicts(
