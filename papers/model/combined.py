@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from papers.model.groups import Group, Input
-from papers.model.labeled import LabeledTable, read_table
-from papers.model.sources import MOST_WORDS, ROOT, TEXTS_PER_TABLE, Sources, drawn, open_sets
+from papers.model.labeled import LabeledTable
+from papers.model.sources import TEXTS_PER_TABLE, Sources, drawn, open_sets, own_tables
 
 EXCEPT = (
     "everything except {}",
@@ -76,9 +76,7 @@ def combined(sources: Sources) -> Iterator[Group]:
     """Draw groups under *all but A*, *A and B*, *A or B*, and under A, from every labeled table."""
     draw = random.Random(11)
     tables = [(table, GROUPS_PER_TABLE) for table in open_sets(sources, "train")]
-    for path in sorted((ROOT / "data" / "attributes").glob("*.jsonl")):
-        table = read_table(path, path.stem, {}, most_words=MOST_WORDS)
-        tables.append((table, GROUPS_PER_DOMAIN))
+    tables += [(table, GROUPS_PER_DOMAIN) for table in own_tables()]
     for table, number in tables:
         yield from combined_groups(table, draw, number=number)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.model.groups import Group, Input
-from papers.model.labeled import LabeledTable, read_lines, read_table
+from papers.model.labeled import LabeledTable, read_lines
 from papers.model.plain import PlainVectors
 from papers.model.sources import (
     BROAD_CONDITIONS,
@@ -33,6 +33,7 @@ from papers.model.sources import (
     book_sentences,
     drawn,
     open_sets,
+    own_tables,
     part_of,
     read_captions,
     read_csv,
@@ -158,8 +159,7 @@ def criteria(sources: Sources) -> Iterator[Group]:
 def attributes(sources: Sources) -> Iterator[Group]:
     """Natural draws of the texts of 246 domains written for condsim."""
     draw, wordings = random.Random(2), sources.wordings()
-    for path in sorted((ROOT / "data" / "attributes").glob("*.jsonl")):
-        table = read_table(path, path.stem, {}, most_words=MOST_WORDS)
+    for table in own_tables():
         yield from natural_groups(table, sources.plain, draw, wordings, number=50)
 
 
@@ -310,9 +310,7 @@ def queries(sources: Sources) -> Iterator[Group]:
     """A few words that name a value, as in a search box, among texts that have it or not."""
     draw, wordings = random.Random(7), sources.wordings()
     tables = [(table, QUERIES_PER_TABLE) for table in open_sets(sources, "train")]
-    for path in sorted((ROOT / "data" / "attributes").glob("*.jsonl")):
-        table = read_table(path, path.stem, {}, most_words=MOST_WORDS)
-        tables.append((table, QUERIES_PER_DOMAIN))
+    tables += [(table, QUERIES_PER_DOMAIN) for table in own_tables()]
     for table, number in tables:
         having: dict[str, list[int]] = defaultdict(list)
         for row, text in enumerate(table.texts):

@@ -17,9 +17,10 @@ from condsim.data.written import WrittenTask, load_written
 from condsim.evaluation.metrics import auroc
 from condsim.evaluation.statistics import Metric
 from condsim.io import write_json, write_text
-from condsim.loading import load_encoder, named_scorer
+from condsim.loading import named_scorer
 from condsim.model.baselines import baseline, out_of_fold
 from condsim.types import BoolArray, Float64Array
+from papers.model.measured import opened
 from papers.model.sources import ROOT
 
 TEST = ROOT / "data" / "everyday" / "test.txt"
@@ -34,7 +35,7 @@ def scores_of(task: WrittenTask, models: Sequence[str]) -> Iterator[tuple[str, F
     yield "condition only", np.asarray(out_of_fold(task), np.float64)
     for model in models:
         named = named_scorer(model)
-        scorer, name = load_encoder(named.open()), named.name  # type: ignore[arg-type]
+        scorer, name = opened(named), named.name
         yield name, np.asarray(scorer.score(*texts, task.conditions), np.float64)
         yield f"{name}, {WITHOUT}", np.asarray(scorer.score(*texts), np.float64)
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from condsim.evaluation.statistics import percentile_interval
 from condsim.evaluation.suite import SuiteSet
 from condsim.evaluation.suite_data import SUITE_FILE, NaturalSet, load_natural_sets
-from condsim.loading import load_encoder, named_scorer
+from condsim.loading import NamedScorer, load_encoder, named_scorer
 from condsim.model.baselines import baseline, out_of_fold
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import FloatArray
@@ -175,8 +175,12 @@ def family_of(key: str) -> str:
 def load_model(name: str, vectors: Path) -> Embed:
     """Embed by a model that condsim loads; vectors are kept on disk."""
     named = named_scorer(name)
-    scorer = load_encoder(named.open())  # type: ignore[arg-type]
-    return stored(scorer_embedder(scorer), named.name, str(named.revision()), vectors)
+    return stored(scorer_embedder(opened(named)), named.name, str(named.revision()), vectors)
+
+
+def opened(named: NamedScorer) -> EmbeddingScorer:
+    """Load the model of a name, which must give embeddings."""
+    return load_encoder(named.open())  # type: ignore[arg-type]
 
 
 def suite_facts(folder: Path) -> dict[str, Any]:

@@ -111,6 +111,12 @@ def open_sets(sources: Sources, split: str, *, use: str = "train") -> Iterator[L
             yield read_table(path, name, meta[name], most_words=MOST_WORDS)
 
 
+def own_tables() -> Iterator[LabeledTable]:
+    """Tables of the domains written for condsim."""
+    for path in sorted((ROOT / "data" / "attributes").glob("*.jsonl")):
+        yield read_table(path, path.stem, {}, most_words=MOST_WORDS)
+
+
 def read_csv(path: Path) -> list[dict[str, str]]:
     """Rows of a CSV file, gzipped or not."""
     opener = gzip.open if path.suffix == ".gz" else open

@@ -8,6 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
+from condsim.data.written import iter_written
 from papers.model.groups import Group, Input, percentile
 from papers.model.noise import with_noise
 from papers.model.rules import rule_groups
@@ -27,15 +28,12 @@ def everyday(sources: Sources) -> Iterator[Group]:
 
 
 def _pairs(path: Path) -> Iterator[Group]:
-    for parts in _cells(path):
-        if len(parts) != 4:
-            continue
+    for pair in iter_written(path):
         inputs: list[Input] = []
         rows = []
-        for piece in parts[3].split(";"):
-            condition, label = (cell.strip() for cell in piece.rsplit("=", 1))
-            inputs += [(condition, parts[1]), (condition, parts[2])]
-            rows.append((len(inputs) - 2, len(inputs) - 1, (float(label) - 1) / 4, 1.0))
+        for condition, label in pair.labels.items():
+            rows.append((len(inputs), len(inputs) + 1, (label - 1) / 4, 1.0))
+            inputs += [(condition, pair.sentence1), (condition, pair.sentence2)]
         if max(len(text.split()) for _, text in inputs) <= LONGEST_PAIR_WORDS:
             yield Group(inputs, rows)
 
