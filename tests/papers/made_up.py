@@ -236,7 +236,7 @@ def use_made_up(folder, monkeypatch):
     """Write all data and let the sources read them; returns the folder of the data sets."""
     write_data(folder / "data")
     write_own(folder / "own")
-    readers = (applicability, balanced, combined, draws, natural, shipping, sources, split, written)
+    readers = (applicability, balanced, draws, natural, shipping, sources, split, written)
     for module in readers:
         monkeypatch.setattr(module, "ROOT", folder / "own")
     monkeypatch.setattr(written, "DETAILS", folder / "own" / "data" / "details")
