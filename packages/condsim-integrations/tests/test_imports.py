@@ -44,3 +44,23 @@ def test_missing_library_is_one_line_with_its_extra(module):
     )
     assert message.startswith(f"This needs {library}")
     assert message.endswith(f"pip install 'condsim[{module.replace('_', '-')}]'")
+
+
+def test_modules_have_a_name_inside_condsim_too():
+    assert (
+        output_of(
+            "from condsim.integrations.duckdb import register_duckdb\n"
+            "from condsim.prompting.prompt import parse_score\n"
+            "print(register_duckdb.__name__, parse_score('<think>2 dogs</think>4'))"
+        )
+        == "register_duckdb 4.0"
+    )
+
+
+def test_name_inside_condsim_without_the_package_is_one_line():
+    message = output_of(
+        "import sys\nsys.modules['condsim_llm'] = None\n"
+        "try:\n    import condsim.prompting\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    assert "pip install 'condsim[llm]'" in message
