@@ -1,5 +1,6 @@
 """Criteria: learned from labels, used as conditions, stored in files."""
 
+import base64
 import csv
 import json
 import time
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import condsim
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError, ModelError, ScoredWarning
 from condsim.model.base import PairScorer
 from condsim.model.criterion import Criterion, check_values
 from condsim.model.learned_figures import area_under_curve, fit_logistic
@@ -59,8 +60,9 @@ def test_learn_twice_gives_the_same(model, tickets, criterion):
 
 
 def test_learn_missing_values_are_not_values(model, tickets, criterion):
-    texts = [*tickets[0][:40], "one", "two", "three"]
-    values = [*tickets[1][:40], None, float("nan"), " "]
+    missing = [None, float("nan"), " ", np.float32("nan"), np.datetime64("NaT")]
+    texts = [*tickets[0][:40], *"abcde"]
+    values = [*tickets[1][:40], *missing]
     again = model.learn(texts, values, condition="the problem")
     assert again.values == criterion.values
     assert again.labels == criterion.labels
@@ -103,6 +105,15 @@ def test_assign_new_texts_and_none_of_these(tickets, criterion):
     assert np.allclose(assigned.probabilities.sum(axis=1), 1, atol=1e-5)
     other = criterion.assign(["The moon is 384,000 km away.", "Whisk the eggs with the sugar."])
     assert other.values == [None, None]
+    with pytest.raises(InputError, match="a sequence of texts; got 'I cannot"):
+        criterion.assign("I cannot log in.")
+
+
+def test_learn_unreadable_texts_are_one_warning(model):
+    texts = [f"包裹{n}迟到了" for n in range(8)]
+    with pytest.warns(ScoredWarning, match="cannot read 8 texts") as caught:
+        model.learn(texts, ["late", "lost"] * 4, condition="the problem")
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize(
@@ -114,6 +125,7 @@ def test_assign_new_texts_and_none_of_these(tickets, criterion):
         ([f"text {i}" for i in range(9)] + ["text 0"], ["a", "b"] * 4 + ["a", "c"], "two values"),
         ([f"text {i}" for i in range(9)], ["a"], "a value for each text"),
         ([*[f"text {i}" for i in range(8)], " "], ["a", "b"] * 4 + ["a"], "at index 8"),
+        ("abcdefgh", ["a", "b"] * 4, "a sequence of texts; got the text 'abcdefgh'"),
     ],
 )
 def test_learn_bad_labels_raises(model, texts, values, message):
@@ -252,7 +264,13 @@ def test_criterion_file_returns_the_same(model, tickets, criterion, tmp_path):
         lambda content: content.update(values=["a"]),
         lambda content: content["weights"].update(shape=[10**9, 10**9]),
         lambda content: content["weights"].update(int8="!"),
+        lambda content: content["weights"].update(scales=base64.b64encode(b"\x7f" * 24).decode()),
+        lambda content: content.update(values="abcdef"),
+        lambda content: content.update(helps="no"),
+        lambda content: content.update(probe=[1e39] * len(content["probe"])),
         lambda content: content["figures"].update(auc="high"),
+        lambda content: content["figures"].update(auc=7),
+        lambda content: content["figures"].update(labels=-3),
         lambda content: content["calibration"].update(raw=[1, 0]),
     ],
 )
@@ -274,8 +292,10 @@ def test_criterion_of_another_model_raises(criterion):
         def encode(self, sentences, condition=None, *, overall=0.0):
             return np.ones((len(sentences), 384), np.float32) / 384**0.5
 
-    with pytest.raises(ModelError, match="learned with the model"):
+    with pytest.raises(ModelError, match=r"learned with the model .*, not with 'other'"):
         criterion.bound(Other())
+    with pytest.raises(ModelError, match="learned with an earlier or adapted model 'other'"):
+        replace(criterion, model="other").bound(Other())
 
 
 def test_criterion_among_other_conditions_raises(model, criterion, tmp_path):

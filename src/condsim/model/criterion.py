@@ -35,6 +35,8 @@ _REST_BYTES, _VALUE_BYTES, _NUMBER_BYTES = 2_000, 40, 12
 # A hostile file is refused before it is read.
 _MAX_FILE_BYTES = 4_000_000
 _INT8 = 127
+# Larger numbers overflow in products.
+_MAX_NUMBER = 1e9
 
 
 class Encoder(Protocol):
@@ -218,9 +220,11 @@ class Criterion:
         probe = encoder.encode([text], condition)[0]
         cosine = float(probe @ self.probe) if probe.shape == self.probe.shape else 0.0
         if cosine < MIN_PROBE_COSINE:
+            learned = "an earlier or adapted" if self.model == encoder.name else "the"
             raise ModelError(
-                f"The criterion {self.condition!r} was learned with the model {self.model!r}, not "
-                f"with {encoder.name!r}. Load that model, or learn the criterion again."
+                f"The criterion {self.condition!r} was learned with {learned} model "
+                f"{self.model!r}, not with {encoder.name!r} as it is now. Load that model, or "
+                "learn the criterion again."
             )
 
     def embed(self, vectors: FloatArray) -> FloatArray:
@@ -296,6 +300,8 @@ class Criterion:
                 "Give the model of the criterion, as in criterion.assign(texts, model=model), or "
                 "load it with condsim.load_criterion."
             )
+        if isinstance(texts, str):
+            raise InputError(f"Values are assigned to a sequence of texts; got {texts[:40]!r}.")
         if encoder is not self.encoder:
             self.check(encoder)
         return features(encoder, texts, self.condition)
@@ -337,15 +343,18 @@ class Criterion:
 
     @classmethod
     def _of(cls, content: Mapping[str, Any]) -> Self:
-        values = tuple(content["values"])
+        values, helps = tuple(content["values"]), content["helps"]
         figures = Figures(**content["figures"])
         texts = (content["condition"], content["model"], content["labels"], *values)
-        numbers = [number for number in asdict(figures).values() if number is not None]
-        numbers += [content["limit"], content["weight"]]
-        if not all(isinstance(text, str) and text for text in texts):
+        shares = [value for value in asdict(figures).values() if value is not None][1:]
+        if not isinstance(content["values"], list) or not all(
+            isinstance(text, str) and text.strip() for text in texts
+        ):
             raise ValueError("condition, model, labels and values must be texts")
-        if not all(isinstance(number, int | float) for number in numbers):
-            raise ValueError("its figures must be numbers")
+        if not isinstance(helps, bool) or not all(0 <= share <= 1 for share in shares):
+            raise ValueError("'helps' must be true or false, and its figures from 0 to 1")
+        if not isinstance(figures.labels, int) or figures.labels < 1:
+            raise ValueError("it must have labels")
         criterion = cls(
             condition=content["condition"],
             values=values,
@@ -357,7 +366,7 @@ class Criterion:
             limit=float(content["limit"]),
             map=_array_of(content["map"]),
             weight=float(content["weight"]),
-            helps=bool(content["helps"]),
+            helps=helps,
             calibration=Calibration.from_dict(content["calibration"]),
             figures=figures,
             labels=content["labels"],
@@ -370,9 +379,9 @@ class Criterion:
             (criterion.map, (len(criterion.map), width)),
             (criterion.probe, (width // 2,)),
         ]
-        finite = all(np.isfinite(array).all() for array, _ in shapes) and np.isfinite(numbers).all()
         fits = all(array.shape == shape for array, shape in shapes)
-        if not finite or not fits or criterion.weight <= 0 or len(set(values)) < len(values):
+        fits = fits and -1 <= criterion.limit <= 1 and 0 < criterion.weight <= ALONE
+        if not fits or len(set(values)) < len(values):
             raise ValueError("its numbers do not fit together")
         return criterion
 
@@ -455,8 +464,12 @@ def _json_of(value: object) -> object:
 
 def _array_of(value: Any) -> FloatArray:  # noqa: ANN401
     if isinstance(value, list):
-        return np.array(value, np.float32)
-    whole = np.frombuffer(base64.b64decode(value["int8"], validate=True), np.int8)
-    scales = np.frombuffer(base64.b64decode(value["scales"], validate=True), "<f4")
-    rows, width = value["shape"]
-    return np.asarray(whole.reshape(rows, width) * scales[:, None], np.float32)
+        numbers = np.array(value, np.float64)
+    else:
+        whole = np.frombuffer(base64.b64decode(value["int8"], validate=True), np.int8)
+        scales = np.frombuffer(base64.b64decode(value["scales"], validate=True), "<f4")
+        rows, width = value["shape"]
+        numbers = np.multiply(whole.reshape(rows, width), scales[:, None], dtype=np.float64)
+    if not (np.abs(numbers) < _MAX_NUMBER).all():
+        raise ValueError("its numbers are too large")
+    return np.asarray(numbers, np.float32)

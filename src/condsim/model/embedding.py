@@ -100,7 +100,8 @@ class EmbeddingScorer(ReadingScorer):
         check_fraction("share", overall=overall)
         condition = self.resolved(condition)
         if overall and condition is not None and not isinstance(condition, Criterion):
-            parts = (self.encode(sentences, condition), self.encode(sentences))
+            with collect_truncations(), collect_unread():
+                parts = (self.encode(sentences, condition), self.encode(sentences))
             return joined(*parts, overall=overall)
         rows = check_rows(condition, sentences=sentences)
         width = (rows.criterion or self).dimension
@@ -330,7 +331,8 @@ class EmbeddingScorer(ReadingScorer):
         """
         from condsim.model.learned_values import learn
 
-        return learn(self, texts, values, condition=condition, pairs=pairs)
+        with collect_truncations(), collect_unread():
+            return learn(self, texts, values, condition=condition, pairs=pairs)
 
     def learn_pairs(
         self, first: Sequence[str], second: Sequence[str], same: Sequence[object], *, condition: str
@@ -355,7 +357,8 @@ class EmbeddingScorer(ReadingScorer):
         """
         from condsim.model.learned_pairs import learn_pairs
 
-        return learn_pairs(self, first, second, same, condition=condition)
+        with collect_truncations(), collect_unread():
+            return learn_pairs(self, first, second, same, condition=condition)
 
     @overload
     def same(  # type: ignore[overload-overlap]  # a str is a sequence of str, too

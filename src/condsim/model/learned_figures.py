@@ -29,6 +29,8 @@ MARGIN = 0.002
 
 MAX_PAIRS = 3_000
 
+# How missing values of numpy and pandas are written.
+_MISSING = ("nan", "NaT", "<NA>")
 _MAX_BOOTSTRAP_TEXTS = 300
 _BOOTSTRAPS = 200
 
@@ -168,17 +170,20 @@ def hash_of(labels: Sequence[object]) -> str:
     return hashlib.sha256(json.dumps(labels, ensure_ascii=False).encode()).hexdigest()[:16]
 
 
-def check_text(name: str, text: object, row: int) -> None:
-    """Refuse a blank text, by the name of its column and its index."""
-    if not isinstance(text, str) or not text.strip():
-        raise InputError(f"{name!r} must have text at index {row}; got {text!r}.")
+def check_texts(name: str, texts: Sequence[str]) -> None:
+    """Refuse a single text in place of a sequence, and a blank one, by its index."""
+    if isinstance(texts, str):
+        raise InputError(f"{name!r} must be a sequence of texts; got the text {texts[:40]!r}.")
+    for row, text in enumerate(texts):
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"{name!r} must have text at index {row}; got {text!r}.")
 
 
 def value_name(value: object) -> str | None:
-    """Return a label as a text; None for a missing one: None, NaN or blank."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    return str(value).strip() or None
+    """Return a label as a text; None for a missing one: None, NaN, pandas' NA and NaT, or blank."""
+    name = str(value).strip()
+    is_missing = value is None or (not isinstance(value, str) and name in _MISSING)
+    return None if is_missing else name or None
 
 
 def cosines(vectors: FloatArray, pairs: Pairs) -> FloatArray:

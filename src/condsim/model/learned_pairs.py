@@ -30,7 +30,7 @@ from condsim.model.learned_figures import (
     Fit,
     Pairs,
     area_under_curve,
-    check_text,
+    check_texts,
     cosines,
     fit_logistic,
     hash_of,
@@ -113,6 +113,8 @@ def checked_pairs(
     first: Sequence[str], second: Sequence[str], same: Sequence[object]
 ) -> dict[tuple[str, str], bool]:
     """Return whether each distinct labeled pair is the same."""
+    check_texts("first", first)
+    check_texts("second", second)
     if not len(first) == len(second) == len(same):
         raise InputError(
             "Pairs need a first text, a second text and a label each; got "
@@ -120,8 +122,6 @@ def checked_pairs(
         )
     labeled: dict[tuple[str, str], bool] = {}
     for row, (text1, text2, label) in enumerate(zip(first, second, same, strict=True)):
-        check_text("first", text1, row)
-        check_text("second", text2, row)
         name = value_name(label)
         if name is None or text1 == text2:
             continue

@@ -33,7 +33,7 @@ from condsim.model.learned_figures import (
     Fit,
     Pairs,
     area_under_curve,
-    check_text,
+    check_texts,
     cosines,
     fit_logistic,
     gain_error,
@@ -126,13 +126,13 @@ def learn(
 
 def _labeled(texts: Sequence[str], values: Sequence[object]) -> dict[str, str]:
     """Return the value of each distinct labeled text."""
+    check_texts("texts", texts)
     if len(texts) != len(values):
         raise InputError(
             f"There must be a value for each text; got {len(texts)} texts and {len(values)} values."
         )
     labeled: dict[str, str] = {}
-    for row, (text, value) in enumerate(zip(texts, values, strict=True)):
-        check_text("texts", text, row)
+    for text, value in zip(texts, values, strict=True):
         name = value_name(value)
         if name is None:
             continue
