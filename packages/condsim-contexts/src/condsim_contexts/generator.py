@@ -200,7 +200,8 @@ class ContextGenerator(nn.Module):
             tokens, inside = pad_rows([units.tokens[row] for row in rows], fill=self._pad)
             places, _ = pad_rows([units.places[row] for row in rows], fill=0)
             mask = None if inside.all() else self._tensor(inside)
-            inputs = embed(self._tensor(tokens)) + self.places[self._tensor(places)]
+            # Unlike indexing, the gradient of F.embedding adds up in the same order every time.
+            inputs = embed(self._tensor(tokens)) + F.embedding(self._tensor(places), self.places)
             out = encoder(inputs_embeds=inputs, attention_mask=mask).last_hidden_state
             flat = out.flatten(0, 1) if mask is None else out[mask]
             yield from zip(rows, flat.split(lengths[group].tolist()), strict=True)
@@ -216,19 +217,20 @@ class ContextGenerator(nn.Module):
         attended = rows < len(memory.states) - 1
         memory_rows = self._tensor(rows)
         embedded = self.backbone.get_input_embeddings()(self._tensor(seen))
-        marker = self.tasks[self._tensor(np.array([items.tasks[row] for row in group]))]
+        tasks = self._tensor(np.array([items.tasks[row] for row in group]))
+        marker = F.embedding(tasks, self.tasks)
         embedded = torch.cat([embedded[:, :1] + marker[:, None], embedded[:, 1:]], dim=1)
         # Nothing real comes after the padding of a target, so causality alone masks it.
         out = self.backbone.get_decoder()(  # type: ignore[no-untyped-call]
             inputs_embeds=embedded,
-            encoder_hidden_states=memory.states[memory_rows],
+            encoder_hidden_states=F.embedding(memory_rows, memory.states),
             encoder_attention_mask=None if attended.all() else self._tensor(attended),
             use_cache=False,
         ).last_hidden_state
         mask, targets = self._tensor(inside), self._tensor(padded)
         copies = None
         if self.copy is not None and memory.keys is not None:
-            keys, tokens = memory.keys[memory_rows], memory.tokens[memory_rows]
+            keys, tokens = F.embedding(memory_rows, memory.keys), memory.tokens[memory_rows]
             all_copies: Copies = self.copy(out, keys, tokens, self._tensor(attended), targets)
             copies = Copies(all_copies.own[mask], all_copies.copied[mask])
         return out[mask], targets[mask], copies
