@@ -250,10 +250,10 @@ class MixedLoss(nn.Module):
         terms: dict[str, Tensor] = {}
         for name, part in labels.items():
             if "vectors" in part:
-                student = embeddings[part["inputs"]]
+                student = _rows(embeddings, part["inputs"])
                 values: dict[str, Any] = {"student": student, "teacher": part["vectors"]}
             else:
-                first, second = embeddings[part["first"]], embeddings[part["second"]]
+                first, second = (_rows(embeddings, part[side]) for side in ("first", "second"))
                 similarities = F.cosine_similarity(first, second, dim=-1)
                 ids = [part["pair_ids"], part["list_ids"]]
                 values = similarity_values(
@@ -263,6 +263,11 @@ class MixedLoss(nn.Module):
             weighted = weighted_terms(values, self.parts[name], self.options)
             terms |= {f"{prefix}{term}": value for term, value in weighted.items()}
         return terms
+
+
+def _rows(vectors: Tensor, rows: Tensor) -> Tensor:
+    # Unlike indexing, the gradient adds up in the same order every time.
+    return F.embedding(rows, vectors)
 
 
 class CrossEncoderLoss(WeightedLoss):

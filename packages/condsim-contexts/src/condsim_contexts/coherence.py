@@ -112,8 +112,10 @@ class CoherenceModel(nn.Module):
         left = self.settings.left
         total = self.bias.expand(len(neighbors), -1)
         for column, rows in enumerate(neighbors.T):
-            # The place of the center is left out, and -1 is the last row.
-            total = total + projections[column if column < left else column + 1][rows]
+            # The place of the center is left out, and -1 is the last row. Unlike indexing, the
+            # gradient of F.embedding adds up in the same order every time.
+            place = projections[column if column < left else column + 1]
+            total = total + F.embedding(rows % len(place), place)
         return total
 
     def logits(self, contexts: Tensor, centers: Tensor) -> Tensor:
