@@ -285,6 +285,11 @@ def test_criterion_damaged_file_raises_one_line(criterion, tmp_path, change):
     assert "\n" not in str(caught.value)
 
 
+def test_criterion_missing_file_raises(tmp_path):
+    with pytest.raises(ModelError, match=r"problem\.criterion: no such file"):
+        Criterion.load(tmp_path / "problem.criterion")
+
+
 def test_criterion_of_another_model_raises(criterion):
     class Other:
         name = "other"

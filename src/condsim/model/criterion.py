@@ -335,6 +335,8 @@ class Criterion:
     def load(cls, path: Path | str) -> Self:
         """Read a file that `save` wrote; a ModelError if it is damaged or of another format."""
         path = Path(path)
+        if not path.exists():
+            raise ModelError(f"{path}: no such file.")
         with one_line(f"{path}: is not a criterion", OSError, ValueError, kind=ModelError):
             if path.stat().st_size > _MAX_FILE_BYTES:
                 raise ValueError("the file is too large")
