@@ -127,7 +127,7 @@ def count(sheets: Path) -> Iterator[str]:
         "Written by `python -m benchmarks.cluster_names`. Clusters (k-means, as many as there are "
         "values) of which half the texts or more have one value. A name is right if it is the "
         "value, a synonym or a longer wording of it. Read twice, in two orders, by a language "
-        "model, not by people. The sheets don't tell the method, but the reader had seen the list "
+        "model, not by people. The sheets don't tell the method, but the reader had seen a list "
         "with the methods before, so this was not a blind reading. Right names in each reading.\n"
     )
     yield "| set, condition | clusters | first phrase under the condition | most frequent word |"
