@@ -68,3 +68,28 @@ def test_robustness_takes_columns_and_form(tmp_path):
     columns = "--text1 a --text2 b --condition-column words --group-column kind --separator |"
     result = succeed("robustness", file, *columns.split(), "--resamples", 10, "--json")
     assert json.loads(result.stdout)["rows"] == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        ("threshold FILE", "--label"),
+        ("evaluate FILE", "--text1, --text2, --condition-column"),
+        ("robustness FILE --text1 links --text2 rechts", "--condition-column, --group-column"),
+        ("adapt FILE --output model", "--text1, --text2"),
+        ("index build FILE --output i", "--column"),
+        ("learn FILE --column links --value was --condition x --output i.criterion", "--value"),
+        ("build criteria FILE --output rows.csv", "--column"),
+    ],
+)
+def test_missing_column_names_the_options_of_the_command(file, words, flags):
+    if words.startswith("index"):
+        pytest.importorskip("lancedb")
+    message = fault(*words.replace("FILE", file).split())
+    assert message.endswith(f"Name yours with {flags}.")
+
+
+@pytest.mark.parametrize("condition", ["", " ", "\t"])
+def test_blank_condition_is_named_by_its_option(file, condition):
+    for command in ("score", "threshold", "encode"):
+        assert "--condition is empty" in fault(command, file, "--condition", condition)

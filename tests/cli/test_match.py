@@ -36,7 +36,7 @@ def test_match_missing_column_names_the_option_of_its_file(tmp_path):
     second = tmp_path / "2.csv"
     second.write_text("name\nA red car.\n")
     words = (*PRODUCT, "--output", tmp_path / "m.csv")
-    assert "Name the column of the texts with --column2." in fault(OFFERS[0], second, *words)
+    assert "Name yours with --column2." in fault(OFFERS[0], second, *words)
 
 
 def test_match_labeled_matches_choose_the_threshold(tmp_path):

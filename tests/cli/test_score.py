@@ -236,9 +236,9 @@ def test_score_applicability_adds_a_column(own_names):
 def test_score_missing_columns_name_the_options_and_a_missing_header_is_told_apart(own_names):
     message = fault("--file", own_names[1])
     assert "columns 'sentence1', 'sentence2' are missing; found 'left', 'right', 'id'" in message
-    assert "--text1 and --text2" in message
+    assert "--text1, --text2" in message
     own_names[1].write_text("A man throws a ball.,A girl kicks a ball.,the sport\n" * 2)
-    assert "the file needs a header line" in fault("--file", own_names[1])
+    assert "If the first line is a row" in fault("--file", own_names[1])
 
 
 def test_score_condition_that_only_later_rows_have_is_read(tmp_path):

@@ -29,7 +29,7 @@ def folder(tmp_path):
 def test_index_build_missing_column_names_the_option(tmp_path):
     (tmp_path / "in.csv").write_text("body,id\nA late parcel.,1\n", "utf-8")
     message = fault("index", "build", tmp_path / "in.csv", "--output", tmp_path / "made")
-    assert "'text' is missing; found 'body', 'id'. Name the column of the texts with" in message
+    assert "'text' is missing; found 'body', 'id'. Name yours with --column" in message
 
 
 def test_index_build_again_after_a_change_says_what_adds_rows(folder, tmp_path, caplog):

@@ -78,7 +78,7 @@ def test_standard_input_is_named_and_for_one_option_only():
     message = fault(
         "dedupe", "-", "--condition", "a", "--to", 2, *TO_STDOUT, stdin="It is late.\nb"
     )
-    assert "the file needs a header line. Name the column" in message
+    assert "of the columns before it. Name yours with --column" in message
     assert "for one option only" in fault("evaluate", "-", "--train", "-", stdin=PAIRS)
 
 

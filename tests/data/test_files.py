@@ -125,7 +125,11 @@ def test_iter_rows_wrong_path_refused_at_call(write, tmp_path, name, message):
         ("left,right", TEXTS, r"found 'left', 'right'\.$"),
         ("Sentence1,sentence2", TEXTS, r"Rename 'Sentence1' to 'sentence1'\."),
         (",".join(f"c{number}" for number in range(15)), ("a",), r"'c11' and 3 more\.$"),
-        ("A cat sleeps.,A dog sleeps.", TEXTS, r"looks like a row; the file needs a header line"),
+        (
+            "A cat sleeps.,A dog sleeps.",
+            TEXTS,
+            r"the first line is a row, put a line with the names",
+        ),
         ("a,b, a", AB, r"header: each column name must occur once, got 'a'"),
     ],
 )

@@ -80,5 +80,5 @@ def test_files_of_texts_alone_say_what_is_missing(tmp_path):
     path = tmp_path / "news.txt"
     path.write_text("One text.\nAnother text.\n")
     output = ("--output", tmp_path / "rows.csv")
-    assert "found 'text'. Name the column of the texts" in fault("weak", path, *output)
+    assert "found 'text'. Name yours with --column" in fault("weak", path, *output)
     assert "have no column of values" in fault("criteria", path, *output)

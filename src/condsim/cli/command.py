@@ -17,6 +17,7 @@ from typer import Option
 from typer.core import TyperCommand
 
 from condsim.cli.files import check_files, declared_files, standard_streams
+from condsim.data.row import MissingColumnsError
 from condsim.errors import InputError
 from condsim.model.inputs import collect_truncations
 from condsim.model.legibility import collect_unread
@@ -117,6 +118,20 @@ class Command(TyperCommand):
         self._check_values(ctx, words)
         return super().parse_args(ctx, words)
 
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
+        """Run the command; the error for a missing column says which options name it."""
+        try:
+            return super().invoke(ctx)
+        except MissingColumnsError as error:
+            flags = [
+                each.opts[0]
+                for each in self.params
+                if not _is_argument(each) and ctx.params.get(each.name) in error.missing
+            ]
+            if not flags:
+                raise
+            raise InputError(f"{error} Name yours with {', '.join(flags)}.") from None
+
     def _usual_words(self, args: Sequence[str]) -> list[str]:
         """Put files that options name at the end, and ``-`` after a bare option."""
         # The name of an argument is among its options, too.
@@ -151,7 +166,9 @@ class Command(TyperCommand):
             is_argument = _is_argument(parameter)
             if not is_argument and times > 1 and not parameter.multiple and not parameter.is_flag:
                 raise InputError(f"{name}: give one here; got {times}.")
-            is_empty = "" in (value if isinstance(value, list | tuple) else [value])
+            words_of = value if isinstance(value, list | tuple) else [value]
+            spaces = "" if name == "--separator" else None
+            is_empty = any(isinstance(word, str) and not word.strip(spaces) for word in words_of)
             if is_empty and is_argument and self._is_file(parameter):
                 raise InputError("The name of a file is empty.")
             if is_empty and not is_argument:

@@ -55,8 +55,7 @@ def learn_command(
     rows = TextFile(
         labels, column, FileFormat.checked(separator, encoding), tables=False, strict=strict
     )
-    advice = "Name the column of the values with --value."
-    options.check_column(labels, value, rows.file_format, advice=advice)
+    options.check_column(labels, value, rows.file_format)
     texts: list[str] = []
     values: list[str | None] = []
     for batch, index in rows.batches(value):

@@ -119,17 +119,12 @@ def check_conditions(conditions: Sequence[str]) -> None:
 
 
 def check_column(
-    file: Path,
-    column: str,
-    file_format: FileFormat = DETECTED,
-    *,
-    advice: str = "Name the column of the texts with --column.",
+    file: Path, column: str, file_format: FileFormat = DETECTED, *, advice: str = ""
 ) -> None:
     """Reject a file without a column; reading its rows finds all other faults."""
     names = column_names(file, file_format)
     if names and column.strip() not in names:
-        advice = f"{header_hint(names)} {advice}"
-        raise missing_columns(str(file), [column], names, advice=advice)
+        raise missing_columns(str(file), [column], names, hint=header_hint(names), advice=advice)
 
 
 def write_report(path: Path | None, report: object) -> None:
@@ -193,8 +188,7 @@ class TextFile:
     ) -> None:
         """Read all rows once; with ``tables``, reject what a table cannot hold."""
         check_file(path)
-        advice = f"Name the column of the texts with {option}."
-        check_column(path, column, file_format, advice=advice)
+        check_column(path, column, file_format, advice=f" Name yours with {option}.")
         self.path, self.column, self.file_format = path, column.strip(), file_format
         self.blank = BlankRows(strict=strict)
         masks = []

@@ -236,14 +236,12 @@ def _chosen_columns(names: Sequence[str], file: Path, pairs: PairFile) -> PairCo
     columns = (pairs.text1, pairs.text2, pairs.condition_column)
     text1, text2, condition = (name.strip() for name in columns)
     check_conditions(pairs.conditions)
-    required = {text1: "--text1", text2: "--text2"}
+    required = [text1, text2]
     if not pairs.conditions and condition != "condition":
-        required[condition] = "--condition-column"
+        required.append(condition)
     missing = [name for name in required if name not in names]
     if names and missing:
-        flags = " and ".join(required[name] for name in missing)
-        advice = f"{header_hint(names)} Name yours with {flags}."
-        raise missing_columns(str(file), missing, names, advice=advice)
+        raise missing_columns(str(file), missing, names, hint=header_hint(names))
     if pairs.conditions:
         return PairColumns(text1, text2, None, pairs.conditions)
     return PairColumns(text1, text2, condition if condition in names else None)
@@ -314,7 +312,7 @@ def read_verdicts(file: Path, pairs: PairsUnderOne) -> LabeledVerdicts:
     from condsim.model.judge import VERDICTS
 
     column = "verdict"
-    check_column(file, column, pairs.file_format, advice="It holds the right verdicts.")
+    check_column(file, column, pairs.file_format, advice=" It holds the right verdicts.")
     columns, _ = open_pairs(file, pairs)
     batches = DataFile(file, pairs.file_format).batches((*columns.names, column))
     blank = BlankRows(strict=pairs.strict)

@@ -150,19 +150,31 @@ def match_header(
     missing = [name for name in columns if name not in matches]
     if missing:
         unused = [name for name in names if name not in columns]
-        raise missing_columns(where, missing, names, advice=_missing_hint(names, missing, unused))
+        hint = _missing_hint(names, missing, unused)
+        raise missing_columns(where, missing, names, hint=hint)
     return matches
 
 
+class MissingColumnsError(InputError):
+    """A file lacks columns; a command says which options name them."""
+
+    missing: Sequence[str] = ()
+
+
 def missing_columns(
-    where: str, missing: Sequence[str], names: Sequence[str], *, advice: str = ""
-) -> InputError:
-    """Make the error for a file that lacks columns; the advice begins with a space."""
+    where: str, missing: Sequence[str], names: Sequence[str], *, hint: str = "", advice: str = ""
+) -> MissingColumnsError:
+    """Make the error for a file that lacks columns; hint and advice begin with a space.
+
+    With advice, a command adds none.
+    """
     subject, verb = ("column", "is") if len(missing) == 1 else ("columns", "are")
-    return InputError(
+    error = MissingColumnsError(
         f"{where}: {subject} {join_names(missing)} {verb} missing; found "
-        f"{join_names(names) or 'none'}.{advice}"
+        f"{join_names(names) or 'none'}.{hint}{advice}"
     )
+    error.missing = () if advice else missing
+    return error
 
 
 def _missing_hint(names: Sequence[str], missing: Sequence[str], unused: Sequence[str]) -> str:
@@ -179,10 +191,11 @@ def _missing_hint(names: Sequence[str], missing: Sequence[str], unused: Sequence
 
 
 def header_hint(names: Sequence[str]) -> str:
-    """Say that a first line looks like a row of texts, if it does."""
+    """Say what to do if a first line that looks like a row of texts is one."""
     longest = max(names, key=len, default="")
-    if len(longest.split()) > 5 or longest.endswith((".", "!", "?")):
-        return " The first line looks like a row; the file needs a header line."
+    words = len(longest.split())
+    if words > 5 or (words > 2 and longest.endswith((".", "!", "?"))):
+        return " If the first line is a row, put a line with the names of the columns before it."
     return ""
 
 
