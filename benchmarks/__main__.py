@@ -35,6 +35,7 @@ class Name(StrEnum):
     SERVE = "serve"
     DEDUPE = "dedupe"
     SEARCH = "search"
+    VERDICTS = "verdicts"
 
 
 _WITH_PEER_MODEL = (Name.SCORE_ONE, Name.SCORE_MANY, Name.ENCODE_SPEED, Name.SERVE)

@@ -169,6 +169,47 @@ def test_vectors_best_in_blocks_equals_one_product(most, exact, scorer, tmp_path
     assert sorted(numbers) == allowed.tolist()
 
 
+@pytest.mark.parametrize("exact", [True, False])
+def test_vectors_after_changes_equal_those_read_anew(exact, scorer, tmp_path, monkeypatch):
+    monkeypatch.setattr(first_stage, "_VECTORS_PER_BLOCK", 7)
+    rows = [{"id": f"it's {n}", "text": f"word{n % 13} word{n}"} for n in range(20)]
+    index = Index.build(rows, tmp_path / "made", key="id", model=scorer)
+    cached = first_stage.VectorTable(index._store, "rows", exact=exact)
+    query = scorer.encode("word3 word5")
+    cached.best(query, 5)
+    reads = []
+    monkeypatch.setattr(cached, "read", lambda: reads.append(1))
+
+    def add(*names):
+        return index.add([{"id": f"it's {n}", "text": f"word3 new{n}"} for n in names])
+
+    changes = [
+        lambda: add(20, 21),
+        # The number of the last row is given again.
+        lambda: index.delete("it's 21"),
+        lambda: add(22),
+        lambda: index.update([{"id": "it's 3", "text": "word3 word5"}]),
+        lambda: index.delete(["it's 4", "it's 20"]),
+        lambda: add(*range(30, 39)),
+        lambda: add(40),
+    ]
+    for change in changes:
+        change()
+        anew = first_stage.VectorTable(index._store, "rows", exact=True)
+        numbers, scores = cached.best(query, 50)
+        expected, cosines = anew.best(query, 50)
+        assert sorted(numbers) == sorted(expected)
+        np.testing.assert_allclose(scores, cosines, atol=1e-3 if exact else 0.02)
+        allowed = expected[::2]
+        assert set(cached.best(query, 50, allowed=allowed)[0]) == set(allowed)
+    assert not reads
+    assert add(40, 41).present == 1
+    monkeypatch.undo()
+    index.delete([f"it's {n}" for n in range(18)])
+    assert len(cached.best(query, 50)[0]) == len(index)
+    assert sum(len(block.ids) for block in cached._cached) == len(index)
+
+
 @pytest.mark.slow
 def test_approximate_index_finds_the_nearest(scorer, tmp_path, monkeypatch):
     random = np.random.default_rng(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from condsim.model.session import available_processors
 from condsim.search.records import NUMBER, VECTOR
 from condsim.search.store import Store
 from condsim.search.vectors import condition_vectors
-from condsim.types import FloatArray, IntArray
+from condsim.types import BoolArray, FloatArray, IntArray
 
 Sample = tuple[Sequence[str], FloatArray]
 """Texts and their stored vectors, ``(n, d)``."""
@@ -35,6 +36,8 @@ _SCORE_NOISE = 0.1
 _KERNEL_WIDTH = 0.5
 _VECTORS_PER_BLOCK = 65_536
 _VECTORS_PER_CONVERSION = 8_192
+# After more new rows than these, all are read again.
+_MAX_NEW_ROWS = 10_000
 # More bytes of vectors than this are read again for every search.
 _MAX_CACHED_BYTES = 1 << 30
 
@@ -148,7 +151,12 @@ _NO_MATCHES = _Matches(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(
 class _Block:
     """Numbers of rows, ``(m,)``, and their vectors, in the number format that faiss compares."""
 
-    def __init__(self, numbers: IntArray, vectors: NDArray[np.float16], *, exact: bool) -> None:
+    alive: BoolArray | None = None
+    """Which rows are still there, ``(m,)``; None for all."""
+
+    def __init__(
+        self, numbers: IntArray, ids: IntArray, vectors: NDArray[np.float16], *, exact: bool
+    ) -> None:
         kinds = faiss.ScalarQuantizer
         kind = kinds.QT_fp16 if exact else kinds.QT_8bit
         index: Any = faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
@@ -163,14 +171,33 @@ class _Block:
                     # The first part is enough to find the range of each dimension.
                     index.train(part)
                 index.add(part)
-        self.numbers = numbers
-        self.vectors = index
+        self.numbers, self.ids = numbers, ids
+        self.vectors, self.exact = index, exact
+
+    def without(self, ids: IntArray) -> _Block:
+        """Return the block without the rows of some ids."""
+        alive = np.isin(self.ids, ids, assume_unique=True, invert=True)
+        if alive.all():
+            return self
+        kept = copy(self)
+        kept.alive = alive
+        return kept
+
+    def extended(self, numbers: IntArray, ids: IntArray, vectors: NDArray[np.float16]) -> _Block:
+        """Return a block of the rows that are still there, and of more."""
+        alive = np.flatnonzero(np.ones(len(self.ids), bool) if self.alive is None else self.alive)
+        own = self.vectors.reconstruct_batch(alive).astype(np.float16)
+        pairs = ((self.numbers[alive], numbers), (self.ids[alive], ids), (own, vectors))
+        return _Block(*map(np.concatenate, pairs), exact=True)
 
     def best(self, query: FloatArray, top: int, allowed: IntArray | None) -> _Matches:
         """Return the best rows of the block, best first."""
-        parameters, rows = None, len(self.numbers)
+        parameters, rows, mask = None, len(self.numbers), self.alive
         if allowed is not None:
-            mask = np.isin(self.numbers, allowed, assume_unique=True)
+            mask = np.isin(self.numbers, allowed, assume_unique=True) & (
+                True if mask is None else mask
+            )
+        if mask is not None:
             rows = int(mask.sum())
             bits = np.packbits(mask, bitorder="little")
             # The stubs of faiss describe C++ only.
@@ -236,15 +263,46 @@ class VectorTable:
         if self._cached is not None and self._version == table.version:
             yield from self._cached
             return
-        self._cached, self._version = None, table.version
         width = (1 + self._exact) * table.schema.field(VECTOR).type.list_size
-        cache: list[_Block] | None = [] if table.count_rows() * width <= _MAX_CACHED_BYTES else None
+        fits = table.count_rows() * width <= _MAX_CACHED_BYTES
+        changed = self._changed(self._cached) if self._cached and fits else None
+        self._cached, self._version = changed, table.version
+        if changed:
+            yield from changed
+            return
+        all_numbers, all_ids = self._store.row_ids(self._table)
+        cache: list[_Block] | None = [] if fits else None
         for numbers, vectors in self.read():
-            block = _Block(numbers, vectors, exact=self._exact)
+            ids = all_ids[np.searchsorted(all_numbers, numbers)]
+            block = _Block(numbers, ids, vectors, exact=self._exact)
             if cache is not None:
                 cache.append(block)
             yield block
         self._cached = cache
+
+    def _changed(self, blocks: Sequence[_Block]) -> list[_Block] | None:
+        """Read only the rows that were added; None if they are many, so that all are read."""
+        all_numbers, all_ids = self._store.row_ids(self._table)
+        known = np.concatenate([block.ids for block in blocks])
+        # Unless they are said to be unique, NumPy hashes them, which takes seconds.
+        new = np.setdiff1d(all_ids, known, assume_unique=True)
+        gone = np.setdiff1d(known, all_ids, assume_unique=True)
+        # Rows that are gone stay in memory until all are read again.
+        if len(new) > _MAX_NEW_ROWS or len(known) > 2 * len(all_ids):
+            return None
+        *kept, last = [block.without(gone) for block in blocks]
+        if not len(new):
+            return [*kept, last]
+        query = self._store.table(self._table).take_row_ids(new.tolist())
+        with self._store.errors("read"):
+            rows = query.select([NUMBER, VECTOR]).to_arrow()
+        numbers = rows[NUMBER].to_numpy()
+        ids = all_ids[np.searchsorted(all_numbers, numbers)]
+        vectors = np.array(rows[VECTOR].to_pylist(), np.float16)
+        # The range of a dimension is unknown for a few rows, so that these are float16.
+        if last.exact and len(last.ids) + len(new) <= _VECTORS_PER_BLOCK:
+            return [*kept, last.extended(numbers, ids, vectors)]
+        return [*kept, last, _Block(numbers, ids, vectors, exact=True)]
 
     def read(self) -> Iterator[tuple[IntArray, NDArray[np.float16]]]:
         """Yield the table in blocks: numbers of rows, ``(m,)``, and vectors, ``(m, d)``."""

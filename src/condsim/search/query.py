@@ -319,7 +319,7 @@ class Searcher:
         """
         query, rows = encoded.query, self._store.row_ids()[0]
         # A table still holds the vectors of rows that were deleted since.
-        stale = any(len(self._store.numbers(table)) > len(rows) for table in tables)
+        stale = any(len(self._store.row_ids(table)[0]) > len(rows) for table in tables)
         allowed = rows if stale and allowed is None else allowed
         count = len(rows if allowed is None else allowed)
         vectors = {

@@ -127,8 +127,7 @@ class Store:
         self.uri = str(uri)
         self.folder = None if "://" in self.uri else expanded(self.uri)
         self._tables: dict[str, Any] = {}
-        self._numbers: dict[str, tuple[int, IntArray]] = {}
-        self._row_ids: tuple[int, IntArray, IntArray] | None = None
+        self._row_ids: dict[str, tuple[int, IntArray, IntArray]] = {}
         self._opened: Any = None
 
     @property
@@ -247,22 +246,18 @@ class Store:
         with self.errors("read", where=where):
             return query.to_arrow()
 
-    def numbers(self, name: str) -> IntArray:
-        """Return the row numbers of a table of vectors; cached until the table changes."""
-        version = self.table(name).version
-        if self._numbers.get(name, (-1,))[0] != version:
-            self._numbers[name] = version, self.columns(name, [NUMBER])[NUMBER].to_numpy()
-        return self._numbers[name][1]
+    def row_ids(self, name: str = ROWS) -> tuple[IntArray, IntArray]:
+        """Return row numbers of a table, sorted, and their ids in LanceDB, ``(n,)`` each.
 
-    def row_ids(self) -> tuple[IntArray, IntArray]:
-        """Return the numbers of all rows, sorted, and their ids in LanceDB, ``(n,)`` each."""
-        version = self.table(ROWS).version
-        if self._row_ids is None or self._row_ids[0] != version:
-            table = self.columns(ROWS, [NUMBER])
+        They are cached until the table changes.
+        """
+        version = self.table(name).version
+        if self._row_ids.get(name, (-1,))[0] != version:
+            table = self.columns(name, [NUMBER])
             numbers = table[NUMBER].to_numpy()
-            order = np.argsort(numbers)
-            self._row_ids = version, numbers[order], table["_rowid"].to_numpy()[order]
-        return self._row_ids[1:]
+            order = np.argsort(numbers, kind="stable")
+            self._row_ids[name] = version, numbers[order], table["_rowid"].to_numpy()[order]
+        return self._row_ids[name][1:]
 
     def rows(self, numbers: IntArray, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Read rows by their numbers, in that order."""
@@ -276,7 +271,7 @@ class Store:
     def unprepared(self, name: str) -> IntArray:
         """Return the numbers of the rows that have no vector in a table."""
         rows = self.row_ids()[0]
-        return np.setdiff1d(rows, self.numbers(name), assume_unique=True).astype(np.int64)
+        return np.setdiff1d(rows, self.row_ids(name)[0], assume_unique=True).astype(np.int64)
 
     def find_map(self, condition: str) -> FloatArray | None:
         """Return what `save_map` kept for a condition, unless the index has grown since."""

@@ -150,11 +150,13 @@ class IndexWriter:
     ) -> AddResult:
         """Add rows with keys batch by batch."""
         key = str(reader.key)
-        stored_digests = key_digests(self._store.columns(ROWS, [KEY]))
+        # One batch looks its keys up; for more, all that are stored are read once.
+        stored = key_digests(self._store.columns(ROWS, [KEY])) if rows > ROWS_PER_BATCH else None
         first, done, present = self._next_number(), 0, 0
         for batch in reader.batches():
-            digests = [key_digest(row_key(row, key)) for row in batch]
-            exists = np.isin(digests, stored_digests)
+            keys = [row_key(row, key) for row in batch]
+            found = self._find_keys(keys) if stored is None else stored
+            exists = np.isin([key_digest(name) for name in keys], found)
             done, present = done + len(batch), present + int(exists.sum())
             new = [row for row, old in zip(batch, exists, strict=True) if replace or not old]
             if new:
@@ -164,6 +166,11 @@ class IndexWriter:
             progress("encoding", done, rows)
         counts = {"replaced" if replace else "present": present}
         return AddResult(added=rows - present, **counts)
+
+    def _find_keys(self, keys: Sequence[str]) -> IntArray:
+        """Hash those keys that the index has."""
+        quoted = ",".join(f"'{key.replace(chr(39), 2 * chr(39))}'" for key in keys)
+        return key_digests(self._store.columns(ROWS, [KEY], f"{KEY} IN ({quoted})"))
 
     def _next_number(self) -> int:
         """Return the first number that no row has."""
@@ -182,7 +189,7 @@ class IndexWriter:
             prepared = {**self.metadata.prepared, condition: name}
             self.replace_metadata(prepared=prepared, criteria=criteria)
         rows = self._store.row_ids()[0]
-        self._store.remove(name, np.setdiff1d(self._store.numbers(name), rows))
+        self._store.remove(name, np.setdiff1d(self._store.row_ids(name)[0], rows))
         missing = self._store.unprepared(name)
         done, stage = len(rows) - len(missing), f"preparing {condition!r}"
         progress(stage, done, len(rows))
