@@ -1,4 +1,4 @@
-"""What a new fact is to a million stored ones: time of a verdict, of a change, and memory."""
+"""Verdicts on new facts against a million stored ones: time, also after a change, and memory."""
 
 from __future__ import annotations
 

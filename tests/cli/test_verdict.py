@@ -89,9 +89,9 @@ def test_verdict_threshold_of_labeled_pairs_keeps_its_promise(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((PAIR[0],), "Give two"),
+        ((PAIR[0],), "no file 'Tests run on Jenkins.'. Give two"),
         ((*PAIR, "--candidates", "3"), "go with --against"),
-        ((*PAIR, "--output", "x.csv"), "go with a file"),
+        ((*PAIR, "--output", "x.csv"), "go with one file"),
         (("p.csv",), "needs --output"),
         (("p.csv", "--output", "x.csv", "--labeled", "p.csv"), "go together"),
         (("p.csv", "--output", "x.csv", "--against", "nowhere.csv"), "nowhere.csv"),
@@ -103,11 +103,16 @@ def test_verdict_threshold_of_labeled_pairs_keeps_its_promise(tmp_path):
             ("p.csv", "--output", "x.csv", "--labeled", "l.csv", "--at-most-false-merges", ".1"),
             "'perhaps'",
         ),
+        (
+            ("p.csv", "--output", "x.csv", "--labeled", "n.csv", "--at-most-false-merges", ".1"),
+            "no row is a duplicate or an update",
+        ),
     ],
 )
 def test_verdict_bad_options_are_one_line(tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "p.csv", ("sentence1", "sentence2", "text"), (*PAIR, "x"))
     write(tmp_path / "l.csv", ("sentence1", "sentence2", "verdict"), (*PAIR, "perhaps"))
+    write(tmp_path / "n.csv", ("sentence1", "sentence2", "verdict"), (*PAIR, "new"))
     assert message in fault(*words)
     assert not (tmp_path / "x.csv").exists()

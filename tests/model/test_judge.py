@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -83,6 +84,13 @@ def test_verdict_words_that_are_not_read_are_not_merged_when_they_differ(judge):
     assert judge.verdict("A red car.", "A blue car.", "天气很好").verdict == "cannot tell"
 
 
+def test_verdict_text_without_words_is_not_merged(judge):
+    assert judge.verdict("!!!", "???").reason == "There are no words in a text."
+    assert judge.verdict("!!!", " !!! ").verdict == "duplicate"
+    assert judge.verdict("42", "43").verdict != "cannot tell"
+    assert not judge.reads("...")
+
+
 def test_verdict_about_names_words_of_the_texts(judge):
     found = judge.verdict(KNOWN, NEW["contradiction"], about=True)
     assert 1 <= len(found.about) <= 3
@@ -122,6 +130,24 @@ def test_merged_from_takes_back_what_is_less_sure():
     other = Verdict("new", shares)
     assert other.merged_from(1.0) is other
     assert set(MERGED) < set(VERDICTS)
+
+
+@pytest.mark.parametrize(
+    ("days", "name", "shares"),
+    [
+        ((1, 2), "update", (0.1, 0.7, 0.0, 0.15, 0.05)),
+        ((1, 1), "contradiction", (0.1, 0.0, 0.7, 0.15, 0.05)),
+        ((2, 1), "related", (0.1, 0.0, 0.0, 0.85, 0.05)),
+    ],
+)
+def test_dated_moves_what_the_times_exclude(days, name, shares):
+    found = Verdict("update", dict(zip(VERDICTS, (0.1, 0.4, 0.3, 0.15, 0.05), strict=True)))
+    first, second = (datetime(2026, 1, day, tzinfo=UTC) for day in days)
+    dated = found.dated(first, second.replace(tzinfo=None))
+    assert dated.verdict == name
+    assert [*dated.probabilities.values()] == pytest.approx(shares)
+    unread = Verdict("cannot tell", {}, reason="unread")
+    assert unread.dated(first, second) is unread
 
 
 def test_calibrated_hand_worked_value():

@@ -186,7 +186,7 @@ def pair_arguments(
 
     A file may take the place of the first text.
     """
-    if file is None and sentence1 is not None and sentence2 is None and _is_file(sentence1):
+    if file is None and sentence1 is not None and sentence2 is None and is_file(sentence1):
         return Path(sentence1)
     if (file is not None and sentence1 is not None) or (condition is not None and conditions):
         raise InputError(
@@ -204,7 +204,8 @@ def pair_arguments(
     return SinglePair(sentence1, sentence2, tuple(conditions))
 
 
-def _is_file(text: str) -> bool:
+def is_file(text: str) -> bool:
+    """Check that a text is the name of a file, or of standard input."""
     # A long text is not a possible name.
     with suppress(OSError, ValueError):
         return text == "-" or Path(text).is_file()

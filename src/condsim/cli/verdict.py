@@ -17,6 +17,7 @@ from condsim.cli.options import TextFile
 from condsim.cli.pairs import (
     PairsUnderOne,
     SinglePair,
+    is_file,
     open_pairs,
     pair_arguments,
     read_verdicts,
@@ -24,6 +25,7 @@ from condsim.cli.pairs import (
 from condsim.cli.process import long_work, print_note
 from condsim.data.batch import Batch, BlankRows
 from condsim.data.formats import WRITTEN, is_table, open_writer
+from condsim.data.row import short_repr
 from condsim.errors import InputError
 from condsim.loading import load_encoder
 
@@ -113,12 +115,12 @@ def verdict_command(
     if against is None:
         if candidates is not None or model is not None or column != "text":
             raise InputError("--candidates, --model and --column go with --against.")
-        source = pair_arguments(first, second, None, [condition or ""], None)
+        source = _texts_or_file(first, second, condition)
     else:
         source = _file_of_news(first, second)
     if isinstance(source, SinglePair):
         if output is not None or labeled is not None:
-            raise InputError("Options of files, such as --output, go with a file.")
+            raise InputError("Options of files, such as --output, go with one file.")
         _print_verdict(source, condition, about=about)
         return
     if output is None:
@@ -144,6 +146,14 @@ def verdict_command(
         )
 
 
+def _texts_or_file(
+    first: str | None, second: str | None, condition: str | None
+) -> SinglePair | Path:
+    if first is not None and second is None and not is_file(first):
+        raise InputError(f"There is no file {short_repr(first)}. {_SINGLE_PAIR}")
+    return pair_arguments(first, second, None, [condition or ""], None)
+
+
 def _file_of_news(file: str | None, other: str | None) -> Path:
     if file is None or other is not None:
         raise InputError(_SINGLE_PAIR)
@@ -167,6 +177,8 @@ def _threshold(judge: Judge, labeled: Path, pairs: PairsUnderOne, rate: float) -
     from condsim.model.judge import MERGED
 
     rows = read_verdicts(labeled, pairs)
+    if not {*MERGED} & {*rows.right}:
+        raise InputError(f"{labeled}: no row is a duplicate or an update, so none tells a merge.")
     verdicts = judge.verdict(rows.first, rows.second, rows.conditions)
     places = {text: place for place, text in enumerate({*rows.first, *rows.second})}
     texts = [[places[first], places[second]] for first, second in zip(*rows[1:3], strict=True)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -77,6 +78,26 @@ class Verdict:
         if self.verdict not in MERGED:
             return 0.0
         return sum(self.probabilities[name] for name in MERGED)
+
+    def dated(self, known: datetime, new: datetime) -> Verdict:
+        """Use the times for which the known and the new text hold; naive ones are UTC.
+
+        What contradicts a known text is an update if it holds later, and what updates it is a
+        contradiction if it holds at the same time. If it holds earlier, it is an old value and
+        neither of the two: related. A duplicate stays one.
+        """
+        if not self.probabilities:
+            return self
+        first, second = (time if time.tzinfo else time.replace(tzinfo=UTC) for time in (known, new))
+        if second > first:
+            possible = "update"
+        else:
+            possible = "contradiction" if second == first else "related"
+        shares = dict(self.probabilities)
+        for name in sorted({"update", "contradiction"} - {possible}):
+            shares[possible] += shares[name]
+            shares[name] = 0.0
+        return replace(self, verdict=max(shares, key=shares.__getitem__), probabilities=shares)
 
     def merged_from(self, least: float) -> Verdict:
         """Withdraw a merge less probable than ``least``: the next best verdict holds."""
@@ -206,7 +227,8 @@ class Judge:
 
     def reads(self, text: str) -> bool:
         """Check that the judge reads a text: most of its words, and as a whole."""
-        if self._legibility.unread_parts(suspects([text])).get(text) == text:
+        unread = self._legibility.unread_parts(suspects([text])).get(text) == text
+        if unread or not _WORD.search(text):
             return False
         return len(self._tokens([text])[text]) <= self._settings.max_tokens
 
@@ -253,6 +275,8 @@ class Judge:
         for text, name in zip(item[:3], ("the condition", "a text", "a text"), strict=True):
             if text and unread.get(text) == text:
                 return f"The judge cannot read most words of {name}."
+            if text and not _WORD.search(text):
+                return f"There are no words in {name}."
         if len(item.ids) > self._settings.max_tokens:
             return f"The texts have more than {self._settings.max_tokens} tokens."
         return ""

@@ -174,21 +174,29 @@ class _Block:
         self.numbers, self.ids = numbers, ids
         self.vectors, self.exact = index, exact
 
+    def present(self) -> IntArray:
+        """Positions of the rows that are still there."""
+        return np.arange(len(self.ids)) if self.alive is None else np.flatnonzero(self.alive)
+
     def without(self, ids: IntArray) -> _Block:
         """Return the block without the rows of some ids."""
-        alive = np.isin(self.ids, ids, assume_unique=True, invert=True)
-        if alive.all():
+        gone = np.isin(self.ids, ids, assume_unique=True)
+        if not gone.any():
             return self
         kept = copy(self)
-        kept.alive = alive
+        kept.alive = ~gone if self.alive is None else self.alive & ~gone
         return kept
 
     def extended(self, numbers: IntArray, ids: IntArray, vectors: NDArray[np.float16]) -> _Block:
         """Return a block of the rows that are still there, and of more."""
-        alive = np.flatnonzero(np.ones(len(self.ids), bool) if self.alive is None else self.alive)
+        alive = self.present()
         own = self.vectors.reconstruct_batch(alive).astype(np.float16)
-        pairs = ((self.numbers[alive], numbers), (self.ids[alive], ids), (own, vectors))
-        return _Block(*map(np.concatenate, pairs), exact=True)
+        return _Block(
+            np.append(self.numbers[alive], numbers),
+            np.append(self.ids[alive], ids),
+            np.concatenate([own, vectors]),
+            exact=True,
+        )
 
     def best(self, query: FloatArray, top: int, allowed: IntArray | None) -> _Matches:
         """Return the best rows of the block, best first."""
@@ -283,16 +291,19 @@ class VectorTable:
     def _changed(self, blocks: Sequence[_Block]) -> list[_Block] | None:
         """Read only the rows that were added; None if they are many, so that all are read."""
         all_numbers, all_ids = self._store.row_ids(self._table)
-        known = np.concatenate([block.ids for block in blocks])
+        known = np.concatenate([block.ids[block.present()] for block in blocks])
         # Unless they are said to be unique, NumPy hashes them, which takes seconds.
         new = np.setdiff1d(all_ids, known, assume_unique=True)
-        gone = np.setdiff1d(known, all_ids, assume_unique=True)
         # Rows that are gone stay in memory until all are read again.
-        if len(new) > _MAX_NEW_ROWS or len(known) > 2 * len(all_ids):
+        held = sum(len(block.ids) for block in blocks)
+        if len(new) > _MAX_NEW_ROWS or held > 2 * len(all_ids):
             return None
-        *kept, last = [block.without(gone) for block in blocks]
+        if len(known) + len(new) > len(all_ids):
+            gone = np.setdiff1d(known, all_ids, assume_unique=True)
+            blocks = [block.without(gone) for block in blocks]
         if not len(new):
-            return [*kept, last]
+            return list(blocks)
+        *kept, last = blocks
         query = self._store.table(self._table).take_row_ids(new.tolist())
         with self._store.errors("read"):
             rows = query.select([NUMBER, VECTOR]).to_arrow()
