@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from papers.model.groups import Group, Input
 from papers.model.labeled import LabeledTable, read_lines
+from papers.model.noise import misspelled
 from papers.model.plain import PlainVectors
 from papers.model.sources import (
     BROAD_CONDITIONS,
@@ -170,12 +171,8 @@ def noised(text: str, draw: random.Random) -> str:
         del words[draw.randrange(len(words))]
     if len(words) > 3 and draw.random() < 0.4:
         place = draw.randrange(len(words))
-        word = words[place]
-        if len(word) > 4 and word.isalpha():
-            at = draw.randrange(1, len(word) - 1)
-            swapped = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-            dropped = word[:at] + word[at + 1 :]
-            words[place] = draw.choice([swapped, dropped])
+        if len(words[place]) > 4 and words[place].isalpha():
+            words[place] = misspelled(words[place], draw, doubling=False)
     if len(words) > 8 and draw.random() < 0.3:
         half = draw.randrange(3, len(words) - 3)
         words = words[half:] + words[:half]

@@ -40,20 +40,22 @@ _QUOTED = (
 _KEYS = ("note", "text", "body", "msg", "description", "summary")
 
 
+def misspelled(word: str, draw: random.Random, *, doubling: bool = True) -> str:
+    """Swap, drop or, with ``doubling``, double a letter inside a word."""
+    at = draw.randrange(1, len(word) - 1)
+    head, letter, tail = word[:at], word[at], word[at + 1 :]
+    typos = [head + tail[0] + letter + tail[1:], head + tail]
+    if doubling:
+        typos.append(head + 2 * letter + tail)
+    return draw.choice(typos)
+
+
 def _typo(text: str, draw: random.Random) -> str:
-    """Swap, drop or double a letter of one word in eight, of one at least."""
+    """Misspell one word in eight, at least one."""
     words = text.split(" ")
     long = [place for place, word in enumerate(words) if len(word) > 3 and word.isalpha()]
     for place in draw.sample(long, min(len(long), 1 + len(words) // 8)):
-        word = words[place]
-        at = draw.randrange(1, len(word) - 1)
-        words[place] = draw.choice(
-            (
-                word[:at] + word[at + 1] + word[at] + word[at + 2 :],
-                word[:at] + word[at + 1 :],
-                word[:at] + word[at] + word[at:],
-            )
-        )
+        words[place] = misspelled(words[place], draw)
     return " ".join(words)
 
 
