@@ -111,7 +111,7 @@ class LangChainReranker(BaseDocumentCompressor):
         return relevant
 
 
-class LangChainMemory(StoreMemory[Document]):
+class LangChainMemory(StoreMemory[VectorStore, Document]):
     """A LangChain vector store in which each fact is once.
 
     Attributes:
@@ -125,18 +125,6 @@ class LangChainMemory(StoreMemory[Document]):
     """
 
     _id_name = "id"
-
-    def __init__(
-        self,
-        store: VectorStore,
-        *,
-        condition: str | None = None,
-        candidates: int = 8,
-        merged_from: float = 0.0,
-    ) -> None:
-        """Take a store, empty or not."""
-        super().__init__(condition=condition, candidates=candidates, merged_from=merged_from)
-        self.store = store
 
     def _text(self, entry: Document) -> str:
         return entry.page_content

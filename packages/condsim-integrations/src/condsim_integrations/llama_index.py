@@ -143,11 +143,11 @@ class LlamaIndexReranker(BaseNodePostprocessor):
         return [NodeWithScore(node=nodes[index].node, score=score) for index, score in best]
 
 
-class LlamaIndexMemory(StoreMemory[BaseNode]):
+class LlamaIndexMemory(StoreMemory[VectorStoreIndex, BaseNode]):
     """A LlamaIndex vector index in which each fact is once.
 
     Attributes:
-        index: An index whose vector store deletes nodes by id.
+        store: An index whose vector store deletes nodes by id.
         condition: The respect in which texts are judged; None: all that they say.
         candidates: How many known nodes are judged for each new one.
         merged_from: The least probability at which a node is dropped or replaces another.
@@ -158,30 +158,18 @@ class LlamaIndexMemory(StoreMemory[BaseNode]):
 
     _id_name = "node_id"
 
-    def __init__(
-        self,
-        index: VectorStoreIndex,
-        *,
-        condition: str | None = None,
-        candidates: int = 8,
-        merged_from: float = 0.0,
-    ) -> None:
-        """Take an index, empty or not."""
-        super().__init__(condition=condition, candidates=candidates, merged_from=merged_from)
-        self.index = index
-
     def _text(self, entry: BaseNode) -> str:
         return entry.get_content(metadata_mode=MetadataMode.NONE)
 
     def _nearest(self, text: str) -> Sequence[BaseNode]:
-        found = self.index.as_retriever(similarity_top_k=self.candidates).retrieve(text)
-        return [one.node for one in found]
+        retriever = self.store.as_retriever(similarity_top_k=self.candidates)
+        return [near.node for near in retriever.retrieve(text)]
 
     def _insert(self, entry: BaseNode) -> None:
-        self.index.insert_nodes([entry])
+        self.store.insert_nodes([entry])
 
     def _delete(self, key: str) -> None:
-        self.index.delete_nodes([key], delete_from_docstore=True)
+        self.store.delete_nodes([key], delete_from_docstore=True)
 
     def _with_history(self, entry: BaseNode, old: BaseNode) -> BaseNode:
         # The history is neither embedded nor shown to a language model.

@@ -15,18 +15,25 @@ from condsim.model.judge import load_judge
 HISTORY = "history"
 """Key of the metadata with the texts that an entry replaced, the oldest first, as JSON."""
 
+Store = TypeVar("Store")
 Entry = TypeVar("Entry")
 
 
-class StoreMemory(ABC, Generic[Entry]):
+class StoreMemory(ABC, Generic[Store, Entry]):
     """Entries of a store, each fact once; the store's own search finds what is judged."""
 
     def __init__(
-        self, *, condition: str | None = None, candidates: int = 8, merged_from: float = 0.0
+        self,
+        store: Store,
+        *,
+        condition: str | None = None,
+        candidates: int = 8,
+        merged_from: float = 0.0,
     ) -> None:
-        """Check the settings and load the judge."""
+        """Take a store, empty or not; check the settings and load the judge."""
         check_at_least(1, candidates=candidates)
         check_fraction("probability", merged_from=merged_from)
+        self.store = store
         self.condition, self.candidates, self.merged_from = condition, candidates, merged_from
         self._judge = load_judge()
 
