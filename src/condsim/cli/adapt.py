@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from condsim.cli import options
 from condsim.cli.files import FOLDER
 from condsim.cli.pairs import LabeledPairs, iter_labeled_pairs
 from condsim.cli.process import long_work, print_note
-from condsim.data.batch import Batch, BlankRows
+from condsim.data.batch import BlankRows
 from condsim.data.files import column_names, iter_rows
 from condsim.data.formats import write_records
 from condsim.data.text import DETECTED, FileFormat
@@ -27,6 +26,7 @@ from condsim.paths import stem_of
 
 if TYPE_CHECKING:
     from condsim.console import Progress
+    from condsim.data.tables import CriteriaText
     from condsim.training.adapt_figures import Adaptation
     from condsim.training.adaptation import AdaptSettings
 
@@ -176,57 +176,56 @@ def draw_rows(
     progress: Progress,
 ) -> list[Path]:
     """Draw pairs from a table, with separate texts for training and for measuring."""
-    from condsim.data.held_out import stratified_share, text_digest
-    from condsim.data.tables import CriteriaText, iter_criteria
-    from condsim.rows.build import NoRowsError, build_criteria
+    from condsim.data.held_out import text_digest
+    from condsim.data.tables import CriteriaText, has_criteria_columns, iter_criteria
+    from condsim.rows.build import NoRowsError, criteria_rows
+    from condsim.rows.records import write_rows
     from condsim.rows.settings import CriteriaSettings
 
     blank = BlankRows(strict=strict)
-    table_rows = iter_rows(table, columns=(column,), whole_record=True, file_format=file_format)
-    batch = Batch(list(table_rows))
-    indices, (texts,) = blank.texts(batch, [column])
-    records = [
-        (text_digest(text), batch.rows[index].record)
-        for index, text in zip(indices, texts, strict=True)
-    ]
+    rows_read = iter_criteria(
+        table, text=column, criteria=criteria, file_format=file_format, blank=blank
+    )
+    texts = [row for row in rows_read if isinstance(row, CriteriaText)]
     print_note(blank.note("no part in the training"))
     dev_share = settings.dev_share if "dev" in parts else 0.0
-    whole = _write_lines(folder / f"{stem_of(table)}.jsonl", [record for _, record in records])
-    with named_as(whole, table):
-        items = list(iter_criteria(whole, text=column, criteria=criteria))
-    values: dict[bytes, set[tuple[str, str]]] = {digest: set() for digest, _ in records}
-    for (digest, _), item in zip(records, items, strict=True):
-        named = item.attributes.items() if isinstance(item, CriteriaText) else ()
-        values[digest].update((name, value) for name, own in named for value in own)
-    digests = list(values)
-    drawn = stratified_share(list(values.values()), share=dev_share, seed=settings.seed)
-    held_out = {digests[index] for index in drawn}
+    measured = _digests_to_measure(texts, share=dev_share, seed=settings.seed)
+    refuse_numbers = criteria is None and has_criteria_columns(column_names(table, file_format))
     outputs = []
     for part in parts:
         is_dev = part == "dev"
-        part_records = [record for digest, record in records if (digest in held_out) == is_dev]
-        source = _write_lines(folder / part / f"{stem_of(table)}.jsonl", part_records)
-        output = folder / f"{stem_of(table)}-{part}.csv"
         share = dev_share if is_dev else 1 - dev_share
+        draw = partial(
+            criteria_rows,
+            [text for text in texts if (text_digest(text.text) in measured) == is_dev],
+            name=stem_of(table),
+            refuse_numbers=refuse_numbers,
+            progress=progress,
+        )
         criteria_settings = CriteriaSettings(rows=max(2, round(rows * share)), seed=settings.seed)
-        draw = partial(build_criteria, [source], output, text=column, criteria=criteria)
-        with named_as(source, table):
-            try:
-                # Pairs to measure on take two criteria that cut across one another, if there are.
-                form: Literal["pairs", "groups"] = "pairs" if is_dev else "groups"
-                draw(criteria_settings.replaced(form=form), progress=progress)
-            except NoRowsError:
-                if not is_dev:
-                    raise
-                draw(criteria_settings, progress=progress)
-        outputs.append(output)
+        try:
+            # Pairs to measure on take two criteria that cut across one another, if there are.
+            form: Literal["pairs", "groups"] = "pairs" if is_dev else "groups"
+            drawn_rows = draw(criteria_settings.replaced(form=form))
+        except NoRowsError:
+            if not is_dev:
+                raise
+            drawn_rows = draw(criteria_settings)
+        outputs.append(folder / f"{stem_of(table)}-{part}.csv")
+        write_rows(drawn_rows, outputs[-1], kind=type(drawn_rows[0]))
     return outputs
 
 
-def _write_lines(path: Path, records: Sequence[Mapping[str, object]]) -> Path:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
-    return path
+def _digests_to_measure(texts: Sequence[CriteriaText], *, share: float, seed: int) -> set[bytes]:
+    """Draw a share of the texts that has about this share of the texts of each value."""
+    from condsim.data.held_out import stratified_share, text_digest
+
+    values: dict[bytes, set[tuple[str, str]]] = {}
+    for text in texts:
+        own = {(name, value) for name, given in text.attributes.items() for value in given}
+        values.setdefault(text_digest(text.text), set()).update(own)
+    digests = list(values)
+    return {digests[k] for k in stratified_share(list(values.values()), share=share, seed=seed)}
 
 
 def _print_adaptation(result: Adaptation, output: Path) -> None:

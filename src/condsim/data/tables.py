@@ -115,6 +115,11 @@ def iter_criteria(
         check_name(f"criterion in {path}", name, seen)
 
 
+def has_criteria_columns(names: Sequence[str]) -> bool:
+    """Tell whether a file with these columns is a table, with a column for each criterion."""
+    return not (set(_PAIR_FORM) <= {*names} or set(_TEXT_FORM) <= {*names})
+
+
 def _select(
     row: CriteriaText | CriteriaPair, criteria: Sequence[str]
 ) -> CriteriaText | CriteriaPair:

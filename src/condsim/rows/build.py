@@ -17,7 +17,12 @@ from condsim.console import Progress, silent
 from condsim.data.batch import BlankRows
 from condsim.data.files import column_names
 from condsim.data.held_out import HeldOutTexts, held_out_texts
-from condsim.data.tables import CriteriaPair, CriteriaText, iter_criteria
+from condsim.data.tables import (
+    CriteriaPair,
+    CriteriaText,
+    has_criteria_columns,
+    iter_criteria,
+)
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, check_name
 from condsim.evaluation.statistics import spearman
@@ -321,7 +326,7 @@ def build_criteria(
                 file_format=file_format,
                 blank=blank,
             )
-            is_table = _is_table(column_names(path, file_format))
+            is_table = has_criteria_columns(column_names(path, file_format))
             source, groups = _open_source(
                 counted(items, progress, stage="read"),
                 settings,
@@ -354,11 +359,14 @@ def criteria_rows(
     *,
     name: str = "texts",
     held_out: HeldOutTexts = _NO_TEXTS,
+    refuse_numbers: bool = False,
+    progress: Progress = silent,
 ) -> list[CriteriaRow]:
     """Draw conditional rows of texts with attributes, or of labeled pairs, read once.
 
     The name of the set is a part of the seed. Rows are of the type `GroupRow`, or `PairRow` in the
-    form ``pairs``; InputError if no criterion can be used.
+    form ``pairs``; InputError if no criterion can be used, or one is of numbers that no setting
+    names and these are refused.
 
     Example:
         >>> names = ("Ann", "Bob", "Cy")
@@ -370,8 +378,10 @@ def criteria_rows(
         >>> sorted({(row.condition, row.label) for row in rows})
         [('the action', 1.0), ('the action', 5.0), ('the vehicle', 1.0), ('the vehicle', 5.0)]
     """
-    source, groups = _open_source(items, settings, name=name, held_out=held_out)
-    return _draw_set(source, groups, settings, silent)[0]
+    source, groups = _open_source(
+        items, settings, name=name, held_out=held_out, refuse_numbers=refuse_numbers
+    )
+    return _draw_set(source, groups, settings, progress)[0]
 
 
 def _open_source(
@@ -434,9 +444,3 @@ def _set_names(paths: Sequence[Path]) -> list[str]:
             "rename a file, or give each table once."
         )
     return names
-
-
-def _is_table(columns: Sequence[str]) -> bool:
-    """Tell whether a file with these columns has one for each criterion."""
-    names = set(columns)
-    return not (names >= {"text", "attributes"} or names >= {"text1", "labels"})
