@@ -61,10 +61,24 @@ def two_processes():
 
 
 @pytest.fixture(scope="session")
-def tiny_backbone(tmp_path_factory):
+def save_random():
+    """Saves a model of random weights and its tokenizer as a checkpoint."""
+    torch = pytest.importorskip("torch")
+
+    def save(folder, model_class, config, tokenizer, *, seed=0):
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            model_class(config).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return folder
+
+    return save
+
+
+@pytest.fixture(scope="session")
+def tiny_backbone(tmp_path_factory, save_random):
     """A random BERT checkpoint: 2 layers, hidden 32, lower-case WordPiece."""
     transformers = pytest.importorskip("transformers")
-    torch = pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("tiny-bert")
     letters = [*string.ascii_lowercase, *string.digits, *".,?!'-"]
     words = [word for word in WORDS if len(word) > 1]
@@ -81,19 +95,13 @@ def tiny_backbone(tmp_path_factory):
         intermediate_size=64,
         max_position_embeddings=64,
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = transformers.BertModel(config)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_random(folder, transformers.BertModel, config, tokenizer)
 
 
 @pytest.fixture(scope="session")
-def tiny_roberta_backbone(tmp_path_factory):
+def tiny_roberta_backbone(tmp_path_factory, save_random):
     """A random RoBERTa checkpoint: 2 layers, hidden 32, byte-level BPE trained on a few words."""
     transformers = pytest.importorskip("transformers")
-    torch = pytest.importorskip("torch")
     tokenizers = pytest.importorskip("tokenizers")
     folder = tmp_path_factory.mktemp("tiny-roberta")
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
@@ -118,12 +126,7 @@ def tiny_roberta_backbone(tmp_path_factory):
         bos_token_id=0,
         eos_token_id=2,
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = transformers.RobertaModel(config)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_random(folder, transformers.RobertaModel, config, tokenizer)
 
 
 class FakeBackend:

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("sentence_transformers")
 transformers = pytest.importorskip("transformers")
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 onnx = pytest.importorskip("onnx")
 
 import yaml  # noqa: E402
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 LABELED = {"attributes", "balanced-csts", "combined", "graded", "titles"}
 
 
-def checkpoint(folder, *, hidden):
+def checkpoint(folder, save_random, *, hidden):
     """Write a tiny random MPNet with a tokenizer of whole words, as sentence-transformers does."""
     words = sorted({w for text in TEXTS for w in text.lower().split()} | {"the", "place", "person"})
     tokenizer = whole_word_tokenizer(words)
@@ -55,13 +55,11 @@ def checkpoint(folder, *, hidden):
         intermediate_size=24,
         max_position_embeddings=512,
     )
-    torch.manual_seed(0)
     plain = folder.with_name(f"{folder.name}-plain")
-    transformers.MPNetModel(config).save_pretrained(plain)
     names = {"bos_token": "<s>", "eos_token": "</s>", "sep_token": "</s>", "pad_token": "<pad>"}
     names |= {"unk_token": "[UNK]", "cls_token": "<s>"}
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
-    fast.save_pretrained(plain)
+    save_random(plain, transformers.MPNetModel, config, fast)
     build_bi_encoder(str(plain), max_seq_length=128).save_pretrained(str(folder))
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
         assert (folder / name).is_file()
@@ -106,10 +104,10 @@ def write_recipes(folder):
 
 
 @pytest.mark.slow
-def test_make_models_writes_what_ships_and_goes_on(tmp_path, data, caplog):
+def test_make_models_writes_what_ships_and_goes_on(tmp_path, data, save_random, caplog):
     settings = write_recipes(tmp_path / "settings")
-    large = checkpoint(tmp_path / "large", hidden=64)
-    small = checkpoint(tmp_path / "small", hidden=16)
+    large = checkpoint(tmp_path / "large", save_random, hidden=64)
+    small = checkpoint(tmp_path / "small", save_random, hidden=16)
     starts = pipeline.Starts(str(large), str(small), plain=str(small))
     work = tmp_path / "work"
     shipped = pipeline.make_models(data, starts, work, settings=settings)

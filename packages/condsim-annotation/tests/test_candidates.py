@@ -344,9 +344,8 @@ def folder(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def tiny_clip(tmp_path_factory):
+def tiny_clip(tmp_path_factory, save_random):
     """A random CLIP as sentence-transformers saves it: 32 x 32 pixels, width 16."""
-    torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     sentence_transformers = pytest.importorskip("sentence_transformers")
     from sentence_transformers.base.modules import Transformer
@@ -362,13 +361,11 @@ def tiny_clip(tmp_path_factory):
         vision_config=part | {"image_size": 32, "patch_size": 16},
         projection_dim=8,
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        transformers.CLIPModel(config).save_pretrained(raw)
-    transformers.CLIPProcessor(
+    processor = transformers.CLIPProcessor(
         transformers.CLIPImageProcessor(size=32, crop_size=32),
         transformers.CLIPTokenizer(vocab=str(raw / "vocab.json"), merges=str(raw / "merges.txt")),
-    ).save_pretrained(raw)
+    )
+    save_random(raw, transformers.CLIPModel, config, processor)
     folder = tmp_path_factory.mktemp("clip")
     sentence_transformers.SentenceTransformer(modules=[Transformer(str(raw))]).save(str(folder))
     return folder

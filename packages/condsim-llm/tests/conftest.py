@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
 from pathlib import Path
 
 import loopback as loopback_server
@@ -24,22 +25,21 @@ CHAT_TEMPLATE = (
 
 
 @pytest.fixture(scope="session")
-def tiny_gpt2(tmp_path_factory):
+def tiny_gpt2(tmp_path_factory, save_random):
     """A random GPT-2: 2 layers, hidden 32, 256 positions, byte-level BPE, no padding token."""
-    return _gpt2(tmp_path_factory.mktemp("tiny") / "tiny-gpt2", chat=False)
+    return _gpt2(tmp_path_factory.mktemp("tiny") / "tiny-gpt2", save_random, chat=False)
 
 
 @pytest.fixture(scope="session")
-def tiny_chat_gpt2(tmp_path_factory):
+def tiny_chat_gpt2(tmp_path_factory, save_random):
     """The same with a chat template and a tokenizer that puts a start token before each text."""
-    return _gpt2(tmp_path_factory.mktemp("tiny") / "tiny-chat-gpt2", chat=True)
+    return _gpt2(tmp_path_factory.mktemp("tiny") / "tiny-chat-gpt2", save_random, chat=True)
 
 
 @pytest.fixture(scope="session")
-def tiny_t5(tmp_path_factory):
+def tiny_t5(tmp_path_factory, save_random):
     """A random T5: 2 layers on each side, hidden 32, Unigram pieces: words, letters and digits."""
     transformers = pytest.importorskip("transformers")
-    torch = pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("tiny") / "tiny-t5"
     words = sorted({word for text in TEXTS for word in text.split()})
     signs = [*string.ascii_letters, *string.digits, *".,:"]
@@ -56,17 +56,11 @@ def tiny_t5(tmp_path_factory):
         decoder_start_token_id=0,
         initializer_factor=3.0,  # or all scores are nearly the same
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(2)
-        model = transformers.T5ForConditionalGeneration(config)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_random(folder, transformers.T5ForConditionalGeneration, config, tokenizer, seed=2)
 
 
-def _gpt2(folder: Path, *, chat: bool) -> Path:
+def _gpt2(folder: Path, save_random: Callable[..., Path], *, chat: bool) -> Path:
     transformers = pytest.importorskip("transformers")
-    torch = pytest.importorskip("torch")
     tokenizers = pytest.importorskip("tokenizers")
     end = "<|endoftext|>"
     special = [end, "<|user|>", "<|assistant|>"]
@@ -94,12 +88,7 @@ def _gpt2(folder: Path, *, chat: bool) -> Path:
         bos_token_id=0,
         eos_token_id=0,
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        model = transformers.GPT2LMHeadModel(config)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_random(folder, transformers.GPT2LMHeadModel, config, tokenizer, seed=5)
 
 
 @pytest.fixture(scope="module")
