@@ -145,10 +145,7 @@ def printable(text: str) -> str:
 
 @contextmanager
 def one_line(
-    message: str,
-    *causes: type[Exception],
-    advice: str = "",
-    kind: type[CondSimError] = InputError,
+    message: str, *causes: type[Exception], advice: str = "", kind: type[CondSimError] = InputError
 ) -> Iterator[None]:
     """Turn errors of other libraries inside the block into a message with their reason."""
     try:

@@ -181,10 +181,7 @@ def dedupe(
     ] = None,
     review_from: Annotated[float | None, Option(help="Lowest score for --review.")] = None,
     column: TextColumn = "text",
-    keep: Annotated[
-        str,
-        Option(help=f"Row of a group to keep: {_KEEP_RULES}."),
-    ] = "first",
+    keep: Annotated[str, Option(help=f"Row of a group to keep: {_KEEP_RULES}.")] = "first",
     model: Model = None,
     strict: Strict = False,
     separator: Separator = None,

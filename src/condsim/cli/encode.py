@@ -124,11 +124,7 @@ def _dimension(
 
 def encode(
     file: Annotated[Path, Argument(help="File of texts.")],
-    output: Annotated[
-        Path,
-        Option(help="File to write: .npy, or .npz."),
-        Output(".npy"),
-    ],
+    output: Annotated[Path, Option(help="File to write: .npy, or .npz."), Output(".npy")],
     column: options.TextColumn = "text",
     condition: options.Condition = None,
     condition_column: options.ConditionColumn = "condition",

@@ -51,8 +51,7 @@ def match(
     ] = None,
     plain: Plain = False,
     at_least: Annotated[
-        float | None,
-        Option(min=0, max=1, help="Lowest score of a match.", show_default="none"),
+        float | None, Option(min=0, max=1, help="Lowest score of a match.", show_default="none")
     ] = None,
     labeled: Annotated[
         Path | None, Option(help="Matches of an earlier run, with the column same filled in.")

@@ -50,9 +50,7 @@ def score(
     *,
     pairs: PairsUnderConditions,
     file: Annotated[
-        Path | None,
-        Option(help="File of pairs; - is standard input."),
-        Input(streamed=True),
+        Path | None, Option(help="File of pairs; - is standard input."), Input(streamed=True)
     ] = None,
     output: Annotated[
         Path | None,

@@ -16,12 +16,7 @@ from condsim.cli.pairs import LabeledPairs, open_pairs
 from condsim.cli.process import print_note
 from condsim.data.batch import BlankRows
 from condsim.errors import InputError
-from condsim.evaluation.threshold import (
-    Threshold,
-    check_promise,
-    find_threshold,
-    threshold_table,
-)
+from condsim.evaluation.threshold import Threshold, check_promise, find_threshold, threshold_table
 from condsim.loading import load_scorer
 from condsim.model.base import COLLECTION_SHARE
 from condsim.model.criterion import is_criterion_file

@@ -61,11 +61,7 @@ class DataFile:
             return ()
 
     def rows(
-        self,
-        columns: Sequence[str],
-        *,
-        optional: Sequence[str] = (),
-        whole_record: bool = False,
+        self, columns: Sequence[str], *, optional: Sequence[str] = (), whole_record: bool = False
     ) -> Iterator[Row]:
         """Stream the rows; see `iter_rows`."""
         selection = ColumnSelection(tuple(columns), tuple(optional), whole_record)

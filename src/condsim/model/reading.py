@@ -162,9 +162,7 @@ class ReadingScorer(PairScorer):
         most = int(np.bincount(chunks.owner).max())
         if most > _MANY_CHUNKS:
             _LOGGER.warning(
-                "A text is read in %d chunks of %d tokens, which may take minutes.",
-                most,
-                limit,
+                "A text is read in %d chunks of %d tokens, which may take minutes.", most, limit
             )
         prepared = self._tokenized(chunks.inputs)
         # A tri-encoder's condition may be too long by itself.

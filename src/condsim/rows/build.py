@@ -17,12 +17,7 @@ from condsim.console import Progress, silent
 from condsim.data.batch import BlankRows
 from condsim.data.files import column_names
 from condsim.data.held_out import HeldOutTexts, held_out_texts
-from condsim.data.tables import (
-    CriteriaPair,
-    CriteriaText,
-    has_criteria_columns,
-    iter_criteria,
-)
+from condsim.data.tables import CriteriaPair, CriteriaText, has_criteria_columns, iter_criteria
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, check_name
 from condsim.evaluation.statistics import spearman

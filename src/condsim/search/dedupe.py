@@ -50,15 +50,7 @@ from condsim.search.vectors import (
     verified_edges,
     width,
 )
-from condsim.types import (
-    ROWS_SHOWN,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    KeepRule,
-    Scorer,
-    html_table,
-)
+from condsim.types import ROWS_SHOWN, BoolArray, FloatArray, IntArray, KeepRule, Scorer, html_table
 
 _TEXTS_PER_BLOCK = 4_096
 _BISECTION_STEPS = 14
@@ -194,10 +186,7 @@ def find_duplicates(
     tests = _threshold_tests(condition_list(condition, scorer), at_least, and_overall, to)
     limits = [
         lowest_cosine(
-            scorer,
-            score,
-            argument="and_overall" if name is None else "at_least",
-            condition=name,
+            scorer, score, argument="and_overall" if name is None else "at_least", condition=name
         )
         for name, score in tests
     ]

@@ -19,21 +19,8 @@ from condsim.model.criterion import Criterion
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.search.prefilter import Prefilter, VectorTable
-from condsim.search.query import (
-    Conditions,
-    Hit,
-    Searcher,
-    SearchQuery,
-    condition_weights,
-)
-from condsim.search.records import (
-    KEY,
-    NUMBER,
-    VECTOR,
-    RowInput,
-    RowReader,
-    key_digest,
-)
+from condsim.search.query import Conditions, Hit, Searcher, SearchQuery, condition_weights
+from condsim.search.records import KEY, NUMBER, VECTOR, RowInput, RowReader, key_digest
 from condsim.search.store import (
     ROWS,
     AddResult,

@@ -58,9 +58,7 @@ def cluster_words(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
 
 
 def condition_phrases(
-    groups: Sequence[Sequence[str]],
-    centers: FloatArray,
-    encode: Callable[[list[str]], FloatArray],
+    groups: Sequence[Sequence[str]], centers: FloatArray, encode: Callable[[list[str]], FloatArray]
 ) -> list[tuple[str, ...]]:
     """Find up to three words or phrases of each group that answer the condition, the best first.
 

@@ -60,11 +60,7 @@ class Prefilter:
         self._maps: dict[str, _ConditionMap] = {}
 
     def query(
-        self,
-        plain: FloatArray,
-        under: FloatArray,
-        condition: str,
-        sample: Callable[[], Sample],
+        self, plain: FloatArray, under: FloatArray, condition: str, sample: Callable[[], Sample]
     ) -> tuple[FloatArray, FloatArray]:
         """Return the vector whose dot product with a stored one ranks the texts, and the map W.
 

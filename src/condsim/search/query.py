@@ -33,13 +33,7 @@ from condsim.errors import InputError, check_at_least
 from condsim.model.base import Condition, check_fraction, check_rows
 from condsim.model.criterion import Criterion
 from condsim.model.embedding import EmbeddingScorer
-from condsim.search.prefilter import (
-    Prefilter,
-    Sample,
-    VectorTable,
-    map_vectors,
-    predict_scores,
-)
+from condsim.search.prefilter import Prefilter, Sample, VectorTable, map_vectors, predict_scores
 from condsim.search.records import KEY, NUMBER, VECTOR, stored_name, user_columns
 from condsim.search.store import ROWS, IndexMetadata, Store
 from condsim.search.vectors import condition_vectors, cosine_scores

@@ -198,11 +198,7 @@ class _ApproximateNeighbors:
         drawn = np.random.default_rng(0).choice(count, min(count, _SAMPLE_TEXTS), replace=False)
         self._cells = faiss.IndexFlatIP(width)
         self._index = faiss.IndexIVFScalarQuantizer(
-            self._cells,
-            width,
-            cells,
-            faiss.ScalarQuantizer.QT_8bit,
-            faiss.METRIC_INNER_PRODUCT,
+            self._cells, width, cells, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT
         )
         self._index.train(space.take(np.sort(drawn)))
         self._index.nprobe = _CELLS_SEARCHED

@@ -211,11 +211,7 @@ async def explain(
 
 def _explain(body: schemas.ExplainRequest, condition: str | None, service: Service) -> Explanation:
     return service.queued_scorer.explain(
-        body.sentence1,
-        body.sentence2,
-        condition,
-        scale=body.scale,
-        samples=body.samples,
+        body.sentence1, body.sentence2, condition, scale=body.scale, samples=body.samples
     )
 
 

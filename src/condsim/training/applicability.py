@@ -172,11 +172,7 @@ def _text_features(
 
 
 def fit_head(
-    scorer: EmbeddingScorer,
-    rows: Task,
-    *,
-    extra: Task | None = None,
-    strength: float = STRENGTH,
+    scorer: EmbeddingScorer, rows: Task, *, extra: Task | None = None, strength: float = STRENGTH
 ) -> ApplicabilityHead:
     """Train a head for a model; see `fit_head_weights`.
 

@@ -52,11 +52,7 @@ logger = logging.getLogger("condsim")
 
 
 def fit(
-    recipe: Recipe,
-    output: Path,
-    *,
-    resume: bool = False,
-    callbacks: Sequence[TrainerCallback] = (),
+    recipe: Recipe, output: Path, *, resume: bool = False, callbacks: Sequence[TrainerCallback] = ()
 ) -> FinishedRun | None:
     """Train by a recipe and write the model folder.
 
@@ -95,11 +91,7 @@ def _process() -> PartialState:
 
 @without_progress_bars()
 def _fit(
-    recipe: Recipe,
-    output: Path,
-    *,
-    resume: bool = False,
-    callbacks: Sequence[TrainerCallback] = (),
+    recipe: Recipe, output: Path, *, resume: bool = False, callbacks: Sequence[TrainerCallback] = ()
 ) -> FinishedRun | None:
     """Train in a folder whose lock is held; see `fit`."""
     started = time.monotonic()
@@ -179,11 +171,7 @@ def _percent_by_epoch(run: TrainingRun, key: str) -> list[float]:
 
 
 def run_or_resume(
-    recipe: Recipe,
-    folder: Path,
-    *,
-    wait: bool = True,
-    callbacks: Sequence[TrainerCallback] = (),
+    recipe: Recipe, folder: Path, *, wait: bool = True, callbacks: Sequence[TrainerCallback] = ()
 ) -> FinishedRun | None:
     """Train by a recipe, unless the folder contains that run already.
 
