@@ -146,6 +146,13 @@ def test_same_columns_score_only_rows_that_are_still_the_same():
     assert scorer.scored == 3 + 2
 
 
+def test_same_careful_asks_the_judge_about_pairs_that_pass():
+    pairs = ["the lamp is on"] * 3, ["the lamp is on", "the lamp is not on", "a dog"]
+    same = WordScorer().same(*pairs, ["lamp", "on"], at_least=0.7)
+    careful = WordScorer().same(*pairs, ["lamp", "on"], at_least=0.7, careful=True)
+    assert (same.tolist(), careful.tolist()) == ([True, True, False], [True, False, False])
+
+
 @pytest.mark.parametrize(
     ("conditions", "at_least", "message"),
     [([], 0.7, "at least one"), (["on"], 70, "from 0 to 1"), ([""], 0.7, "have text")],

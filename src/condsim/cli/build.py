@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
-from condsim.cli.options import (
-    Encoding,
-    Exclude,
-    JsonFile,
-    RowFile,
-    Strict,
-    TextColumn,
-    given,
-    show_table,
-    write_report,
-)
+from condsim.cli import options
 from condsim.cli.process import long_work, print_note, print_result
 from condsim.data.batch import BlankRows
 from condsim.data.text import FileFormat
@@ -35,14 +25,14 @@ def criteria(
     tables: Annotated[
         list[Path], Argument(help="Tables with a text and its labels in each row, or JSON lines.")
     ],
-    output: RowFile,
-    text: TextColumn = "text",
+    output: options.RowFile,
+    text: options.TextColumn = "text",
     criteria: Annotated[
         list[str] | None,
         Option(help="Column of a criterion. Repeatable.", show_default="all other columns"),
     ] = None,
     separator: Annotated[str | None, Option(help="Separator of values in a cell.")] = None,
-    encoding: Encoding = None,
+    encoding: options.Encoding = None,
     settings: Annotated[
         Path | None, Option(help="YAML file: wordings, values and the options below.")
     ] = None,
@@ -75,10 +65,10 @@ def criteria(
             show_default="exact",
         ),
     ] = None,
-    exclude: Exclude = None,
+    exclude: options.Exclude = None,
     seed: Annotated[int | None, Option(min=0, help="Seed of the draws.", show_default="0")] = None,
-    strict: Strict = False,
-    json: JsonFile = None,
+    strict: options.Strict = False,
+    json: options.JsonFile = None,
 ) -> None:
     """Draw conditional training rows from any labeled table.
 
@@ -101,7 +91,7 @@ def criteria(
 
     values: dict[str, Any] = {} if settings is None else read_mapping(settings, subject="criteria")
     # Options of the command line take precedence over the file.
-    values |= given(
+    values |= options.given(
         rows=rows,
         form=form,
         group_size=group_size,
@@ -127,7 +117,7 @@ def criteria(
             exclude=exclude or (),
             progress=progress,
         )
-    write_report(json, report)
+    options.write_report(json, report)
     _print_criteria(report)
     print_note(blank.note("no row"))
     print_result(f"{output}: {report.rows:,} rows")
@@ -139,7 +129,7 @@ def _print_criteria(report: CriteriaReport) -> None:
         overlap = "-" if math.isnan(table.word_overlap) else f"{100 * table.word_overlap:.1f}"
         counts = table.texts, table.rows, table.groups, len(table.criteria)
         rows.append((table.name, *(f"{count:,}" for count in counts), overlap))
-    show_table(("set", "texts", "rows", "groups", "criteria", "word overlap"), rows)
+    options.show_table(("set", "texts", "rows", "groups", "criteria", "word overlap"), rows)
     for table in report.sets:
         rows_of = (f"{name}: {count:,}" for name, count in list(table.criteria.items())[:8])
         typer.echo(

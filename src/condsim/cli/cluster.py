@@ -19,9 +19,8 @@ from condsim.cli.process import long_work, print_note
 from condsim.data.batch import Batch
 from condsim.data.formats import READ, WRITTEN, is_table, open_writer
 from condsim.data.text import FileFormat
-from condsim.errors import InputError, require
+from condsim.errors import InputError
 from condsim.model.base import COLLECTION_SHARE
-from condsim.paths import check_suffix
 from condsim.types import IntArray, shortened
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def cluster_command(
     file_format = FileFormat.checked(separator, encoding)
     rows = TextFile(file, column, file_format, tables=table, strict=strict)
     texts = list(rows)
-    _check_plot(plot)
+    options.check_plot(plot, extra="search")
 
     from condsim.search.clustering import cluster, plot_clusters
     from condsim.search.clusters import ClusterFile
@@ -126,7 +125,8 @@ def cluster_command(
             progress=progress,
         )
         results = [group(condition=name, overall=overall) for name in conditions]
-        _check_not_empty(results, save)
+        if save is not None and not all(result.clusters for result in results):
+            raise InputError(f"{save}: there are no clusters to save. {_FEWER}")
         is_compared = not plain and into is None and len(texts) <= options.COMPARED_TEXTS
         plain_labels = group(condition=None).labels if is_compared else None
         groupings = _groupings(texts, results, stored, encoder)
@@ -138,7 +138,10 @@ def cluster_command(
         options.write_report(json, _json_report(results, encoder.name))
     if stored is not None:
         _show_sizes(groupings)
-    _show_clusters(results, k)
+    for result in results:
+        _show_clusters(result, k)
+    if len(results) > 1:
+        _show_cross_table(*results[:2])
     _note_same_clusters(results, plain_labels)
     print_note(rows.blank.note("no cluster"))
     print_note(f"{output}: {written} rows")
@@ -186,17 +189,6 @@ def _conditions(
             "--into takes the clusters as they are: leave out options that make or draw others."
         )
     return []
-
-
-def _check_plot(plot: Path | None) -> None:
-    if plot is not None:
-        check_suffix(plot, (".png",))
-        require("matplotlib", extra="search")
-
-
-def _check_not_empty(results: Sequence[Clusters], save: Path | None) -> None:
-    if save is not None and not all(result.clusters for result in results):
-        raise InputError(f"{save}: there are no clusters to save. {_FEWER}")
 
 
 def _note_same_clusters(results: Sequence[Clusters], plain_labels: IntArray | None) -> None:
@@ -278,14 +270,7 @@ def _show_sizes(groupings: Sequence[_Grouping]) -> None:
         options.show_table(("", "texts", "name"), rows, title=condition)
 
 
-def _show_clusters(results: Sequence[Clusters], k: str | None) -> None:
-    for clusters in results:
-        _show_grouping(clusters, k)
-    if len(results) > 1:
-        _show_cross_table(*results[:2])
-
-
-def _show_grouping(clusters: Clusters, k: str | None) -> None:
+def _show_clusters(clusters: Clusters, k: str | None) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text

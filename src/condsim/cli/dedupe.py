@@ -16,21 +16,12 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import numpy as np
 from typer import Argument, Option
 
+from condsim.cli import options
 from condsim.cli.files import Output
-from condsim.cli.options import (
-    COMPARED_TEXTS,
-    Encoding,
-    Model,
-    Plain,
-    Separator,
-    Strict,
-    TextColumn,
-    TextFile,
-    chosen_conditions,
-)
+from condsim.cli.options import TextFile
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import column_names
-from condsim.data.formats import READ, WRITTEN, is_table, open_writer, write_records
+from condsim.data.formats import READ, WRITTEN, is_table, write_records
 from condsim.data.row import unique_names
 from condsim.data.text import FileFormat
 from condsim.errors import InputError, require
@@ -155,7 +146,7 @@ def dedupe(
     condition: Annotated[
         list[str] | None, Option(help="What duplicates have in common. Repeatable.")
     ] = None,
-    plain: Plain = False,
+    plain: options.Plain = False,
     at_least: Annotated[
         list[float] | None, Option(help="Score of duplicates. Repeatable, one for each condition.")
     ] = None,
@@ -180,12 +171,12 @@ def dedupe(
         Path | None, Option(help="File for pairs that a person decides."), Output(".tsv")
     ] = None,
     review_from: Annotated[float | None, Option(help="Lowest score for --review.")] = None,
-    column: TextColumn = "text",
+    column: options.TextColumn = "text",
     keep: Annotated[str, Option(help=f"Row of a group to keep: {_KEEP_RULES}.")] = "first",
-    model: Model = None,
-    strict: Strict = False,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    model: options.Model = None,
+    strict: options.Strict = False,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Write a file without its duplicates under one or more conditions.
 
@@ -205,7 +196,7 @@ def dedupe(
     `condsim dedupe tickets.csv --plain --at-least 0.8 --output kept.csv --groups groups.csv`
     """
     _check_options(at_least, to, review, review_from)
-    conditions = chosen_conditions(condition, plain=plain)
+    conditions = options.chosen_conditions(condition, plain=plain)
     file_format = FileFormat.checked(separator, encoding)
     from condsim.search.dedupe import find_duplicates
     from condsim.search.vectors import cosine_scores
@@ -229,9 +220,9 @@ def dedupe(
             conditions, at_least=at_least, and_overall=and_overall, review_from=review_from
         )
         plain_duplicates = None
-        if conditions and len(duplicates.kept) <= COMPARED_TEXTS:
+        if conditions and len(duplicates.kept) <= options.COMPARED_TEXTS:
             plain_duplicates = find(None, at_least=at_least and at_least[0])
-    kept_rows = _write_kept(texts, duplicates, output)
+    kept_rows = texts.write(duplicates.kept, output)
     if groups is not None:
         names = unique_names([*_group_columns(duplicates), *column_names(file, file_format)])
         write_records(groups, _group_records(texts, duplicates), columns=names)
@@ -267,16 +258,6 @@ def _check_options(
         )
 
 
-def _write_kept(texts: TextFile, duplicates: Duplicates, output: Path) -> BoolArray:
-    """Write the rows that stay, those without text too, and return which these are."""
-    kept_rows = ~texts.present
-    kept_rows[texts.present] = duplicates.kept
-    with open_writer(output) as writer:
-        for batch, rows in texts.batches():
-            writer.write(batch.take(np.flatnonzero(kept_rows[rows])))
-    return kept_rows
-
-
 def _summary(kept_rows: BoolArray, duplicates: Duplicates) -> str:
     sizes = duplicates.sizes
     largest = f", the largest of {sizes.max():,} rows" if not kept_rows.all() else ""
@@ -300,7 +281,7 @@ def _note_different_wholes(
     texts: TextFile, duplicates: Duplicates, scorer: EmbeddingScorer, lowest: float
 ) -> None:
     """Warn of rows that one condition has merged although they differ as a whole."""
-    removed = np.flatnonzero(~duplicates.kept)[:COMPARED_TEXTS]
+    removed = np.flatnonzero(~duplicates.kept)[: options.COMPARED_TEXTS]
     kept = duplicates.kept_row[removed]
     text_of = _texts_of({*removed.tolist(), *kept.tolist()}, texts)
     first = [text_of[row] for row in removed.tolist()]

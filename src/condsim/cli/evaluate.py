@@ -15,9 +15,8 @@ from condsim.cli import options
 from condsim.cli.files import Output
 from condsim.cli.pairs import LabeledPairs, LabeledVerdicts, load_pairs_as_task, read_verdicts
 from condsim.cli.process import long_work
-from condsim.errors import InputError, require
+from condsim.errors import InputError
 from condsim.model.base import SCORER_LOG
-from condsim.paths import check_suffix
 
 if TYPE_CHECKING:
     from condsim.evaluation.report import Report
@@ -122,9 +121,7 @@ def evaluate_command(
     ):
         if value and not applies:
             raise InputError(f"{option} is for {use} only.")
-    if plot is not None:
-        check_suffix(plot, (".png",))
-        require("matplotlib", extra="train")
+    options.check_plot(plot, extra="train")
     load = partial(load_pairs_as_task, pairs=pairs, consequence="no score")
     compared = _Compared(models or [None], baseline or [], against, resamples, seed)
     if several:

@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from condsim.cli.options import (
-    Encoding,
-    JsonFile,
-    Model,
-    Overall,
-    Plain,
-    Separator,
-    Strict,
-    TextColumn,
-    check_column,
-    write_report,
-)
+from condsim.cli import options
 from condsim.cli.process import long_work, print_note
 from condsim.data.batch import BlankRows
 from condsim.data.formats import READ
@@ -63,7 +52,7 @@ def _open(folder: str, model: str | None = None) -> Index:
 def build(
     file: File,
     output: Annotated[str, Option(help="Folder or address to make the index in.")],
-    column: TextColumn = "text",
+    column: options.TextColumn = "text",
     key: Annotated[
         str | None,
         Option(
@@ -72,10 +61,10 @@ def build(
         ),
     ] = None,
     condition: ConditionOption = None,
-    model: Model = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
-    strict: Strict = False,
+    model: options.Model = None,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    strict: options.Strict = False,
 ) -> None:
     """Encode the texts of a file and store them with all their columns.
 
@@ -90,7 +79,7 @@ def build(
     from condsim.search.index import Index
 
     file_format = FileFormat.checked(separator, encoding)
-    check_column(file, column, file_format)
+    options.check_column(file, column, file_format)
     blank = BlankRows(strict=strict)
     with long_work(log=None) as progress:
         index = Index.build(
@@ -114,9 +103,9 @@ def add(
     file: File,
     update: Annotated[bool, Option("--update", help="Replace rows.")] = False,
     model: ModelOption = None,
-    separator: Separator = None,
-    encoding: Encoding = None,
-    strict: Strict = False,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    strict: options.Strict = False,
 ) -> None:
     """Add the rows of a file; a row whose key exists is skipped, or replaced.
 
@@ -236,7 +225,7 @@ def search(
             show_default="the prepared one",
         ),
     ] = None,
-    plain: Plain = False,
+    plain: options.Plain = False,
     weight: Annotated[
         list[float] | None,
         Option(help="Weight of each condition, in their order.", show_default="equal"),
@@ -247,8 +236,8 @@ def search(
     rescore: Annotated[
         int, Option(min=1, help="Texts that are scored under the conditions.")
     ] = 200,
-    overall: Overall = COLLECTION_SHARE,
-    json: JsonFile = None,
+    overall: options.Overall = COLLECTION_SHARE,
+    json: options.JsonFile = None,
     model: ModelOption = None,
 ) -> None:
     """Find the texts most similar to a query with respect to a condition.
@@ -277,7 +266,7 @@ def search(
     index = _open(folder, model)
     find = partial(index.search, query, where=where, top=top, at_least=at_least)
     hits = find(chosen, rescore=rescore, overall=overall, plain=plain)
-    write_report(json, finite_values([asdict(hit) for hit in hits]))
+    options.write_report(json, finite_values([asdict(hit) for hit in hits]))
     for hit in hits:
         typer.echo(f"{hit.score:.2f}\t{hit.key}\t{' '.join(hit.text.split())}")
     if not hits:

@@ -10,28 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from typer import Argument, Option
 
+from condsim.cli import options
 from condsim.cli.files import Output
-from condsim.cli.options import (
-    Encoding,
-    Model,
-    Overall,
-    Plain,
-    Separator,
-    Strict,
-    TextColumn,
-    TextFile,
-    chosen_conditions,
-)
+from condsim.cli.options import TextFile
 from condsim.cli.process import long_work, print_note
 from condsim.data.files import iter_rows
-from condsim.data.formats import READ, WRITTEN, is_table, open_writer, write_records
+from condsim.data.formats import READ, WRITTEN, is_table, write_records
 from condsim.data.labels import read_labels
 from condsim.data.row import unique_names
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.loading import load_encoder
 from condsim.model.base import COLLECTION_SHARE
-from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from condsim.search.match import Matches
@@ -49,7 +39,7 @@ def match(
     condition: Annotated[
         list[str] | None, Option(help="What matches have in common. Repeatable.")
     ] = None,
-    plain: Plain = False,
+    plain: options.Plain = False,
     at_least: Annotated[
         float | None, Option(min=0, max=1, help="Lowest score of a match.", show_default="none")
     ] = None,
@@ -69,16 +59,16 @@ def match(
     unmatched2: Annotated[
         Path | None, Option("--unmatched2", help="Rows of the second without one."), Output(".tsv")
     ] = None,
-    column: TextColumn = "text",
+    column: options.TextColumn = "text",
     column2: Annotated[
         str | None,
         Option("--column2", help="Column of the texts of the second.", show_default="--column"),
     ] = None,
-    overall: Overall = COLLECTION_SHARE,
-    model: Model = None,
-    strict: Strict = False,
-    separator: Separator = None,
-    encoding: Encoding = None,
+    overall: options.Overall = COLLECTION_SHARE,
+    model: options.Model = None,
+    strict: options.Strict = False,
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Find for each row of a file the nearest row of another, with respect to a condition.
 
@@ -96,20 +86,20 @@ def match(
     `condsim match ours.csv theirs.csv --condition "the product" --labeled judged.csv --precision
     0.9 --output matches.csv`
     """
-    conditions = chosen_conditions(condition, plain=plain)
+    conditions = options.chosen_conditions(condition, plain=plain)
     if labeled is not None and at_least is not None:
         raise InputError("Give either --at-least, or --labeled, which chooses it.")
     if labeled is None and precision is not None:
         raise InputError("--precision needs --labeled, matches that a person has judged.")
     file_format = FileFormat.checked(separator, encoding)
     tables = any(is_table(path) for path in (output, unmatched1, unmatched2) if path is not None)
-    names, options = (column, column2 or column), ("--column", "--column2")
+    columns = ("--column", column), ("--column2", column2 or column)
     from condsim.search.match import find_matches
 
     with long_work(log=None, resume="Nothing was written.") as progress:
         files = [
             TextFile(path, name, file_format, tables=tables, strict=strict, option=option)
-            for path, name, option in zip((first, second), names, options, strict=True)
+            for path, (option, name) in zip((first, second), columns, strict=True)
         ]
         labels = None if labeled is None else _labels(labeled, files, file_format)
         matches = find_matches(
@@ -128,7 +118,7 @@ def match(
     unmatched = (unmatched1, matches.unmatched1), (unmatched2, matches.unmatched2)
     for file, (path, rows) in zip(files, unmatched, strict=True):
         if path is not None:
-            _write_rows(path, file, rows)
+            file.write(rows, path)
     _summarize(output, matches)
     for file in files:
         print_note(file.blank.note("no match"))
@@ -178,8 +168,10 @@ def _write_matches(output: Path, matches: Matches, files: Sequence[TextFile]) ->
     """Write the pairs with all columns of both files, whose names end in their number."""
     records = [[r for batch, _ in file.batches() for r in batch.records()] for file in files]
     names = [list(dict.fromkeys(name for record in side for name in record)) for side in records]
-    several = len(matches.scores) > 1
-    figures = {"score": matches.score, **_scores(matches, several=several), "gap": matches.gap}
+    figures = {"score": matches.score}
+    if len(matches.scores) > 1:
+        figures |= {f"score: {name}": column for name, column in matches.scores.items()}
+    figures["gap"] = matches.gap
     own = ["row1", "row2", *figures, _SAME]
     added = [f"{name}{number}" for number, side in enumerate(names, start=1) for name in side]
     columns = unique_names([*own, *added])
@@ -199,16 +191,3 @@ def _write_matches(output: Path, matches: Matches, files: Sequence[TextFile]) ->
             yield dict(zip(columns, values, strict=True))
 
     write_records(output, pairs(), columns=columns)
-
-
-def _scores(matches: Matches, *, several: bool) -> dict[str, FloatArray]:
-    return {f"score: {name}": column for name, column in matches.scores.items() if several}
-
-
-def _write_rows(path: Path, file: TextFile, texts: IntArray) -> None:
-    """Write some rows of a file by the indices of their texts, and those without text."""
-    chosen = ~file.present
-    chosen[np.flatnonzero(file.present)[texts]] = True
-    with open_writer(path) as writer:
-        for batch, rows in file.batches():
-            writer.write(batch.take(np.flatnonzero(chosen[rows])))

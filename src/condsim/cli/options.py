@@ -12,10 +12,12 @@ from typer import Option
 from condsim.cli.files import Output
 from condsim.data.batch import Batch, BlankRows
 from condsim.data.files import check_file, column_names, read_batches
+from condsim.data.formats import open_writer
 from condsim.data.row import header_hint, missing_columns
 from condsim.data.text import DETECTED, FileFormat
-from condsim.errors import InputError
-from condsim.types import BoolArray
+from condsim.errors import InputError, require
+from condsim.paths import check_suffix
+from condsim.types import BoolArray, IntArray
 
 COMPARED_TEXTS = 2_000
 """Most texts that are grouped again without a condition, to tell whether it changes anything."""
@@ -127,6 +129,13 @@ def check_column(
         raise missing_columns(str(file), [column], names, hint=header_hint(names), advice=advice)
 
 
+def check_plot(path: Path | None, *, extra: str) -> None:
+    """Reject a plot that cannot be drawn, before the work that it shows."""
+    if path is not None:
+        check_suffix(path, (".png",))
+        require("matplotlib", extra=extra)
+
+
 def write_report(path: Path | None, report: object) -> None:
     """Write the report of a command as JSON, if a file is given."""
     if path is not None:
@@ -216,3 +225,12 @@ class TextFile:
                 raise InputError(f"{self.path}: changed while it was read. Start again.")
             yield batch, rows
             start = rows.stop
+
+    def write(self, texts: BoolArray | IntArray, output: Path) -> BoolArray:
+        """Write the rows of some texts, and those without text; return which these are."""
+        chosen = ~self.present
+        chosen[np.flatnonzero(self.present)[texts]] = True
+        with open_writer(output) as writer:
+            for batch, rows in self.batches():
+                writer.write(batch.take(np.flatnonzero(chosen[rows])))
+        return chosen

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from condsim.cli.options import JsonFile, Model, Resamples, Seed, show_table, write_report
+from condsim.cli import options
 from condsim.cli.pairs import PairFile
 from condsim.cli.process import print_note
 from condsim.data.batch import BlankRows
@@ -30,11 +30,11 @@ def robustness_command(
     group_column: Annotated[
         str, Option(help="Column of what the wordings of a condition share.")
     ] = "condition_group",
-    model: Model = None,
+    model: options.Model = None,
     top: Annotated[int, Option(min=0, help="Number of wordings to list, worst first.")] = 10,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
-    json: JsonFile = None,
+    resamples: options.Resamples = 1000,
+    seed: options.Seed = 0,
+    json: options.JsonFile = None,
 ) -> None:
     """Measure how much scores change when a condition is reworded without changing its meaning.
 
@@ -61,7 +61,7 @@ def robustness_command(
             file, columns=columns, file_format=pairs.file_format, blank=blank
         )
     result = robustness(load_scorer(model), rewordings, resamples=resamples, seed=seed)
-    write_report(json, result.to_dict())
+    options.write_report(json, result.to_dict())
     _print_robustness(result, top=top)
     print_note(blank.note("no part in the result"))
 
@@ -71,7 +71,7 @@ def _print_robustness(result: Robustness, *, top: int) -> None:
 
     kinds = sorted(result.kinds.items(), key=lambda item: -item[1].value)
     figures = [*kinds, ("mean", result.mean), ("95th percentile", result.p95)]
-    show_table(
+    options.show_table(
         ("condition", "deviation", "95 % interval"),
         [
             (name, f"{figure.value:.3f}", f"{figure.low:.3f} to {figure.high:.3f}")
@@ -80,7 +80,7 @@ def _print_robustness(result: Robustness, *, top: int) -> None:
         title=f"{result.model}: {result.groups} pairs, {result.rows} wordings",
     )
     if top:
-        show_table(
+        options.show_table(
             ("wording", "distance", "shift"),
             [(w.condition, f"{w.distance:.3f}", f"{w.shift:+.3f}") for w in result.wordings[:top]],
             title="Wordings that change scores most",

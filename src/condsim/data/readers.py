@@ -393,7 +393,8 @@ def _with_quote(head: str, dialect: Dialect) -> Dialect:
     unquoted = dialect._replace(quote=None)
     header = next(iter(_head_records(head, unquoted)), [])
     for quote in "\"'":
-        if header and all(_is_quoted(name.strip(), quote) for name in header):
+        # A name of one character is the quote itself.
+        if header and all(len(n) > 1 and n[0] == n[-1] == quote for n in map(str.strip, header)):
             return dialect._replace(quote=quote)
     if dialect.quote is None:
         # Cells with a tab or a line end in quotes make the numbers of fields unequal.
@@ -401,10 +402,6 @@ def _with_quote(head: str, dialect: Dialect) -> Dialect:
         if _regularity(head, quoted)[0] == 1 > _regularity(head, unquoted)[0] > 0:
             return quoted
     return dialect
-
-
-def _is_quoted(name: str, quote: str) -> bool:
-    return len(name) > 1 and name[0] == name[-1] == quote
 
 
 def _head_records(head: str, dialect: Dialect) -> list[list[str]]:

@@ -220,14 +220,10 @@ class TaskStatistics:
     """Statistics of a task.
 
     Attributes:
-        revision: Revision of its data.
-        labeled_rows: Rows with a label.
-        unlabeled_rows: Rows without one, or invalid.
+        unlabeled_rows: Rows without a label, or invalid.
         sentence_pairs: Distinct (sentence1, sentence2), over all rows.
         high_low_pairs: Pairs of rows of one sentence pair whose labels differ.
-        ties: Pairs of rows of one sentence pair whose labels are equal.
-        lone_rows: Labeled rows whose sentence pair has no second labeled row.
-        larger_groups: Sentence pairs with more than two labeled rows.
+        ties: With ``lone_rows`` and ``larger_groups`` as in `Pairing`.
         label_histogram: (label, rows), lowest label first.
         sentence_words: Lengths over both sentences of every row.
         condition_words: Lengths over the condition of every row; None without conditions.

@@ -207,6 +207,7 @@ class PairScorer(ABC):
         condition: Conditions | Sequence[Condition],
         *,
         at_least: float,
+        careful: bool = ...,
     ) -> bool: ...
 
     @overload
@@ -217,6 +218,7 @@ class PairScorer(ABC):
         condition: Conditions | Sequence[Condition],
         *,
         at_least: float,
+        careful: bool = ...,
     ) -> BoolArray: ...
 
     def same(
@@ -226,6 +228,7 @@ class PairScorer(ABC):
         condition: Conditions | Sequence[Condition],
         *,
         at_least: float,
+        careful: bool = False,
     ) -> bool | BoolArray:
         """Check that two texts are the same in every one of several respects.
 
@@ -239,6 +242,10 @@ class PairScorer(ABC):
             condition: One condition or several, each for all rows.
             at_least: Calibrated score that every condition must reach, in [0, 1];
                 `condsim.evaluation.threshold.find_threshold` finds one from labeled rows.
+            careful: Whether to ask the judge as well about the pairs that pass, which takes some
+                milliseconds each. It reads them as a whole, whatever the conditions, and must find
+                the second text a duplicate of the first. "Turn it on" is near to "turn it off", and
+                no duplicate of it.
 
         Returns:
             A bool for single texts, else ``(n,)``.
@@ -263,7 +270,9 @@ class PairScorer(ABC):
             words = [name for name in conditions if isinstance(name, str)]
             if rows.single and len(words) == len(conditions):
                 # One call scores the pair under all conditions.
-                return bool(same[0] and (self.score(first[0], second[0], words) >= threshold).all())
+                if same[0]:
+                    same[0] = (self.score(first[0], second[0], words) >= threshold).all()
+                conditions = []
             for name in conditions:
                 # Rows that already differ in a condition are not scored again.
                 index = np.flatnonzero(same).tolist()
@@ -271,6 +280,13 @@ class PairScorer(ABC):
                     break
                 columns = [first[row] for row in index], [second[row] for row in index]
                 same[index] = self.score(*columns, name) >= threshold
+        if careful and same.any():
+            # Slow to import.
+            from condsim.model.judge import load_judge
+
+            index = np.flatnonzero(same).tolist()
+            passed = [first[row] for row in index], [second[row] for row in index]
+            same[index] = [one.verdict == "duplicate" for one in load_judge().verdict(*passed)]
         return bool(same[0]) if rows.single else same
 
     def _unread_differ(self, first: Sequence[str], second: Sequence[str]) -> BoolArray:

@@ -33,7 +33,7 @@ from condsim.model.inputs import (
 )
 from condsim.model.legibility import collect_unread, record_unread
 from condsim.model.reading import ReadingScorer
-from condsim.types import BoolArray, FloatArray, IntArray
+from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from condsim.model.explanation import Occlusion
@@ -359,57 +359,6 @@ class EmbeddingScorer(ReadingScorer):
 
         with collect_truncations(), collect_unread():
             return learn_pairs(self, first, second, same, condition=condition)
-
-    @overload
-    def same(  # type: ignore[overload-overlap]  # a str is a sequence of str, too
-        self,
-        sentences1: str,
-        sentences2: str,
-        condition: Conditions | Sequence[Condition],
-        *,
-        at_least: float,
-        careful: bool = False,
-    ) -> bool: ...
-
-    @overload
-    def same(
-        self,
-        sentences1: Texts,
-        sentences2: Texts,
-        condition: Conditions | Sequence[Condition],
-        *,
-        at_least: float,
-        careful: bool = False,
-    ) -> BoolArray: ...
-
-    def same(
-        self,
-        sentences1: Texts,
-        sentences2: Texts,
-        condition: Conditions | Sequence[Condition],
-        *,
-        at_least: float,
-        careful: bool = False,
-    ) -> bool | BoolArray:
-        """Check as `PairScorer.same` does, and with ``careful`` ask the judge as well.
-
-        The judge reads the pairs that pass, which takes some milliseconds each, as a whole and
-        whatever the conditions: it must find the second text a duplicate of the first. "Turn it on"
-        is near to "turn it off", and no duplicate of it.
-        """
-        same = super().same(sentences1, sentences2, condition, at_least=at_least)
-        if not careful:
-            return same
-        # Slow to import.
-        from condsim.model.judge import load_judge
-
-        rows = check_rows(None, sentences1=sentences1, sentences2=sentences2)
-        passed = np.atleast_1d(np.asarray(same))
-        index = np.flatnonzero(passed).tolist()
-        first, second = ([side[row] for row in index] for side in rows.sentences)
-        found = load_judge().verdict(first, second)
-        passed[index] = [one.verdict == "duplicate" for one in found]
-        return bool(passed[0]) if rows.single else passed
 
     def verdict(
         self,

@@ -225,10 +225,6 @@ class CrossEncoderScorer(PairScorer):
             )
 
     def _score_rows(self, rows: Rows, scale: Scale) -> FloatArray:
-        with _ONE_THREAD:
-            return rescaled(self._raw_scores(rows), self.calibration, scale)
-
-    def _raw_scores(self, rows: Rows) -> FloatArray:
         texts = cross_encoder_inputs(
             rows.sentences[0],
             rows.sentences[1],
@@ -238,10 +234,11 @@ class CrossEncoderScorer(PairScorer):
             layout=self.layout,
             inputs=self.inputs,
         )
-        limit, lengths = self.model.max_seq_length, _token_lengths(self.model, texts)
-        if limit and lengths is not None:
-            record_truncation(self.name, limit, int((lengths > limit).sum()))
-        return self._outputs(texts)
+        with _ONE_THREAD:
+            limit, lengths = self.model.max_seq_length, _token_lengths(self.model, texts)
+            if limit and lengths is not None:
+                record_truncation(self.name, limit, int((lengths > limit).sum()))
+            return rescaled(self._outputs(texts), self.calibration, scale)
 
     def _outputs(self, texts: list[Input]) -> FloatArray:
         """Compute the raw scores, (n,); the library's own ``predict`` takes only pairs."""

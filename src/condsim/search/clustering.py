@@ -113,11 +113,10 @@ def cluster(
     if condition is None:
         overall = 0.0
     reducer = umap_reducer(len(texts), dimensions=_UMAP_COMPONENTS, seed=seed) if umap else None
-    namer: Namer = _frequent_words
+    encoder: EmbeddingScorer | None = None
     if vectors is None:
         encoder = load_encoder(model)
         vectors = encode_texts(encoder, texts, condition, overall, progress)
-        namer = _namer(encoder, condition, overall)
     elif len(vectors) != len(texts):
         raise InputError(
             f"There must be a vector for each of the {len(texts)} texts; got {len(vectors)}."
@@ -139,11 +138,14 @@ def cluster(
         else:
             labels = _densest(space, min_size, reduced=reducer is not None)
         labels = _by_size(labels)
+        groups = [np.flatnonzero(labels == number) for number in range(labels.max() + 1)]
+        group_texts = [[texts[row] for row in group] for group in groups]
+        names = _names(group_texts, vectors, labels, encoder, condition, overall)
         return Clusters(
             condition=None if condition is None else str(condition),
             method="HDBSCAN" if k is None else "k-means",
             labels=labels,
-            clusters=_described(texts, vectors, labels, namer),
+            clusters=_described(texts, vectors, groups, names),
             silhouette=_silhouette(vectors, labels, seed=seed),
             vectors=vectors,
             tried=tried,
@@ -277,49 +279,40 @@ def _by_size(labels: IntArray) -> IntArray:
     return np.array([number.get(int(label), -1) for label in labels], dtype=np.int64)
 
 
-Namer = Callable[[list[list[str]], FloatArray, IntArray], list[tuple[str, ...]]]
-"""Names k groups, given their texts, all vectors and the group of each."""
-
-
-def _frequent_words(
-    groups: list[list[str]], vectors: FloatArray, labels: IntArray
+def _names(
+    groups: list[list[str]],
+    vectors: FloatArray,
+    labels: IntArray,
+    encoder: EmbeddingScorer | None,
+    condition: Condition | None,
+    overall: float,
 ) -> list[tuple[str, ...]]:
-    return cluster_words(groups)
-
-
-def _namer(encoder: EmbeddingScorer, condition: Condition | None, overall: float) -> Namer:
-    """Return what names clusters under a condition."""
+    """Name groups of texts, by frequent words without an encoder or a condition."""
+    if encoder is None or condition is None or not groups:
+        return cluster_words(groups)
     criterion = encoder.resolved(condition)
-
-    def name(
-        groups: list[list[str]], vectors: FloatArray, labels: IntArray
-    ) -> list[tuple[str, ...]]:
-        if isinstance(criterion, Criterion) and criterion.values:
-            return value_names(criterion, vectors, labels, len(groups))
-        if condition is None or not groups:
-            return cluster_words(groups)
-        means = [vectors[labels == number].mean(axis=0) for number in range(len(groups))]
-        centers = unit(np.stack(means))
-        with collect_truncations(warn=False), collect_unread(log=False):
-            return condition_phrases(
-                groups,
-                centers,
-                lambda phrases: condition_vectors(encoder, phrases, condition, overall=overall),
-            )
-
-    return name
+    if isinstance(criterion, Criterion) and criterion.values:
+        return value_names(criterion, vectors, labels, len(groups))
+    means = [vectors[labels == number].mean(axis=0) for number in range(len(groups))]
+    with collect_truncations(warn=False), collect_unread(log=False):
+        return condition_phrases(
+            groups,
+            unit(np.stack(means)),
+            lambda phrases: condition_vectors(encoder, phrases, condition, overall=overall),
+        )
 
 
 def _described(
-    texts: list[str], vectors: FloatArray, labels: IntArray, namer: Namer
+    texts: list[str],
+    vectors: FloatArray,
+    groups: Sequence[IntArray],
+    names: Sequence[tuple[str, ...]],
 ) -> tuple[Cluster, ...]:
-    groups = [np.flatnonzero(labels == number) for number in range(labels.max() + 1)]
-    words = namer([[texts[row] for row in group] for group in groups], vectors, labels)
     clusters = []
     for number, group in enumerate(groups):
         members = vectors[group]  # (m, dim)
         nearest = int(group[np.argmax(members @ members.mean(axis=0))])
-        clusters.append(Cluster(number, len(group), words[number], nearest, texts[nearest]))
+        clusters.append(Cluster(number, len(group), names[number], nearest, texts[nearest]))
     return tuple(clusters)
 
 

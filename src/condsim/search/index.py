@@ -197,12 +197,7 @@ class Index:
         """Add rows. Rows whose keys exist are left out, so a stopped call can be repeated.
 
         Without a key column, all rows are added in one step. Prepared conditions are extended.
-
-        Args:
-            rows: As `build` takes it, with columns of the index.
-            blank: As `build` takes it.
-            file_format: As `build` takes it.
-            progress: As `build` takes it.
+        Arguments are as in `build`.
 
         Returns:
             How many rows were added.
@@ -222,13 +217,7 @@ class Index:
         file_format: FileFormat = DETECTED,
         progress: Progress = silent,
     ) -> AddResult:
-        """Add rows; a row whose key exists replaces the old one.
-
-        Args:
-            rows: As `add` takes it.
-            blank: As `build` takes it.
-            file_format: As `build` takes it.
-            progress: As `build` takes it.
+        """Add rows; a row whose key exists replaces the old one. Arguments are as in `build`.
 
         Returns:
             How many rows were added and replaced.

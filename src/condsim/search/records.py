@@ -213,10 +213,9 @@ class RowReader:
                     _check_fits(row, name, value, expected)
                 elif name not in forms:
                     _check_column_name(row, name)
+                seen = forms.setdefault(name, set())
                 if (form := self._form(value)) is not None:
-                    forms.setdefault(name, set()).add(form)
-                else:
-                    forms.setdefault(name, set())
+                    seen.add(form)
             if not isinstance(self.rows, Path):
                 content.update(json.dumps(row.record).encode())
         if not count:

@@ -22,7 +22,6 @@ from condsim.serving.service import HeaderCondition, Service, SharedService
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
-    from condsim.model.explanation import Explanation
     from condsim.search.clusters import Clusters
     from condsim.search.dedupe import Duplicates
     from condsim.search.index import Index
@@ -205,14 +204,15 @@ async def explain(
     service.check_model(body.model)
     condition = service.condition(body.condition, header)
     service.check_size(1, "pairs", [body.sentence1, body.sentence2, condition or ""])
-    explanation = await service.in_thread(_explain, body, condition, service)
-    return schemas.ExplainAnswer.model_validate(explanation.to_dict() | {"model": service.name})
-
-
-def _explain(body: schemas.ExplainRequest, condition: str | None, service: Service) -> Explanation:
-    return service.queued_scorer.explain(
-        body.sentence1, body.sentence2, condition, scale=body.scale, samples=body.samples
+    explanation = await service.in_thread(
+        service.queued_scorer.explain,
+        body.sentence1,
+        body.sentence2,
+        condition,
+        scale=body.scale,
+        samples=body.samples,
     )
+    return schemas.ExplainAnswer.model_validate(explanation.to_dict() | {"model": service.name})
 
 
 @_post("/v1/search")
