@@ -19,7 +19,7 @@ from condsim.io import write_text
 from condsim.loading import load_encoder
 from condsim.model.base import COLLECTION_SHARE
 from condsim.search.match import find_matches
-from condsim.search.vectors import condition_vectors, cosine_scores
+from condsim.search.vectors import cosine_scores
 from condsim.types import BoolArray, FloatArray
 
 FILE = Path(__file__).resolve().parents[2] / "shared/data/criteria/walmart_amazon/dev.jsonl.gz"
@@ -46,7 +46,7 @@ def main(
     rows = []
     for condition in (CONDITION, None):
         share = COLLECTION_SHARE if condition else 0.0
-        vectors = [condition_vectors(scorer, side, condition, overall=share) for side in sides]
+        vectors = [scorer.encode(side, condition, overall=share) for side in sides]
         scores = cosine_scores(scorer, vectors[0] @ vectors[1].T)
         places = [{text: place for place, text in enumerate(side)} for side in sides]
         proposed = {RULES[0]: np.ones(scores.shape, np.bool_)}

@@ -22,7 +22,6 @@ from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.io import replacing
 from condsim.loading import load_encoder
-from condsim.model.criterion import Criterion
 from condsim.model.embedding import EmbeddingScorer
 from condsim.paths import check_suffix
 from condsim.types import IntArray
@@ -116,10 +115,7 @@ def _dimension(
 ) -> int:
     """Return the length of an embedding: a learned criterion has its own."""
     first = next((batch for batch in columns.batches(file, BlankRows()) if batch.texts), None)
-    conditions = None if first is None else first.conditions
-    if isinstance(scorer.resolved(conditions), Criterion):
-        return scorer.dimension_of(conditions)
-    return scorer.dimension * (2 if overall and not columns.plain else 1)
+    return scorer.dimension_of(first.conditions if first else "", overall=overall)
 
 
 def encode(

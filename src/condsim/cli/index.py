@@ -261,8 +261,6 @@ def search(
                 f"{len(condition or ())}."
             )
         chosen = dict(zip(condition or (), weight, strict=True))
-    if plain and condition:
-        raise InputError("Give either --condition, or --plain, which compares texts as a whole.")
     index = _open(folder, model)
     find = partial(index.search, query, where=where, top=top, at_least=at_least)
     hits = find(chosen, rescore=rescore, overall=overall, plain=plain)

@@ -18,7 +18,7 @@ from condsim.cli.options import check_column, check_conditions
 from condsim.cli.process import print_note
 from condsim.data.batch import ROWS_PER_BATCH, Batch, BlankRows
 from condsim.data.files import DataFile, column_names
-from condsim.data.labels import Labels, Scale, parse_scale, read_labels
+from condsim.data.labels import LIKERT, Labels, Scale, parse_scale, read_labels
 from condsim.data.row import header_hint, missing_columns
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
@@ -276,7 +276,7 @@ def load_pairs_as_task(
 
     Rows without a text are left out; a note says how many, and the consequence.
     """
-    from condsim.data.csts import CSTS_COUNTS, LABEL_RANGE
+    from condsim.data.csts import CSTS_COUNTS
     from condsim.data.load import load_task
     from condsim.data.tasks import compare_split, make_task
 
@@ -288,7 +288,7 @@ def load_pairs_as_task(
         if require_labels:
             pairs.labels(file)
         rows = (fields for _, fields in iter_labeled_pairs(file, pairs, blank))
-        task = make_task(file, rows, label_range=LABEL_RANGE, name=None)
+        task = make_task(file, rows, label_range=LIKERT, name=None)
         if file.name.startswith("csts_"):
             compare_split(file, rows=len(task) + blank.count, published=CSTS_COUNTS)
     print_note(blank.note(consequence))

@@ -103,13 +103,10 @@ def score(
     scoring = _Scoring(pairs, model, device, scale, overall, applicability)
     if table is None:
         table = sys.stdout is not None and sys.stdout.isatty() and not applicability
-    if output is not None:
-        with long_work(log=None, resume="Nothing was written.") as progress:
-            _score_to_file(source, output, scoring, progress)
-    elif table:
+    if table and output is None:
         _show_scores(source, scoring)
     else:
-        _print_rows(source, scoring)
+        _write_scores(source, output, scoring)
 
 
 def _print_scores(pair: SinglePair, scorer: PairScorer, *, scale: Scale, overall: float) -> None:
@@ -191,26 +188,21 @@ class _ScoredFile:
                 batch[names[kind][condition]] = values
 
 
-def _score_to_file(file: Path, output: Path, scoring: _Scoring, progress: ProgressDisplay) -> None:
-    """Score a file into another, whose suffix decides the format."""
-    table = is_table(output, any_rows=False)
-    scored = _ScoredFile(file, scoring)
-    with open_writer(output) as writer:
-        for batch in scored.batches(progress, table=table):
-            writer.write(batch)
-    scored.print_notes()
-    print_note(f"{output}: {writer.rows - scored.blank.count} rows scored")
-
-
-def _print_rows(file: Path, scoring: _Scoring) -> None:
-    """Print a scored file as tab-separated rows."""
-    stdout = open_stream(sys.stdout, "output")
-    with long_work(log=None, resume="The rows printed so far are not all.") as progress:
+def _write_scores(file: Path, output: Path | None, scoring: _Scoring) -> None:
+    """Score a file into another, whose suffix decides the format, or print tab-separated rows."""
+    target = output or open_stream(sys.stdout, "output")
+    table = output is None or is_table(output, any_rows=False)
+    resume = "The rows printed so far are not all." if output is None else "Nothing was written."
+    with long_work(log=None, resume=resume) as progress:
         scored = _ScoredFile(file, scoring)
-        with open_writer(stdout) as writer:
-            for batch in scored.batches(None if stdout.isatty() else progress, table=True):
+        # Bars would stand between rows on a terminal.
+        bars = None if output is None and sys.stdout.isatty() else progress
+        with open_writer(target) as writer:
+            for batch in scored.batches(bars, table=table):
                 writer.write(batch)
     scored.print_notes()
+    if output is not None:
+        print_note(f"{output}: {writer.rows - scored.blank.count} rows scored")
 
 
 def _show_scores(file: Path, scoring: _Scoring) -> None:

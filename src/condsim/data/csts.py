@@ -21,9 +21,6 @@ from condsim.data.tasks import compare_split, make_task
 from condsim.errors import InputError
 from condsim.types import Task
 
-LABEL_RANGE = LIKERT
-"""Lowest and highest label of the Likert scale."""
-
 CSTS_COUNTS = {"train": 11342, "validation": 2834, "test": 4732}
 """Published number of rows of ``csts_train.csv`` and so on, 18,908 in all."""
 
@@ -56,10 +53,14 @@ def iter_csts(
 
 
 def _present_rows(
-    path: Path | str, blank: BlankRows | None, *, optional: tuple[str, ...]
+    path: Path | str,
+    blank: BlankRows | None,
+    *,
+    required: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
 ) -> Iterator[Row]:
     blank = blank or BlankRows(strict=True)
-    rows = iter_rows(path, columns=_TEXT_COLUMNS, optional=optional)
+    rows = iter_rows(path, columns=(*_TEXT_COLUMNS, *required), optional=optional)
     present = blank.present(rows, _TEXT_COLUMNS, condition=_TEXT_COLUMNS[2])
     return (row for _, row in present)
 
@@ -116,11 +117,9 @@ def load_applicability(
     Unless ``require_both`` is False, rows of both kinds are needed.
     """
     path = Path(path)
-    blank = blank or BlankRows(strict=True)
-    all_rows = iter_rows(path, columns=(*_TEXT_COLUMNS, "label"))
     rows = (
         (row.text("sentence1"), row.text("sentence2"), row.text("condition"), _applies(row))
-        for _, row in blank.present(all_rows, _TEXT_COLUMNS, condition=_TEXT_COLUMNS[2])
+        for row in _present_rows(path, blank, required=("label",))
     )
     task = make_task(path, rows, label_range=(0.0, 1.0), name=None)
     applied = int(task.labels.sum())
@@ -138,11 +137,11 @@ def _csts_label(row: Row) -> float | None:
     label = number_of(value)
     if value in (None, "") or (label is not None and (math.isnan(label) or label == _NO_LABEL)):
         return None
-    return row.score("label", label_range=LABEL_RANGE, alternative=", or -1 for no label")
+    return row.score("label", label_range=LIKERT, alternative=", or -1 for no label")
 
 
 def _applies(row: Row) -> float:
     if number_of(row.cells["label"]) == _NO_LABEL:
         return 0.0
-    row.score("label", label_range=LABEL_RANGE)
+    row.score("label", label_range=LIKERT)
     return 1.0

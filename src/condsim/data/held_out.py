@@ -120,15 +120,8 @@ def stratified_share(
 
     Iterative stratification (Sechidis, Tsoumakas & Vlahavas, 2011): the texts of the rarest value
     are dealt first, each to the side that lacks most of it. Values of a criterion that are too rare
-    for the share count as one.
-
-    Args:
-        values: The criteria and values of each text, length n.
-        share: Share to draw, in [0, 1].
-        seed: Seed of the order.
-
-    Returns:
-        The indices that are drawn.
+    for the share count as one. Takes the criteria and values of each text; returns the indices of
+    the texts that are drawn.
     """
     counts = Counter(value for own in values for value in own)
     every = ("", "")

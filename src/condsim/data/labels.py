@@ -58,8 +58,7 @@ class Labels:
     @property
     def present(self) -> BoolArray:
         """Mask of the rows that have a label, ``(n,)``."""
-        present: BoolArray = ~np.isnan(self.values)
-        return present
+        return ~np.isnan(self.values)
 
     @property
     def likert(self) -> FloatArray:

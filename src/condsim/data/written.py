@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from condsim.data.files import never_empty, text_lines
+from condsim.data.labels import LIKERT
 from condsim.data.row import location, score_of, short_repr
 from condsim.data.tasks import make_task
 from condsim.data.text import first_line
@@ -23,7 +24,6 @@ from condsim.types import IntArray, Task
 
 _FIELD_SEPARATOR = "|||"
 _FORM = "'domain ||| text 1 ||| text 2 ||| condition = label ; condition = label'"
-_LABEL_RANGE = (1.0, 5.0)
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -102,7 +102,7 @@ def load_written(
         for pair in pairs.values()
         for condition, label in pair.labels.items()
     )
-    task = make_task(files[0], rows, label_range=_LABEL_RANGE, name=name, revision=hashes[0][:12])
+    task = make_task(files[0], rows, label_range=LIKERT, name=name, revision=hashes[0][:12])
     domains = tuple(pair.domain for pair in pairs.values() for _ in pair.labels)
     _LOGGER.info(
         "%s: %d rows of %d pairs in %d domains", task.name, len(task), len(pairs), len(set(domains))
@@ -126,6 +126,6 @@ def _parse_pair(path: Path, number: int, line: str) -> WrittenPair:
     labels = {}
     for condition, label in items:
         subject = f"{where}, condition {condition!r}: the label"
-        labels[condition] = score_of(label, subject, label_range=_LABEL_RANGE)
+        labels[condition] = score_of(label, subject, label_range=LIKERT)
     domain, sentence1, sentence2, _ = fields
     return WrittenPair(domain, sentence1, sentence2, labels, where, number)

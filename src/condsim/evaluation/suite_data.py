@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from condsim.data.files import iter_rows
+from condsim.data.labels import LIKERT
 from condsim.data.load import load_task
 from condsim.data.tasks import make_task
 from condsim.data.written import is_written, load_written
@@ -45,7 +46,6 @@ GROUPS = ("trained on", "left out of training", "evaluation only")
 CRITERIA_FILE = "dev_rows.csv"
 
 _COLUMNS = ("set", "sentence1", "sentence2", "condition", "label")
-_LABEL_RANGE = (1.0, 5.0)
 
 
 @dataclass(frozen=True)
@@ -330,13 +330,13 @@ def load_criteria_sets(path: Path) -> tuple[SuiteSet, ...]:
     for row in iter_rows(files[0], columns=_COLUMNS, optional=("use",)):
         name = row.text("set")
         texts = (row.text("sentence1"), row.text("sentence2"), row.text("condition"))
-        rows.setdefault(name, []).append((*texts, row.score("label", label_range=_LABEL_RANGE)))
+        rows.setdefault(name, []).append((*texts, row.score("label", label_range=LIKERT)))
         if row.cells["use"] == GROUPS[2]:
             evaluation_only.add(name)
     revision = sha256_of(files[0])[:12]
     sets = []
     for name, set_rows in sorted(rows.items()):
-        task = make_task(files[0], set_rows, label_range=_LABEL_RANGE, name=name, revision=revision)
+        task = make_task(files[0], set_rows, label_range=LIKERT, name=name, revision=revision)
         group = GROUPS[2] if name in evaluation_only else GROUPS[1]
         sets.append(SuiteSet(name, name, task, group=group, averaged=True))
     return _by_group(sets)

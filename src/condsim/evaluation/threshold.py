@@ -169,12 +169,7 @@ def learned_threshold(criterion: Criterion) -> tuple[Threshold | None, str]:
 def threshold_table(scores: ArrayLike, positive: ArrayLike) -> list[Threshold]:
     """Measure thresholds in steps of 0.05, and the one with the highest F1, by falling value.
 
-    Args:
-        scores: Scores, ``(n,)``, in [0, 1].
-        positive: Marks of the alike rows, ``(n,)`` of bool.
-
-    Raises:
-        InputError: As `find_threshold`.
+    The rows are as in `find_threshold`, with scores in [0, 1].
     """
     curve = _Curve.of(scores, positive)
     f1 = 2 * curve.hits / (curve.hits + curve.misses + curve.hits[-1])

@@ -280,10 +280,12 @@ class EmbeddingScorer(ReadingScorer):
             self.register(resolved, name=resolved.name)
         return resolved.name
 
-    def dimension_of(self, condition: Conditions | None) -> int:
-        """Return the length of an embedding under a condition."""
+    def dimension_of(self, condition: Conditions | None, *, overall: float = 0.0) -> int:
+        """Return the length of an embedding under a condition; see `encode`."""
         resolved = self.resolved(condition)
-        return (resolved if isinstance(resolved, Criterion) else self).dimension
+        if isinstance(resolved, Criterion):
+            return resolved.dimension
+        return self.dimension * (2 if overall and condition is not None else 1)
 
     def calibration_of(self, condition: Conditions | None) -> Calibration | None:
         """Return the calibration of scores under a condition; a criterion has its own."""

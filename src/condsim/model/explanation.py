@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
 PICTURES = (".png", ".svg", ".pdf")
-_COMMENT = re.compile("<!--.*?-->", re.DOTALL)
 """Suffixes of the files that `Explanation.plot` writes."""
+
+_COMMENT = re.compile("<!--.*?-->", re.DOTALL)
 
 # Blue and orange, which color-blind readers can tell apart.
 _RAISING_RGB, _LOWERING_RGB = (66, 133, 208), (230, 126, 34)

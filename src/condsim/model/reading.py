@@ -201,11 +201,9 @@ class ReadingScorer(PairScorer):
     @cached_property
     def _legibility(self) -> Legibility | None:
         tokenizer = self._unlimited_tokenizer
-        return None if tokenizer is None else Legibility(tokenizer)
+        return tokenizer and Legibility(tokenizer)
 
     @cached_property
     def _chunker(self) -> Chunker | None:
         tokenizer = self._unlimited_tokenizer
-        if tokenizer is None:
-            return None
-        return Chunker(tokenizer, order=self.order, joint=self._joint)
+        return tokenizer and Chunker(tokenizer, order=self.order, joint=self._joint)

@@ -21,7 +21,7 @@ from condsim.model.inputs import collect_truncations
 from condsim.model.legibility import collect_unread
 from condsim.search.clusters import Cluster, Clusters
 from condsim.search.names import cluster_words, condition_phrases, value_names
-from condsim.search.vectors import condition_vectors, encode_texts
+from condsim.search.vectors import encode_texts
 from condsim.types import FloatArray, IntArray, shortened
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def _names(
         return condition_phrases(
             groups,
             unit(np.stack(means)),
-            lambda phrases: condition_vectors(encoder, phrases, condition, overall=overall),
+            lambda phrases: encoder.encode(phrases, condition, overall=overall),
         )
 
 

@@ -21,7 +21,7 @@ from condsim.model.base import check_rows
 from condsim.model.embedding import EmbeddingScorer
 from condsim.model.legibility import collect_unread
 from condsim.search.store import check_model, model_name
-from condsim.search.vectors import encode_texts, width
+from condsim.search.vectors import encode_texts
 from condsim.types import FloatArray, IntArray, html_table
 
 Method = Literal["k-means", "HDBSCAN"]
@@ -171,20 +171,15 @@ class ClusterCenters(Settings):
     def assign(
         self, texts: Sequence[str], *, model: str | Path | EmbeddingScorer | None = None
     ) -> IntArray:
-        """Put texts into the clusters with the nearest centers.
+        """Return the number of the cluster with the nearest center for each text, ``(n,)``.
 
-        Args:
-            texts: The texts, length n.
-            model: The model that the clusters were made with.
-
-        Returns:
-            Number of the cluster of each, ``(n,)``; -1 for a text that is further from the center
-            than any other of the cluster, where clusters leave texts out.
+        It is -1 for a text that is further from the center than any other of the cluster, where
+        clusters leave texts out. The model must be the one that the clusters were made with.
         """
         rows = check_rows(self.condition, texts=texts)
         texts = list(rows.sentences[0])
         encoder, centers = load_encoder(model), np.array(self.centers, np.float32)
-        expected = width(encoder, self.condition, self.overall)
+        expected = encoder.dimension_of(self.condition, overall=self.overall)
         if centers.shape[1] != expected:
             raise InputError(
                 f"The centers of the clusters have {centers.shape[1]} numbers; vectors of "

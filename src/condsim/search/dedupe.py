@@ -41,14 +41,12 @@ from condsim.search.vectors import (
     VectorFile,
     VectorSpace,
     condition_list,
-    condition_vectors,
     cosine_scores,
     find_neighbors,
     float32_limit,
     group_positions,
     lowest_cosine,
     verified_edges,
-    width,
 )
 from condsim.types import ROWS_SHOWN, BoolArray, FloatArray, IntArray, KeepRule, Scorer, html_table
 
@@ -213,7 +211,7 @@ def find_duplicates(
             if review is not None:
                 pairs = work.review_pairs(leader, review, preferred_row, names)
     except OSError as error:
-        widths = [width(scorer, name, overall) for name, _ in tests]
+        widths = [scorer.dimension_of(name, overall=overall) for name, _ in tests]
         size = sum(widths) * len(distinct.first) * 4 >> 20
         raise InputError(
             f"Cannot store the vectors in {folder or tempfile.gettempdir()}: "
@@ -331,7 +329,7 @@ class _Deduplication:
         self._overall = overall
         self._order = order
         self._progress = progress
-        self._first = VectorFile(folder / "0", width(scorer, condition, overall))
+        self._first = self._new_file(condition)
         # Vectors under each condition, and the distinct texts that have them, ascending.
         self._encoded: dict[str | None, tuple[VectorFile, Numbers]] = {}
         # Hash of the words of each distinct text that the model cannot read, 0 for none.
@@ -428,7 +426,8 @@ class _Deduplication:
 
     def _new_file(self, condition: str | None) -> VectorFile:
         number = sum(1 for _ in self._folder.iterdir())
-        return VectorFile(self._folder / str(number), width(self._scorer, condition, self._overall))
+        width = self._scorer.dimension_of(condition, overall=self._overall)
+        return VectorFile(self._folder / str(number), width)
 
     def review_pairs(
         self, leader: Numbers, cosine: float, row_of: Numbers, conditions: Sequence[str | None]
@@ -466,7 +465,7 @@ class _Deduplication:
         stage = "encoded without a condition" if condition is None else f"encoded: {condition!r}"
         with file.path.open("wb") as stream:
             for block in self._texts.read(texts):
-                vectors = condition_vectors(self._scorer, block, condition, overall=self._overall)
+                vectors = self._scorer.encode(block, condition, overall=self._overall)
                 if file is self._first:
                     for index, words in self._unread_words(block):
                         self._unread[texts[done + index]] = words

@@ -265,5 +265,4 @@ def best_columns(scores: FloatArray, number: int) -> IntArray:
     # Of equal scores, the first column.
     columns = np.sort(columns, axis=1)
     order = np.argsort(-np.take_along_axis(scores, columns, axis=1), axis=1, kind="stable")
-    best: IntArray = np.take_along_axis(columns, order, axis=1)
-    return best
+    return np.take_along_axis(columns, order, axis=1)

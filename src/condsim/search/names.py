@@ -63,13 +63,9 @@ def condition_phrases(
     """Find up to three words or phrases of each group that answer the condition, the best first.
 
     Candidates are phrases of up to three words that are more frequent in the group than in the
-    others. Under the condition, a good one is near to the center of its group and far from every
-    other center. No two phrases of a name share a word.
-
-    Args:
-        groups: Texts of each of k groups.
-        centers: Their centers under the condition, ``(k, d)``, of length 1.
-        encode: Encodes phrases under the condition, ``(m, d)``.
+    others. Under the condition, by which ``encode`` encodes it, a good one is near to the center of
+    its group, one of ``centers``, ``(k, d)``, and far from every other. No two phrases of a name
+    share a word.
     """
     phrases, excess = _candidates(groups)
     chosen = [np.flatnonzero(row > 0)[np.argsort(-row[row > 0])][:_CANDIDATES] for row in excess]

@@ -18,7 +18,6 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.model.session import available_processors
 from condsim.search.records import NUMBER, VECTOR
 from condsim.search.store import Store
-from condsim.search.vectors import condition_vectors
 from condsim.types import BoolArray, FloatArray, IntArray
 
 Sample = tuple[Sequence[str], FloatArray]
@@ -77,7 +76,7 @@ class Prefilter:
 
     def _learn(self, condition: str, texts: Sequence[str], vectors: FloatArray) -> _ConditionMap:
         centered = vectors - vectors.mean(axis=0)
-        under = condition_vectors(self._scorer, texts, condition)
+        under = self._scorer.encode(texts, condition)
         covariance = centered.T @ centered + _RIDGE * np.eye(vectors.shape[1], dtype=np.float32)
         weights = np.linalg.solve(covariance, centered.T @ (under - under.mean(axis=0)))
         covariance = np.cov(vectors, rowvar=False, bias=True)

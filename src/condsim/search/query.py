@@ -36,7 +36,7 @@ from condsim.model.embedding import EmbeddingScorer
 from condsim.search.prefilter import Prefilter, Sample, VectorTable, map_vectors, predict_scores
 from condsim.search.records import KEY, NUMBER, VECTOR, stored_name, user_columns
 from condsim.search.store import ROWS, IndexMetadata, Store
-from condsim.search.vectors import condition_vectors, cosine_scores
+from condsim.search.vectors import cosine_scores
 from condsim.types import FloatArray, IntArray, html_table, shortened
 
 Conditions = Condition | Sequence[Condition] | Mapping[str, float]
@@ -119,8 +119,7 @@ class SearchQuery:
     def combined(self, scores: FloatArray) -> FloatArray:
         """Return the weighted mean over the conditions: ``(k, m)`` to ``(m,)``."""
         weights = np.array(list(self.weights.values()), np.float32)
-        combined: FloatArray = weights @ scores
-        return combined
+        return weights @ scores
 
 
 class _EncodedQuery:
@@ -134,7 +133,7 @@ class _EncodedQuery:
     def vector(self, condition: str | None) -> FloatArray:
         """Return the vector of the text, ``(d,)``."""
         if condition not in self._vectors:
-            (vector,) = condition_vectors(self._scorer, [self.query.text], condition)
+            (vector,) = self._scorer.encode([self.query.text], condition)
             self._vectors[condition] = vector
         return self._vectors[condition]
 
@@ -225,8 +224,7 @@ class Searcher:
         """Return the numbers of the rows that a filter lets through, sorted."""
         if where is None:
             return None
-        numbers: IntArray = np.sort(self._store.columns(ROWS, [NUMBER], where)[NUMBER].to_numpy())
-        return numbers
+        return np.sort(self._store.columns(ROWS, [NUMBER], where)[NUMBER].to_numpy())
 
     def _vectors_of(self, table: str) -> VectorTable:
         recent = [name for name in self._vectors if name != table][1 - _CACHED_TABLES :]
@@ -289,7 +287,7 @@ class Searcher:
         """Score m rows under each condition, ``(k, m)``."""
         texts = [record[self._text] for record in self._store.rows(numbers, [self._text])]
         cosines = [
-            condition_vectors(self._scorer, texts, name) @ encoded.vector(name)
+            self._scorer.encode(texts, name) @ encoded.vector(name)
             for name in encoded.query.conditions
         ]
         return encoded.scores(np.stack(cosines), self._plain_cosines(encoded, numbers))

@@ -50,22 +50,6 @@ def condition_list(condition: ConditionInput, scorer: EmbeddingScorer) -> list[s
     return [*conditions]
 
 
-def condition_vectors(
-    scorer: EmbeddingScorer,
-    texts: Sequence[str],
-    condition: Condition | None,
-    *,
-    overall: float = 0.0,
-) -> FloatArray:
-    """Encode texts as unit vectors, ``(n, d)``, or ``(n, 2 d)`` with a share of the whole.
-
-    A learned criterion has its own share and width.
-    """
-    if not overall or condition is None:
-        return scorer.encode(list(texts), condition)
-    return scorer.encode(list(texts), condition, overall=overall)
-
-
 def encode_texts(
     scorer: EmbeddingScorer,
     texts: Sequence[str],
@@ -73,29 +57,20 @@ def encode_texts(
     overall: float,
     progress: Progress,
 ) -> FloatArray:
-    """Encode texts as `condition_vectors` does, in steps whose progress is reported."""
-    vectors = np.empty((len(texts), width(scorer, condition, overall)), dtype=np.float32)
+    """Encode texts as `EmbeddingScorer.encode` does, in steps whose progress is reported."""
+    width = scorer.dimension_of(condition, overall=overall)
+    vectors = np.empty((len(texts), width), dtype=np.float32)
     for start in range(0, len(texts), TEXTS_PER_STEP):
         block = texts[start : start + TEXTS_PER_STEP]
-        vectors[start : start + len(block)] = condition_vectors(
-            scorer, block, condition, overall=overall
-        )
+        vectors[start : start + len(block)] = scorer.encode(block, condition, overall=overall)
         progress(f"encoding: {condition or 'no condition'}", start + len(block), len(texts))
     return vectors
-
-
-def width(scorer: EmbeddingScorer, condition: Condition | None, overall: float) -> int:
-    """Return the length of a vector of `condition_vectors`."""
-    resolved = scorer.resolved(condition)
-    if isinstance(resolved, Criterion):
-        return resolved.dimension
-    return scorer.dimension * (2 if overall and condition is not None else 1)
 
 
 def cosine_scores(
     scorer: EmbeddingScorer, cosines: FloatArray, condition: Condition | None = None
 ) -> FloatArray:
-    """Turn cosines of such vectors under a condition into scores, in [0, 1]."""
+    """Turn cosines of vectors under a condition into scores, in [0, 1]."""
     return rescaled(np.clip(cosines, -1, 1), scorer.calibration_of(condition), "unit")
 
 

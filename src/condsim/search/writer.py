@@ -30,7 +30,6 @@ from condsim.search.records import (
     vector_table,
 )
 from condsim.search.store import ROWS, AddResult, IndexMetadata, Model, Store, check_model
-from condsim.search.vectors import condition_vectors
 from condsim.types import IntArray
 
 """Encode batches of row numbers and texts under a condition, in any order of the batches."""
@@ -105,7 +104,7 @@ class IndexWriter:
         metadata = self.metadata
         numbers = np.array(row_numbers, np.int64)
         texts = [row.text(metadata.text) for row in rows]
-        vectors = condition_vectors(self.scorer, texts, None)
+        vectors = self.scorer.encode(texts)
         if metadata.key is None:
             keys = [str(number) for number in numbers.tolist()]
         else:
@@ -197,7 +196,7 @@ class IndexWriter:
         for start in range(0, len(missing), ROWS_PER_BATCH):
             numbers = missing[start : start + ROWS_PER_BATCH]
             texts = [record[text] for record in self._store.rows(numbers, [text])]
-            vectors = condition_vectors(self.scorer, texts, condition)
+            vectors = self.scorer.encode(texts, condition)
             self._store.add(name, vector_table(numbers, vectors))
             done += len(numbers)
             progress(stage, done, len(rows))

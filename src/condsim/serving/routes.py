@@ -280,8 +280,7 @@ def _crossed(
 
 def _pair_rows(values: FloatArray, pairs: list[list[str]]) -> list[list[float]]:
     """Make a row for each pair."""
-    table: list[list[float]] = np.reshape(_rounded(values), (len(pairs), -1)).tolist()
-    return table
+    return np.reshape(_rounded(values), (len(pairs), -1)).tolist()
 
 
 # The routes of other servers: OpenAI, Cohere, Jina and text-embeddings-inference (TEI).

@@ -176,15 +176,9 @@ def fit_head(
 ) -> ApplicabilityHead:
     """Train a head for a model; see `fit_head_weights`.
 
-    Args:
-        scorer: The model.
-        rows: Rows with the label 1 where the condition applies and 0 where it does not, as
-            `condsim.data.csts.load_applicability` reads them.
-        extra: More such rows of another origin; a third of the weight of ``rows``, each.
-        strength: Inverse weight of the squared coefficients, above 0.
-
-    Raises:
-        InputError: If ``strength`` is not above 0.
+    Rows have the label 1 where the condition applies and 0 where it does not, as
+    `condsim.data.csts.load_applicability` reads them. One of ``extra``, which has another origin,
+    has a third of the weight. The ``strength`` must be above 0.
     """
     fit = _HeadFit(scorer, rows, extra, strength=strength)
     applies = fit.applies[: len(rows)]
