@@ -130,7 +130,9 @@ def cluster_command(
         is_compared = not plain and into is None and len(texts) <= options.COMPARED_TEXTS
         plain_labels = group(condition=None).labels if is_compared else None
         groupings = _groupings(texts, results, stored, encoder)
-        written = _write_grouped(rows, groupings, output)
+        with open_writer(output) as writer:
+            for batch in _grouped_batches(rows, groupings):
+                writer.write(batch)
         if plot is not None:
             plot_clusters(results, plot, seed=seed)
         if save is not None:
@@ -144,7 +146,7 @@ def cluster_command(
         _show_cross_table(*results[:2])
     _note_same_clusters(results, plain_labels)
     print_note(rows.blank.note("no cluster"))
-    print_note(f"{output}: {written} rows")
+    print_note(f"{output}: {writer.rows} rows")
 
 
 def _open_model(model: str | None, into: Path | None) -> tuple[ClusterFile | None, EmbeddingScorer]:
@@ -221,14 +223,6 @@ class _Grouping(NamedTuple):
     condition: str | None
     labels: IntArray
     names: Sequence[str]
-
-
-def _write_grouped(file: TextFile, groupings: Sequence[_Grouping], output: Path) -> int:
-    """Write the rows with their clusters, and return how many there are."""
-    with open_writer(output) as writer:
-        for batch in _grouped_batches(file, groupings):
-            writer.write(batch)
-    return writer.rows
 
 
 def _grouped_batches(file: TextFile, groupings: Sequence[_Grouping]) -> Iterator[Batch]:

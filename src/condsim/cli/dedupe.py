@@ -28,7 +28,7 @@ from condsim.errors import InputError, require
 from condsim.loading import load_encoder
 from condsim.model.base import COLLECTION_SHARE
 from condsim.model.embedding import EmbeddingScorer
-from condsim.types import BoolArray, KeepRule
+from condsim.types import KeepRule
 
 if TYPE_CHECKING:
     from condsim.search.dedupe import Duplicates, Keep
@@ -150,14 +150,7 @@ def dedupe(
     at_least: Annotated[
         list[float] | None, Option(help="Score of duplicates. Repeatable, one for each condition.")
     ] = None,
-    overall: Annotated[
-        float,
-        Option(
-            min=0,
-            max=1,
-            help="Share of the similarity without a condition in the score under each one.",
-        ),
-    ] = COLLECTION_SHARE,
+    overall: options.Overall = COLLECTION_SHARE,
     and_overall: Annotated[
         float | None,
         Option(help="Score without any condition to reach as well: one more threshold."),
@@ -232,7 +225,12 @@ def dedupe(
     cosine = np.array([duplicates.cosine], np.float32)
     first = conditions[0] if conditions else None
     lowest = at_least[0] if at_least else float(cosine_scores(scorer, cosine, first)[0])
-    print_note(f"{output}: {_summary(kept_rows, duplicates)} (from a score of {lowest:.4g})")
+    sizes = duplicates.sizes
+    largest = f", the largest of {sizes.max():,} rows" if not kept_rows.all() else ""
+    print_note(
+        f"{output}: {kept_rows.sum():,} of {len(kept_rows):,} rows kept; groups of duplicates: "
+        f"{(sizes > 1).sum():,}{largest} (from a score of {lowest:.4g})"
+    )
     _note_same_rows(conditions, duplicates, plain_duplicates)
     if conditions and len(conditions) == 1 and and_overall is None:
         _note_different_wholes(texts, duplicates, scorer, lowest)
@@ -256,13 +254,6 @@ def _check_options(
         raise InputError(
             f"--review-from must be below --at-least, {at_least[0]:g}; got {review_from:g}."
         )
-
-
-def _summary(kept_rows: BoolArray, duplicates: Duplicates) -> str:
-    sizes = duplicates.sizes
-    largest = f", the largest of {sizes.max():,} rows" if not kept_rows.all() else ""
-    counts = f"{kept_rows.sum():,} of {len(kept_rows):,} rows kept"
-    return f"{counts}; groups of duplicates: {(sizes > 1).sum():,}{largest}"
 
 
 def _note_same_rows(

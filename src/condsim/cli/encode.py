@@ -22,7 +22,6 @@ from condsim.data.text import FileFormat
 from condsim.errors import InputError
 from condsim.io import replacing
 from condsim.loading import load_encoder
-from condsim.model.embedding import EmbeddingScorer
 from condsim.paths import check_suffix
 from condsim.types import IntArray
 
@@ -85,7 +84,9 @@ def _encode_file(
     blank = BlankRows(strict=columns.strict)
     rows = sum(batch.size for batch in columns.batches(file, blank))
     scorer = load_encoder(model)
-    dimension = _dimension(scorer, columns, file, overall=overall)
+    # The condition tells the length: a learned criterion has its own.
+    first = next((batch for batch in columns.batches(file, BlankRows()) if batch.texts), None)
+    dimension = scorer.dimension_of(first.conditions if first else "", overall=overall)
     dtype = np.float16 if float16 else np.float32
     with ExitStack() as stack:
         path = stack.enter_context(replacing(output))
@@ -108,14 +109,6 @@ def _encode_file(
             raise InputError(f"{file} changed while it was read: {rows} rows, then {written}.")
     print_note(blank.note("a vector of NaN"))
     print_note(f"{output}: {rows - blank.count} embeddings of dimension {dimension}")
-
-
-def _dimension(
-    scorer: EmbeddingScorer, columns: _TextColumns, file: Path, *, overall: float
-) -> int:
-    """Return the length of an embedding: a learned criterion has its own."""
-    first = next((batch for batch in columns.batches(file, BlankRows()) if batch.texts), None)
-    return scorer.dimension_of(first.conditions if first else "", overall=overall)
 
 
 def encode(

@@ -189,11 +189,7 @@ def pair_rows(task: Task) -> Pairing:
 
 
 def draw_folds(pairs: Sequence[tuple[str, str]], *, folds: int, seed: int) -> IntArray:
-    """Draw the fold of each sentence pair; equal pairs share one, in either order.
-
-    Returns:
-        The folds, ``(n,)``, each in [0, folds); some are empty if there are few distinct pairs.
-    """
+    """Draw the fold of each sentence pair, ``(n,)``; equal pairs share one, in either order."""
     distinct_pairs = sorted(set(pairs))
     drawn = np.random.default_rng(seed).permutation(len(distinct_pairs)) % folds
     fold_of = dict(zip(distinct_pairs, drawn.tolist(), strict=True))

@@ -183,10 +183,7 @@ def rich_table(
 ) -> Table:
     """Lay a table out for the terminal: names in the first column, figures in the others.
 
-    Args:
-        rows: The cells of each row; intervals are on a separate line.
-        bold: Number of a row in bold.
-        section: Number of the row before which a line is drawn.
+    The row of the number ``bold`` is in bold; a line is drawn before the row ``section``.
     """
     from rich import box
     from rich.table import Table

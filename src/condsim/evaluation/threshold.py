@@ -129,13 +129,9 @@ def find_threshold(
 def learned_threshold(criterion: Criterion) -> tuple[Threshold | None, str]:
     """Find the threshold of a criterion with the highest promise that its labels allow.
 
-    Each labeled pair counts with the score of what was learned without its texts.
-
-    Returns:
-        The threshold, or None, and a line that says what it promises or what is missing.
-
-    Raises:
-        InputError: If the criterion was read from a file, which has no labels.
+    Each labeled pair counts with the score of what was learned without its texts. Returns the
+    threshold, or None, and a line that says what it promises or what is missing. A criterion that
+    was read from a file has no labels: an InputError.
     """
     if criterion.held_out is None:
         raise InputError("A threshold needs labels, and the criterion was read from a file.")

@@ -289,10 +289,8 @@ def out_of_fold(
     separate train file the baseline is usually stronger.
 
     Some folds are empty if there are few sentence pairs. The split does not depend on the order of
-    the rows. A single condition predicts nothing, so all rows then get the mean label.
-
-    Returns:
-        A prediction for every row, in [0, 1], ``(n,)``; 0.5 if no other fold has a label.
+    the rows. A single condition predicts nothing, so all rows then get the mean label. Predictions
+    are in [0, 1], ``(n,)``; 0.5 if no other fold has a label.
     """
     # Imported here, because condsim.load imports this module and must be fast.
     from condsim.data.tasks import draw_folds

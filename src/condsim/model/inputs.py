@@ -133,11 +133,8 @@ def deduplicate_inputs(
     """List each conditional sentence once, in an order that depends on the texts alone.
 
     So swapped columns are embedded in the same batches, and scores are symmetric to the last bit,
-    although the contents of a batch affect the last bits of an embedding.
-
-    Returns:
-        The distinct sentences (m), their conditions (m) or None, and the index of each text of the
-        columns among them, ``(columns, n)``.
+    although the contents of a batch affect the last bits of an embedding. Returns the m sentences,
+    their conditions or None, and the index of each text of the columns, ``(columns, n)``.
     """
     keys = conditions if conditions is not None else [""] * len(columns[0])
     texts = [list(zip(keys, column, strict=True)) for column in columns]

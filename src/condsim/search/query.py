@@ -191,9 +191,12 @@ class Searcher:
     def search(self, query: SearchQuery, prepared: Mapping[str, str]) -> list[Hit]:
         """Find texts, best first, given the tables of vectors by condition."""
         self._store.refresh()
+        # Numbers of the rows that the filter lets through, sorted.
+        allowed: IntArray | None = None
         if query.where is not None:
             self._store.check_filter(query.where, self._columns)
-        allowed = self._allowed(query.where)
+            rows_read = self._store.columns(ROWS, [NUMBER], query.where)
+            allowed = np.sort(rows_read[NUMBER].to_numpy())
         encoded = _EncodedQuery(query, self._scorer)
         if not query.weights:
             return self._search_plain(encoded, allowed)
@@ -219,12 +222,6 @@ class Searcher:
         vectors = np.array([record[VECTOR] for record in records], np.float32)
         scores = cosine_scores(self._scorer, vectors @ encoded.vector(None))
         return self._hits(query, numbers, scores[None], combined=scores)
-
-    def _allowed(self, where: str | None) -> IntArray | None:
-        """Return the numbers of the rows that a filter lets through, sorted."""
-        if where is None:
-            return None
-        return np.sort(self._store.columns(ROWS, [NUMBER], where)[NUMBER].to_numpy())
 
     def _vectors_of(self, table: str) -> VectorTable:
         recent = [name for name in self._vectors if name != table][1 - _CACHED_TABLES :]

@@ -194,11 +194,7 @@ class RowReader:
             yield batch
 
     def summary(self, expected: Mapping[str, Kind] | None = None) -> RowSummary:
-        """Read all rows once; check their texts, keys and columns; count the left out.
-
-        Args:
-            expected: Kinds of the columns of an index, if the rows are to be added to it.
-        """
+        """Read all rows once; check texts, keys, columns and their kinds; count the left out."""
         forms: dict[str, set[_Form]] = {}
         digests: list[int] = []
         count = 0

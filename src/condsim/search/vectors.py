@@ -229,17 +229,10 @@ def group_positions(
 ) -> tuple[Numbers, BoolArray]:
     """Group m texts, given with the preferred first; texts are near if they are in every space.
 
-    Args:
-        unread: Hash of the words of each text that the model cannot read, ``(m,)``; texts with
-            different ones are not near.
-        chain: Whether the groups are connected components.
-        all_pairs: Whether to compare with texts that were not kept too; groups without ``chain``
-            do not need it.
-        neighbors: Search among the vectors of the first space, to be used again.
-
-    Returns:
-        Position of the text that leads the group of each, ``(m,)``, and which texts are near to
-        another, ``(m,)``.
+    Texts with different hashes of ``unread`` words, ``(m,)``, are not near. With ``chain``, groups
+    are connected components; ``all_pairs`` compares with texts that were not kept, too. Returns the
+    position of the text that leads the group of each, and which texts are near to another,
+    ``(m,)`` each; ``neighbors`` can be used again.
     """
     count = len(spaces[0].rows)
     group = np.arange(count, dtype=np.int32)
