@@ -43,6 +43,21 @@ def test_verdict_pairs_keep_columns_and_rows_without_text_have_none(tmp_path):
     assert "update 1" in result.stderr
 
 
+def test_verdict_times_of_the_texts_decide_between_update_and_contradiction(tmp_path):
+    head = ("sentence1", "sentence2", "day1", "day2")
+    pair = ("The store opens at nine.", "The store opens at eight.")
+    days = (("2026-01-01", "2026-05-01T09:00Z"), ("2026-01-01", "2026-01-01"), ("", "2026-01-01"))
+    earlier = (*pair, "2026-01-01", "2025-01-01")
+    file = write(tmp_path / "p.csv", head, *((*pair, *both) for both in days), earlier)
+    run(file, "--output", tmp_path / "out.csv", "--time", "day")
+    found = [row["verdict"] for row in rows_in(tmp_path / "out.csv")]
+    assert found == ["update", "contradiction", "contradiction", "related"]
+    bad = write(tmp_path / "bad.csv", head, (*pair, "May", "2026-01-01"))
+    message = fault(bad, "--output", tmp_path / "out2.csv", "--time", "day")
+    assert "column 'day1': must be a date or time in ISO 8601" in message
+    assert "'time1' is missing" in fault(bad, "--output", tmp_path / "out2.csv", "--time", "time")
+
+
 def test_verdict_against_names_the_known_row(tmp_path):
     new, known = EXAMPLES / "facts-new.csv", EXAMPLES / "facts.csv"
     run(new, "--against", known, "--output", tmp_path / "out.csv")
@@ -93,6 +108,7 @@ def test_verdict_threshold_of_labeled_pairs_keeps_its_promise(tmp_path):
         ((*PAIR, "--candidates", "3"), "go with --against"),
         ((*PAIR, "--output", "x.csv"), "go with one file"),
         (("p.csv",), "needs --output"),
+        (("p.csv", "--against", "p.csv", "--time", "day"), "goes with a file of pairs"),
         (("p.csv", "--output", "x.csv", "--labeled", "p.csv"), "go together"),
         (("p.csv", "--output", "x.csv", "--against", "nowhere.csv"), "nowhere.csv"),
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 from condsim.cli.files import Input, Output
-from condsim.cli.options import TextFile
+from condsim.cli.options import TextFile, check_column
 from condsim.cli.pairs import (
     PairsUnderOne,
     SinglePair,
@@ -25,7 +26,7 @@ from condsim.cli.pairs import (
 from condsim.cli.process import long_work, print_note
 from condsim.data.batch import Batch, BlankRows
 from condsim.data.formats import WRITTEN, is_table, open_writer
-from condsim.data.row import short_repr
+from condsim.data.row import Row, short_repr
 from condsim.errors import InputError
 from condsim.loading import load_encoder
 
@@ -84,6 +85,14 @@ def verdict_command(
             show_default="8",
         ),
     ] = None,
+    time: Annotated[
+        str | None,
+        Option(
+            help="Columns of the times for which the texts of a pair hold: NAME1 and NAME2.",
+            metavar="NAME",
+            show_default="no times",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         Option(
@@ -108,8 +117,7 @@ def verdict_command(
 
     `condsim verdict notes.csv --against store.csv --output judged.csv`
     """
-    if (labeled is None) != (at_most_false_merges is None):
-        raise InputError("--labeled and --at-most-false-merges go together.")
+    _check_together(labeled, at_most_false_merges, against, time)
     condition = pairs.given_condition
     source: Path | SinglePair
     if against is None:
@@ -119,7 +127,7 @@ def verdict_command(
     else:
         source = _file_of_news(first, second)
     if isinstance(source, SinglePair):
-        if output is not None or labeled is not None:
+        if output is not None or labeled is not None or time is not None:
             raise InputError("Options of files, such as --output, go with one file.")
         _print_verdict(source, condition, about=about)
         return
@@ -132,7 +140,7 @@ def verdict_command(
         threshold = None
         if labeled is not None and at_most_false_merges is not None:
             threshold = _threshold(judge, labeled, pairs, at_most_false_merges)
-        judging = _Judging(judge, threshold.value if threshold else 0.0, progress, about)
+        judging = _Judging(judge, threshold.value if threshold else 0.0, progress, about, time)
         if against is None:
             judging.pairs(source, output, pairs)
         else:
@@ -144,6 +152,15 @@ def verdict_command(
             f"[{1 - threshold.high:.3f}, {1 - threshold.low:.3f}], and {1 - threshold.recall:.3f} "
             f"of {threshold.positives:,} merges are missed"
         )
+
+
+def _check_together(
+    labeled: Path | None, rate: float | None, against: str | None, time: str | None
+) -> None:
+    if (labeled is None) != (rate is None):
+        raise InputError("--labeled and --at-most-false-merges go together.")
+    if time is not None and (against is not None or labeled is not None):
+        raise InputError("--time goes with a file of pairs, and without --labeled.")
 
 
 def _texts_or_file(
@@ -233,12 +250,16 @@ class _Judging:
     merged_from: float
     progress: ProgressDisplay
     about: bool
+    time: str | None
     counts: Counter[str] = field(default_factory=Counter)
 
     def pairs(self, file: Path, output: Path, pairs: PairsUnderOne) -> None:
         """Judge a file of pairs."""
         blank = BlankRows(strict=pairs.strict)
         columns, batches = open_pairs(file, pairs)
+        for side in "12" if self.time else "":
+            advice = "--time names the columns without their 1 and 2."
+            check_column(file, f"{self.time}{side}", pairs.file_format, advice=advice)
         table = is_table(output, any_rows=False)
         done = 0
         with open_writer(output) as writer:
@@ -247,6 +268,12 @@ class _Judging:
                     batch.check_flat()
                 rows, first, second, conditions = columns.read(batch, blank)
                 verdicts = self.judge.verdict(first, second, conditions, about=self.about)
+                if self.time:
+                    dates = (_times(batch.rows[row], self.time) for row in rows.tolist())
+                    verdicts = [
+                        verdict.dated(*times) if times else verdict
+                        for verdict, times in zip(verdicts, dates, strict=True)
+                    ]
                 merged = [verdict.merged_from(self.merged_from) for verdict in verdicts]
                 self._add_columns(batch, rows.tolist(), merged)
                 writer.write(batch)
@@ -306,6 +333,21 @@ class _Judging:
         numbers = [f"{name} {number:,}" for name, number in sorted(self.counts.items())]
         print_note(f"{output}: {', '.join(numbers) or 'no rows'}")
         print_note(blank.note("no verdict"))
+
+
+def _times(row: Row, name: str) -> tuple[datetime, datetime] | None:
+    """Read the times of both texts of a pair; None if one is missing."""
+    times = []
+    for column in (f"{name}1", f"{name}2"):
+        cell = str(row.record.get(column) or "").strip()
+        if not cell:
+            return None
+        try:
+            times.append(datetime.fromisoformat(cell))
+        except ValueError:
+            rule = "must be a date or time in ISO 8601, such as 2026-03-01"
+            raise InputError(f"{row.location(column)}: {rule}; got {short_repr(cell)}.") from None
+    return times[0], times[1]
 
 
 def _add(batch: Batch, name: str, rows: Sequence[int], values: Sequence[object]) -> None:
