@@ -44,8 +44,8 @@ def fault(file, output, *options):
         (["--keep", "newest:year"], "column 'year' is missing"),
         (["--keep", "newest:text"], "column 'text': must be a number or a date"),
         (["--column", "body"], "column 'body' is missing; found 'text', "),
-        (["--and-overall", "90"], "from 0 to 1"),
-        (["--to", "2"], "takes the place of a threshold"),
+        (["--to", "2"], "Give either --at-least"),
+        (["--at-least", "0.6"], "once for each --condition; got 2 for 1."),
         (["--review", "band.csv"], "Give --review and --review-from together"),
         (["--groups", "out.txt"], "the suffix must be"),
     ],
@@ -127,7 +127,7 @@ def test_dedupe_plain_compares_texts_as_a_whole(file, output):
     message = commands.fault("dedupe", file, "--plain", *NEAR, "--output", output)
     assert "Give either --condition, the respect in which to compare, or --plain" in message
     message = commands.fault("dedupe", file, *ANIMAL, "--output", output)
-    assert message.startswith("Give --at-least, the score that duplicates reach")
+    assert message.startswith("Give either --at-least, the score that duplicates reach")
 
 
 def test_dedupe_files_have_a_score_for_each_condition(file, output, tmp_path):

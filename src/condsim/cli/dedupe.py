@@ -148,12 +148,15 @@ def dedupe(
     ] = None,
     plain: options.Plain = False,
     at_least: Annotated[
-        list[float] | None, Option(help="Score of duplicates. Repeatable, one for each condition.")
+        list[float] | None,
+        Option(min=0, max=1, help="Score of duplicates. Repeatable, one for each condition."),
     ] = None,
     overall: options.Overall = COLLECTION_SHARE,
     and_overall: Annotated[
         float | None,
-        Option(help="Score without any condition to reach as well: one more threshold."),
+        Option(
+            min=0, max=1, help="Score without any condition to reach as well: one more threshold."
+        ),
     ] = None,
     chain: Annotated[bool, Option("--chain", help="Duplicates of duplicates count, too.")] = False,
     to: Annotated[int | None, Option(help="Number of rows to keep.", min=1)] = None,
@@ -163,7 +166,9 @@ def dedupe(
     review: Annotated[
         Path | None, Option(help="File for pairs that a person decides."), Output(".tsv")
     ] = None,
-    review_from: Annotated[float | None, Option(help="Lowest score for --review.")] = None,
+    review_from: Annotated[
+        float | None, Option(min=0, max=1, help="Lowest score for --review.")
+    ] = None,
     column: options.TextColumn = "text",
     keep: Annotated[str, Option(help=f"Row of a group to keep: {_KEEP_RULES}.")] = "first",
     model: options.Model = None,
@@ -188,8 +193,8 @@ def dedupe(
 
     `condsim dedupe tickets.csv --plain --at-least 0.8 --output kept.csv --groups groups.csv`
     """
-    _check_options(at_least, to, review, review_from)
     conditions = options.chosen_conditions(condition, plain=plain)
+    _check_options(conditions or [], at_least, to, review, review_from)
     file_format = FileFormat.checked(separator, encoding)
     from condsim.search.dedupe import find_duplicates
     from condsim.search.vectors import cosine_scores
@@ -238,15 +243,24 @@ def dedupe(
 
 
 def _check_options(
-    at_least: Sequence[float] | None, to: int | None, review: Path | None, review_from: float | None
+    conditions: Sequence[str],
+    at_least: Sequence[float] | None,
+    to: int | None,
+    review: Path | None,
+    review_from: float | None,
 ) -> None:
     """Reject options that do not go together."""
     for library in ("faiss", "scipy"):
         require(library, extra="search")
-    if at_least is None and to is None:
+    if (at_least is None) == (to is None):
         raise InputError(
-            "Give --at-least, the score that duplicates reach, such as 0.7, or --to, the number of "
-            "rows to keep."
+            "Give either --at-least, the score that duplicates reach, such as 0.7, or --to, the "
+            "number of rows to keep."
+        )
+    if at_least and len(at_least) not in {1, len(conditions)}:
+        raise InputError(
+            f"Give --at-least once, or once for each --condition; got {len(at_least)} for "
+            f"{len(conditions)}."
         )
     if (review is None) != (review_from is None):
         raise InputError("Give --review and --review-from together.")
