@@ -30,7 +30,7 @@ HUMAN = "human"
 """Origin of a text or rating by a person; otherwise the origin is the name of a model."""
 
 LABELS = (1, 2, 3, 4, 5)
-VERDICTS = (DOES_NOT_APPLY, *LABELS)
+RATED_LABELS = (DOES_NOT_APPLY, *LABELS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +187,11 @@ def collect_votes(ratings: Iterable[Rating]) -> tuple[RatedRow, ...]:
 
 
 def vote_counts(votes: Sequence[Sequence[Rating]]) -> IntArray:
-    """Count how often each row was given each verdict of `VERDICTS`, ``(n, 6)``."""
-    counts = np.zeros((len(votes), len(VERDICTS)), np.int64)
+    """Count how often each row was given each of `RATED_LABELS`, ``(n, 6)``."""
+    counts = np.zeros((len(votes), len(RATED_LABELS)), np.int64)
     for row, ratings in enumerate(votes):
         for rating in ratings:
-            counts[row, VERDICTS.index(rating.label)] += 1
+            counts[row, RATED_LABELS.index(rating.label)] += 1
     return counts
 
 
