@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from condsim.errors import BackendError
 from condsim.model.embedding import EmbeddingScorer
 from condsim.types import FloatArray
 
@@ -155,6 +154,8 @@ class FakeBackend:
         self, prompts: Iterable[str], *, probabilities: bool = False
     ) -> Generator[tuple[int, Answer], None, None]:
         """Answers in twos, the second prompt first: places do not follow the order."""
+        from condsim_llm.errors import BackendError
+
         numbered = enumerate(prompts)
         while some := list(islice(numbered, 2)):
             for place, prompt in reversed(some):

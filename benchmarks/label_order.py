@@ -18,7 +18,7 @@ from benchmarks.learn_curve import SETS, Known, Set, auc_of, f1_of, read_set
 from benchmarks.learn_page import mean_of
 from condsim.cli.process import run_app
 from condsim.io import write_text
-from condsim.labeling import LabelSession, next_text, random_text
+from condsim.labeling import LabelSession, next_text
 from condsim.loading import load_encoder
 from condsim.model.criterion import Criterion, under_condition
 from condsim.model.embedding import EmbeddingScorer
@@ -35,6 +35,17 @@ _LEARN_EVERY = 2
 Choose = Callable[[LabelSession], str | None]
 Curve = dict[int, tuple[float, float]]
 """AUC and macro F1, times 100, by number of labels."""
+
+
+def random_text(seed: int) -> Choose:
+    """Make a chooser that draws texts at random, to compare with."""
+    generator = np.random.default_rng(seed)
+
+    def choose(session: LabelSession) -> str | None:
+        rows = session.open_rows
+        return session.texts[int(generator.choice(rows))] if len(rows) else None
+
+    return choose
 
 
 class Asked(LabelSession):

@@ -11,12 +11,12 @@ from typing import Literal
 
 from condsim.console import Progress
 from condsim.data.load import load_task
-from condsim.errors import BudgetError
 from condsim.evaluation.statistics import Metric
 from condsim.model.baselines import ConditionOnlyScorer
 from condsim.types import Task
 from condsim_llm import scorer as open_prompt
 from condsim_llm.backend import Backend, PromptSettings, Scoring
+from condsim_llm.errors import BudgetError
 from condsim_llm.prompt import Shots
 from condsim_llm.scorer import PromptReport, PromptScorer, evaluate_prompt
 from papers.catalogue import Experiment, Prompting, Row

@@ -1,4 +1,4 @@
-"""Locks, databases, resumable folders, and results that are computed once and cached.
+"""Locks, resumable folders, and results that are computed once and cached.
 
 Files survive ``kill -9``: interrupted work resumes where it stopped.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,23 +18,6 @@ from numpy.typing import NDArray
 from condsim.errors import InputError, one_line
 from condsim.io import PARTIAL, write_text
 from condsim.types import FloatArray
-
-
-def open_database(
-    path: Path, schema: str, *, version: int, subject: str, autocommit: bool = False
-) -> sqlite3.Connection:
-    """Open or create a SQLite file; refuse one of another kind or version."""
-    with one_line(f"{path} cannot be used as {subject}", sqlite3.Error, OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(
-            path, timeout=60, isolation_level=None if autocommit else "DEFERRED"
-        )
-        (stored,) = connection.execute("pragma user_version").fetchone()
-        (tables,) = connection.execute("select count(*) from sqlite_schema").fetchone()
-        if stored != version and (stored or tables):
-            raise sqlite3.DatabaseError("it is another database, or of another version of condsim")
-        connection.executescript(f"{schema}; pragma user_version = {version}")
-        return connection
 
 
 def digest(content: Mapping[str, object]) -> str:

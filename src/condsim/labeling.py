@@ -366,14 +366,3 @@ def next_text(session: LabelSession) -> str | None:
         ordered = np.sort(session.criterion.probabilities(vectors[rows]), axis=1)
         gain *= 1 - (ordered[:, -1] - ordered[:, -2])
     return session.texts[int(rows[int(gain.argmax())])]
-
-
-def random_text(seed: int = 0) -> Callable[[LabelSession], str | None]:
-    """Make a chooser that draws texts at random, to compare with."""
-    generator = np.random.default_rng(seed)
-
-    def choose(session: LabelSession) -> str | None:
-        rows = session.open_rows
-        return session.texts[int(generator.choice(rows))] if len(rows) else None
-
-    return choose

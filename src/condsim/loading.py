@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
-from condsim.errors import InputError, MissingExtraError, ModelError, requires_extra
+from condsim.errors import InputError, MissingExtraError, ModelError
 from condsim.model.base import PairScorer
 from condsim.model.baselines import UNFITTED_BASELINES, baseline
 from condsim.model.criterion import Criterion
@@ -95,8 +95,8 @@ def load_scorer(model: str | Path | None = None, *, device: str | None = None) -
                 or "Give a folder, a Hub name (owner/name), or nothing for the default model."
             )
         )
-    with requires_extra("train"):
-        from condsim.model.torch import load_hub_model
+    from condsim.model.torch import load_hub_model
+
     return load_hub_model(model, device=device)
 
 
@@ -119,8 +119,8 @@ def _load_folder(folder: Path, device: str | None) -> AnyScorer:
         return OnnxScorer(folder)
     if (folder / CONTEXTS_FILE).is_file():
         return _load_companion("contexts", folder)
-    with requires_extra("train"):
-        from condsim.model.torch import load_trained
+    from condsim.model.torch import load_trained
+
     return load_trained(folder, device=device)
 
 
@@ -240,14 +240,14 @@ def _split_prefix(name: str) -> tuple[str | None, str]:
 
 
 def _transformer(model: str, pooling: Literal["mean", "cls"]) -> Scorer:
-    with requires_extra("train"):
-        from condsim.model.torch import transformer_scorer
+    from condsim.model.torch import transformer_scorer
+
     return transformer_scorer(model, pooling=pooling)
 
 
 def _cross_encoder(model: str) -> Scorer:
-    with requires_extra("train"):
-        from condsim.model.torch import load_cross_encoder
+    from condsim.model.torch import load_cross_encoder
+
     return load_cross_encoder(model)
 
 

@@ -8,9 +8,10 @@ import pytest
 from papers.__main__ import app
 from typer.testing import CliRunner
 
-from condsim.errors import BudgetError, InputError
+from condsim.errors import InputError
 from condsim_llm import scorer as open_prompt
 from condsim_llm.backend import Answer
+from condsim_llm.errors import BudgetError
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ from contextlib import closing
 import httpx
 import pytest
 
-from condsim.errors import BackendError, InputError
+from condsim.errors import InputError
 from condsim_annotation.exchange import (
     ITEM,
     TOKEN,
@@ -27,6 +27,7 @@ from condsim_annotation.exchange import (
 from condsim_annotation.outcome import stage_outcome
 from condsim_annotation.stages import NO_HINTS, TaskAnswer, items_to_annotate, verification_items
 from condsim_annotation.store import PoolMember, Proposal
+from condsim_llm.errors import BackendError
 
 STAGE = "verification"
 

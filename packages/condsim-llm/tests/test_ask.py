@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from condsim.errors import BackendError, BudgetError, InputError
+from condsim.errors import InputError
 from condsim_llm.ask import AnswerStore, Asker
 from condsim_llm.backend import Answer
+from condsim_llm.errors import BackendError, BudgetError
 
 PROMPTS = ["a", "b", "a", "c", "d", "e"]  # row 2 shares the prompt of row 0
 

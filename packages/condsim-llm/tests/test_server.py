@@ -13,8 +13,9 @@ import pytest
 
 pytest.importorskip("openai")
 
-from condsim.errors import BackendError, InputError
+from condsim.errors import InputError
 from condsim_llm.backend import Address, Answer, PromptSettings, base_address, environment_key
+from condsim_llm.errors import BackendError
 from condsim_llm.server import ServerBackend, _warn_of_usage, parse_completion
 
 KEY = "sk-secret-0123456789"

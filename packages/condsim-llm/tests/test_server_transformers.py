@@ -14,8 +14,8 @@ pytest.importorskip("transformers")
 pytest.importorskip("fastapi", reason="transformers serve needs fastapi")
 pytest.importorskip("uvicorn", reason="transformers serve needs uvicorn")
 
-from condsim.errors import BackendError
 from condsim_llm.backend import PromptSettings
+from condsim_llm.errors import BackendError
 from condsim_llm.local import LocalBackend
 from condsim_llm.server import ServerBackend
 

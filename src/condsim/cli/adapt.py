@@ -21,7 +21,7 @@ from condsim.data.batch import BlankRows
 from condsim.data.files import column_names, iter_rows
 from condsim.data.formats import write_records
 from condsim.data.text import DETECTED, FileFormat
-from condsim.errors import InputError, named_as, require
+from condsim.errors import InputError, named_as
 from condsim.paths import stem_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ def adapt_command(
 
     `condsim score --model model "The room was cold." "It was freezing." "the temperature"`
     """
-    require("sentence_transformers", extra="train")
     from condsim.training.adaptation import AdaptSettings, adapt
 
     settings = AdaptSettings(

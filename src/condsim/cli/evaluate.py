@@ -19,6 +19,8 @@ from condsim.errors import InputError
 from condsim.model.base import SCORER_LOG
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from condsim.evaluation.report import Report
     from condsim.evaluation.suite import SuiteReport
     from condsim.types import FloatArray, Scorer, Task
@@ -126,19 +128,17 @@ def evaluate_command(
     compared = _Compared(models or [None], baseline or [], against, resamples, seed)
     if several:
         suite_report = _measure_suite(data, load, compared, suite=suite, trained_on=trained_on)
-        if json is not None:
-            suite_report.to_json(json)
+        options.write_report(json, suite_report.to_dict())
         if csv is not None:
             suite_report.to_csv(csv)
-        _show_suite(suite_report, markdown)
+        _show(suite_report, markdown)
         return
     with long_work(log=SCORER_LOG):
         report = _measure_file(
             data[0], load, compared, train=train, over_estimation=over_estimation, plot=plot
         )
-    if json is not None:
-        report.to_json(json)
-    _show_report(report, markdown)
+    options.write_report(json, report.to_dict())
+    _show(report, markdown)
 
 
 def _measure_verdicts(
@@ -252,29 +252,23 @@ def _measure_suite(
         )
 
 
-def _show_suite(report: SuiteReport, markdown: bool) -> None:
+def _show(report: Report | SuiteReport, markdown: bool) -> None:
+    from condsim.evaluation.report import Report, over_estimation_table, to_markdown, to_table
     from condsim.evaluation.suite_tables import suite_markdown, suite_tables
     from condsim.terminal import Terminal
 
-    if markdown:
-        typer.echo(suite_markdown(report), nl=False)
-        return
     console = Terminal()
-    for table in suite_tables(report, width=console.width):
-        console.print(table)
-
-
-def _show_report(report: Report, markdown: bool) -> None:
-    from condsim.evaluation.report import over_estimation_table, to_markdown, to_table
-    from condsim.terminal import Terminal
-
+    tables: Sequence[Table | None]
+    if isinstance(report, Report):
+        text, tables = to_markdown(report), (to_table(report), over_estimation_table(report))
+    else:
+        text, tables = suite_markdown(report), suite_tables(report, width=console.width)
     if markdown:
-        typer.echo(to_markdown(report), nl=False)
+        typer.echo(text, nl=False)
         return
-    console = Terminal()
-    console.print(to_table(report))
-    if (table := over_estimation_table(report)) is not None:
-        console.print(table)
+    for table in tables:
+        if table is not None:
+            console.print(table)
 
 
 def _measure_file(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -27,11 +27,8 @@ from condsim.errors import InputError, located
 from condsim.io import write_text
 from condsim.loading import load_scorer
 from condsim.model.base import SAMPLES
-from condsim.model.explanation import PICTURES, check_explained
+from condsim.model.explanation import PICTURES, Explanation, check_explained
 from condsim.paths import check_suffix
-
-if TYPE_CHECKING:
-    from condsim.model.explanation import Explanation
 
 _ROWS_PER_BATCH = 32
 _Texts = tuple[str, str, str | None]

@@ -61,9 +61,6 @@ def _members(kind: object) -> list[object]:
     return [kind, *chain.from_iterable(map(_members, get_args(kind)))]
 
 
-# Checks
-
-
 def check_files(options: Mapping[str, object], marks: Mapping[str, Mark]) -> None:
     """Reject an output that cannot be written, or that another option reads or writes."""
     outputs = {
@@ -125,9 +122,6 @@ def _check_output(path: Path, *, option: str, folder: bool) -> None:
 def option_name(parameter: str) -> str:
     """Write the name of a parameter as an option."""
     return f"--{parameter.strip('_').replace('_', '-')}"
-
-
-# Standard streams
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from condsim.cli import options
 from condsim.cli.command import OptionGroup
@@ -22,10 +22,7 @@ from condsim.data.labels import LIKERT, Labels, Scale, parse_scale, read_labels
 from condsim.data.row import header_hint, missing_columns
 from condsim.data.text import FileFormat
 from condsim.errors import InputError
-from condsim.types import IntArray
-
-if TYPE_CHECKING:
-    from condsim.types import Task
+from condsim.types import IntArray, Task
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from typer import Argument, Option
@@ -19,9 +19,7 @@ from condsim.data.written import is_written, iter_written
 from condsim.errors import ModelError
 from condsim.io import replacing
 from condsim.loading import load_scorer
-
-if TYPE_CHECKING:
-    from condsim.types import FloatArray, Scorer
+from condsim.types import FloatArray, Scorer
 
 
 def predict(

@@ -11,26 +11,21 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import typer
 
 from condsim.cli.command import STATUS_OF_CLOSED_PIPE
+from condsim.console import ProgressDisplay, log_above
 from condsim.errors import CondSimError, printable, with_given_names
 from condsim.model.inputs import collect_truncations
 from condsim.model.legibility import collect_unread
-
-if TYPE_CHECKING:
-    from condsim.console import ProgressDisplay
 
 # The base class of click, or of typer's copy of it.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # An argument that begins with a dash and is not an option.
 _DASHED_TEXT = re.compile(r"-(\d|[^=]*\s)")
 _MAX_TERMINAL_COLUMNS = "500"
-
-
-# The process
 
 
 def run_app(app: typer.Typer, arguments: list[str] | None = None) -> None:
@@ -141,9 +136,6 @@ def _discard(stream: TextIO | None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[union-attr]
 
 
-# What commands call
-
-
 @contextmanager
 def long_work(
     *,
@@ -154,8 +146,6 @@ def long_work(
 
     Ctrl-C prints ``resume`` after "Stopped."
     """
-    from condsim.console import ProgressDisplay, log_above
-
     with ProgressDisplay() as progress:
         log_above(progress)
         if log is not None:

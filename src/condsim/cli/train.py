@@ -10,7 +10,6 @@ from typer import Argument, Option
 
 from condsim.cli.files import FOLDER
 from condsim.cli.process import long_work, print_note
-from condsim.errors import require
 
 # Scores differ by this much between processors anyway.
 _NOTABLE_CHANGE = 0.02
@@ -43,7 +42,6 @@ def train(
     from condsim.training.recipe import load_recipe
 
     chosen = load_recipe(recipe, overrides=set_ or ())
-    require("sentence_transformers", extra="train")
     from condsim.training.run import close_process_group, fit
 
     with long_work(resume="The same command with --resume continues from here."):
@@ -75,7 +73,6 @@ def average(
 
     `condsim average runs/seed-1 runs/seed-2 runs/seed-3 --output runs/average`
     """
-    require("sentence_transformers", extra="train")
     from condsim.training.averaging import average_models
 
     report = average_models(
@@ -107,7 +104,6 @@ def export(
 
     `condsim score --model runs/bi-onnx "A man runs." "A dog runs." "the animal"`
     """
-    require("sentence_transformers", extra="train")
     from condsim.training.export import SAMPLES, export_onnx, samples_of
 
     texts = SAMPLES if samples is None else samples_of(samples)

@@ -6,17 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from condsim.data.row import Row, unique_names
 from condsim.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from condsim.types import IntArray
+from condsim.types import IntArray
 
 Item = TypeVar("Item")
 

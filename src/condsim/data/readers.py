@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from condsim.data.batch import Batch, in_blocks
 from condsim.data.row import (
@@ -30,9 +30,8 @@ from condsim.data.row import (
 from condsim.data.text import MAX_LINE_BYTES, PeekedStream, log_form
 from condsim.errors import InputError
 
-if TYPE_CHECKING:
-    Records = Iterator[tuple[int, list[str]]]
-    """The line number and the cells of each record, the header first."""
+Records = Iterator[tuple[int, list[str]]]
+"""The line number and the cells of each record, the header first."""
 
 _COMMA_ADVICE = "In CSV, quote a cell that contains a comma."
 # What may come next in an array, by what came before.
@@ -80,9 +79,6 @@ class Reader(ABC):
         """Stream the rows in batches, with all their columns."""
         blocks = in_blocks(self.rows(selection), size)
         return (Batch(block, ragged=self.ragged) for block in blocks)
-
-
-# Tables of texts
 
 
 class TableReader(Reader):
@@ -227,9 +223,6 @@ def table_rows(
         yield row
 
 
-# JSON
-
-
 class JsonReader(Reader):
     """Reader of JSON lines, or of an array of objects; a row may lack a column that others have."""
 
@@ -343,9 +336,6 @@ def _check_unicode(where: str, record: Record) -> None:
                 f"{where}, column {short_repr(name)}: contains a NUL or half of a surrogate pair, "
                 f"got {short_repr(value)}. Text must be valid Unicode."
             )
-
-
-# Separator and quote of a table, detected from its first lines
 
 
 def separator_line(line: str) -> str | None:

@@ -10,15 +10,12 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
-from typing import IO, TYPE_CHECKING, BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
-from condsim.data.readers import TableReader
+from condsim.data.readers import Records, TableReader
 from condsim.data.row import MAX_CELL_CHARACTERS, location, long_cell_error
 from condsim.data.text import log_form
 from condsim.errors import CondSimError, InputError, reason_of, require
-
-if TYPE_CHECKING:
-    from condsim.data.readers import Records
 
 _ROWS_READ_AT_ONCE = 256
 _MAX_TITLES = 3

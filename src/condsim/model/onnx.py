@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from condsim.errors import ModelError, check_at_least, one_line
 from condsim.model.applicability import head_of
@@ -32,9 +32,6 @@ from condsim.model.settings import (
     name_of_folder,
 )
 from condsim.types import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from tokenizers import Encoding
 
 # A larger batch is no faster. With several processors batches may be smaller, for an equal load.
 MIN_BATCH_TOKENS = 128

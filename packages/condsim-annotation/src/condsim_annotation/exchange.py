@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from condsim.cache import sole_process
-from condsim.errors import BackendError, InputError, one_line, require
+from condsim.errors import InputError, one_line, require
 from condsim_annotation.outcome import UNKNOWN, stage_outcome
 from condsim_annotation.stages import (
     DEFAULT_ANNOTATORS,
@@ -31,6 +31,7 @@ from condsim_annotation.stages import (
 )
 from condsim_annotation.store import Annotation, AnnotationStore, Project, Proposal
 from condsim_llm.backend import Address
+from condsim_llm.errors import BackendError
 
 if TYPE_CHECKING:
     import httpx

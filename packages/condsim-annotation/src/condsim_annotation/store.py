@@ -11,9 +11,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter
 
-from condsim.cache import open_database
 from condsim.errors import InputError, one_line
 from condsim_annotation.stages import STAGES, Item, Stage, TaskAnswer
+from condsim_llm.database import open_database
 
 STORE_VERSION = 2
 _FILE_NAME = "annotation.sqlite"

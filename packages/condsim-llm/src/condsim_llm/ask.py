@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from condsim.cache import locked, open_database
-from condsim.errors import BackendError, BudgetError, InputError, one_line
+from condsim.cache import locked
+from condsim.errors import InputError, one_line
 from condsim_llm.backend import Answer, Backend
+from condsim_llm.database import open_database
+from condsim_llm.errors import BackendError, BudgetError
 
 # One sync for many answers: a crash of the machine may lose the last few.
 # ``key`` is the SHA-256 hash of identity and prompt; ``identity`` and ``probabilities`` are JSON.

@@ -28,10 +28,11 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from condsim.errors import BackendError, InputError, ModelError, one_line, reason_of, require
+from condsim.errors import InputError, ModelError, one_line, reason_of, require
 from condsim.model.precision import uses_bfloat16
 from condsim.paths import expanded, sha256_of
 from condsim_llm.backend import Answer, PromptSettings
+from condsim_llm.errors import BackendError
 
 # Prompts that are read ahead and sorted by length.
 _PROMPTS_PER_WINDOW = 4096

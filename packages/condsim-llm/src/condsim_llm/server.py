@@ -17,7 +17,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from condsim.errors import BackendError, requires_extra
+from condsim.errors import requires_extra
 from condsim.model.session import TOKENIZER_FILE
 from condsim.model.settings import DEFAULT_FOLDER
 from condsim_llm.backend import (
@@ -28,6 +28,7 @@ from condsim_llm.backend import (
     base_address,
     environment_key,
 )
+from condsim_llm.errors import BackendError
 
 with requires_extra("llm"):
     import httpx2
