@@ -139,9 +139,9 @@ def saved_work(folder: Path, *, advice: str = "run the same command again") -> I
         ) from error
 
 
-def check_not_input(output: Path, file: Path, *, option: str = "output") -> None:
-    """Refuse to write a file over the one that is read; ``option`` names what must change."""
+def check_not_input(output: Path, file: Path) -> None:
+    """Refuse to write a file over the one that is read."""
     # Reading or writing a bad path gives a better error later.
     with suppress(OSError):
         if output.is_file() and file.is_file() and output.samefile(file):
-            raise InputError(f"{output} is the input itself. Give another {option}.")
+            raise InputError(f"{output} is the input itself. Give another output.")

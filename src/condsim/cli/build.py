@@ -85,7 +85,6 @@ def criteria(
     `condsim build criteria tickets.csv --settings criteria.yaml --form pairs --output dev.csv`
     """
     from condsim.config import read_mapping, validated
-    from condsim.io import check_not_input
     from condsim.rows.build import build_criteria
     from condsim.rows.settings import CriteriaSettings
 
@@ -101,8 +100,6 @@ def criteria(
         bins=bins,
         seed=seed,
     )
-    if settings is not None:
-        check_not_input(output, settings)
     blank = BlankRows(strict=strict)
     with long_work(log=None) as progress:
         report = build_criteria(

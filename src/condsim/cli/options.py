@@ -16,6 +16,7 @@ from condsim.data.formats import open_writer
 from condsim.data.row import header_hint, missing_columns
 from condsim.data.text import DETECTED, FileFormat
 from condsim.errors import InputError, require
+from condsim.io import write_json
 from condsim.paths import check_suffix
 from condsim.types import BoolArray, IntArray
 
@@ -139,8 +140,6 @@ def check_plot(path: Path | None, *, extra: str) -> None:
 def write_report(path: Path | None, report: object) -> None:
     """Write the report of a command as JSON, if a file is given."""
     if path is not None:
-        from condsim.io import write_json
-
         write_json(report, path)
 
 

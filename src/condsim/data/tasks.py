@@ -221,10 +221,9 @@ class TaskStatistics:
         high_low_pairs: Pairs of rows of one sentence pair whose labels differ.
         ties: With ``lone_rows`` and ``larger_groups`` as in `Pairing`.
         label_histogram: (label, rows), lowest label first.
-        sentence_words: Lengths over both sentences of every row.
-        condition_words: Lengths over the condition of every row; None without conditions.
-        unique_sentences: Distinct sentences, over both columns.
-        distinct_conditions: Distinct conditions, ignoring case.
+        sentence_words: Lengths over both sentences of every row; ``condition_words`` is None
+            without conditions.
+        unique_sentences: Distinct sentences, over both columns; conditions ignore case.
         frequent_conditions: (condition in lower case, rows), the most frequent first and equally
             frequent ones in alphabetical order. "sport" and "sport." are two conditions.
         mean_gap: Mean of high minus low label over the high-low pairs; None without such pairs.

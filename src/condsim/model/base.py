@@ -152,7 +152,7 @@ class PairScorer(ABC):
             InputError: If a text is empty or not a str, lengths differ, the scale is unknown, or
                 the model needs a condition, or cannot take one.
         """
-        check_scale(scale)
+        check_name("scale", str(scale), get_args(Scale))
         check_fraction("share", overall=overall)
         rows = check_rows(self.resolved(condition), sentences1=sentences1, sentences2=sentences2)
         with collect_truncations(), collect_unread():
@@ -191,7 +191,7 @@ class PairScorer(ABC):
             >>> model.score_matrix(*pairs, ["the color", "the use", "the kind"]).shape
             (2, 3)
         """
-        check_scale(scale)
+        check_name("scale", str(scale), get_args(Scale))
         rows = check_rows(None, sentences1=sentences1, sentences2=sentences2)
         conditions = _checked_conditions(condition)
         first, second = rows.sentences
@@ -340,7 +340,7 @@ class PairScorer(ABC):
 
         resolved = self.resolved(condition)
         condition = resolved if isinstance(resolved, Criterion) else condition
-        check_scale(scale)
+        check_name("scale", str(scale), get_args(Scale))
         check_explained(samples, sentence1=sentence1, sentence2=sentence2)
         check_rows(condition, sentence1=sentence1, sentence2=sentence2)
         first = Occlusion(sentence1, samples=samples, seed=seed)
@@ -474,11 +474,6 @@ def as_list(name: str, texts: Any) -> Sequence[Any]:  # noqa: ANN401
         if (convert := getattr(texts, method, None)) is not None:
             return list(convert())
     return list(texts)
-
-
-def check_scale(scale: str) -> None:
-    """Refuse an unknown scale."""
-    check_name("scale", str(scale), get_args(Scale))
 
 
 def check_fraction(kind: Literal["score", "share", "probability"], **numbers: float) -> None:

@@ -152,7 +152,7 @@ class ObjectiveLoss(WeightedLoss):
         self.needs_view = "positives" in taken
         self.head = None
         if taken & {"positives", "projected"}:
-            self.head = ProjectionHead(embedding_dimension(model))
+            self.head = ProjectionHead(model.get_embedding_dimension() or 0)
 
     def forward(
         self, sentence_features: Iterable[dict[str, Any]], labels: Tensor
@@ -184,11 +184,6 @@ def _projected_values(projections: Sequence[Tensor]) -> dict[str, Tensor]:
         with torch.autocast(first.device.type, enabled=False):
             values["negatives"] = first @ second.T  # (rows, rows)
     return values
-
-
-def embedding_dimension(model: SentenceTransformer) -> int:
-    """Dimension of an encoder, which an objective with its own weights needs."""
-    return int(model.get_embedding_dimension() or 0)
 
 
 def _embed_in_sub_batches(model: nn.Module, columns: Sequence[dict[str, Any]]) -> Sequence[Tensor]:

@@ -58,7 +58,6 @@ from condsim.training.objective_loss import (
     MixedLoss,
     ObjectiveLoss,
     average_gradients,
-    embedding_dimension,
 )
 from condsim.training.recipe import Recipe
 from condsim.types import Task
@@ -247,7 +246,7 @@ def _loss(model: Model, recipe: Recipe) -> nn.Module:
         return CrossEncoderLoss(model, recipe.objective, recipe.loss_options)
     if recipe.train_kind == "classes":
         # The classifier belongs to the loss: it is trained and stored in checkpoints.
-        loss = SoftmaxLoss(model, embedding_dimension(model), num_labels=len(NLI_CLASSES))
+        loss = SoftmaxLoss(model, model.get_embedding_dimension() or 0, num_labels=len(NLI_CLASSES))
         average_gradients(loss.classifier)
         return loss
     if recipe.train_kind == "triplets":
