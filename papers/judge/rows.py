@@ -37,12 +37,22 @@ _LOGGER = logging.getLogger("condsim")
 
 
 class Row(NamedTuple):
-    """A condition, empty for none, the two texts, and the label of its kind."""
+    """A condition, empty for none, the two texts, and the label of its kind.
+
+    The label is a place in `VERDICTS` or `ENTAILMENT`, a similarity in [0, 1], or what another
+    judge gives each of `VERDICTS`.
+    """
 
     condition: str
     first: str
     second: str
-    label: float
+    label: float | list[float]
+
+    @property
+    def place(self) -> int:
+        """The label as a place."""
+        assert not isinstance(self.label, list)
+        return int(self.label)
 
 
 def read_verdicts(part: str) -> list[dict[str, str]]:

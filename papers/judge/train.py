@@ -30,7 +30,7 @@ from papers.judge.rows import ENTAILMENT, Row, request_rows, verdict_rows
 
 _TURNED = {"contradiction": "contradiction", "new": "new", "update": "related"}
 HEADS = ("verdict", "entailment", "similarity")
-KINDS = (*HEADS, "request", "rule")
+KINDS = (*HEADS, "request", "rule", "taught")
 
 
 _LOGGER = logging.getLogger("condsim")
@@ -144,7 +144,7 @@ class Run:
         self.rows = {
             kind: list(read("train")) for kind, read in written.items() if kind in settings.shares
         }
-        for kind in ("entailment", "similarity", "rule"):
+        for kind in ("entailment", "similarity", "rule", "taught"):
             if kind in settings.shares:
                 lines = (rows / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
                 self.rows[kind] = [Row(*json.loads(line)) for line in lines]
@@ -187,7 +187,7 @@ class Run:
         turned = {"similarity": 0.5, "rule": 0.5, "verdict": self.settings.swapped}.get(kind, 0.0)
         if kind == "verdict":
             # What a duplicate or a related text becomes depends on which of the two says more.
-            name = _TURNED.get(VERDICTS[int(label)])
+            name = _TURNED.get(VERDICTS[row.place])
             turned, label = (turned, VERDICTS.index(name)) if name else (0.0, label)
         if draw.random() >= turned:
             return row
@@ -209,6 +209,8 @@ class Run:
                 loss = nn.functional.binary_cross_entropy_with_logits(found[:, 0] - rest, wanted)
             elif kind == "similarity":
                 loss = nn.functional.binary_cross_entropy_with_logits(found[:, 0], wanted)
+            elif kind == "taught":
+                loss = nn.functional.cross_entropy(found, wanted)
             else:
                 smoothing = self.settings.smoothing
                 loss = nn.functional.cross_entropy(found, wanted.long(), label_smoothing=smoothing)
@@ -262,7 +264,7 @@ class Run:
         self.judge.load_state_dict(self.average)
         found = logits_of(self.judge, self.read, self.dev)["verdict"].argmax(1)
         self.judge.load_state_dict(kept)
-        wanted = [int(row.label) for row in self.dev]
+        wanted = [row.place for row in self.dev]
         return {"dev": 100 * f1_score(wanted, found, average="macro")}
 
     def save(self) -> None:
