@@ -90,9 +90,9 @@ $(SERVICES)/.installed: tests/services/requirements.txt
 test-services: $(VENV)/.dev $(SERVICES)/.installed
 	CONDSIM_LABEL_STUDIO=$(SERVICES)/bin/label-studio $(BIN)/python -m pytest tests/services
 
-# The larger model as a wheel of its own, into dist/.
+# The larger model and the larger judge, each as a wheel of its own, into dist/.
 large-wheel: | $(BIN)/python
-	$(PIP) wheel --quiet --no-deps --wheel-dir dist ./packages/condsim-large
+	$(PIP) wheel --quiet --no-deps --wheel-dir dist ./packages/condsim-large ./packages/condsim-judge
 
 # The newest versions that fit together and are no older than before, in an environment that is then removed;
 # half an hour, most of it pip's search. Test before you commit.

@@ -129,7 +129,7 @@ def entailment(run: Path, start: Path) -> Callable[[Pairs], Float64Array]:
 
 
 def measure(
-    judge: condsim.Judge, methods: Mapping[str, Callable[[Pairs], Float64Array]]
+    judges: Sequence[condsim.Judge], methods: Mapping[str, Callable[[Pairs], Float64Array]]
 ) -> dict[str, Any]:
     """Measure every method on dev and test."""
     parts = {part: read_verdicts(part) for part in ("train", "dev", "test")}
@@ -147,7 +147,7 @@ def measure(
             name: figures(pairs, head.predict(method(pairs)).tolist())
             for name, (method, head) in fitted.items()
         }
-        report[part][judge.name] = _judge_figures(judge, pairs)
+        report[part] |= {judge.name: _judge_figures(judge, pairs) for judge in judges}
     return report
 
 
@@ -175,31 +175,34 @@ def _judge_figures(judge: condsim.Judge, pairs: Pairs) -> dict[str, Any]:
 REQUEST_CONDITIONS = ("the request", "the action", "the object")
 
 
-def guard(judge: condsim.Judge) -> dict[str, Any]:
+def guard(judges: Sequence[condsim.Judge]) -> dict[str, Any]:
     """False accepts, x 100, of a cache that finds 80 % of the requests it has an answer to."""
     pairs = read_requests("test")
     same = np.array([bool(pair["same"]) for pair in pairs])
     first, second = ([pair[side] for pair in pairs] for side in ("sentence1", "sentence2"))
     model = condsim.load()
     under = np.stack([model.score(first, second, name) for name in REQUEST_CONDITIONS])
-    verdicts = judge.verdict(first, second)
     scores = {
         "word overlap": surface(pairs)[:, 0],
         "plain similarity": model.score(first, second),
         "lowest score under three conditions": under.min(axis=0),
-        judge.name: np.array([one.probabilities.get("duplicate", 0.0) for one in verdicts]),
     }
-    accepted = np.array([one.verdict == "duplicate" for one in verdicts])
+    as_it_is = {}
+    for judge in judges:
+        verdicts = judge.verdict(first, second)
+        scores[judge.name] = np.array([one.probabilities.get("duplicate", 0.0) for one in verdicts])
+        accepted = np.array([one.verdict == "duplicate" for one in verdicts])
+        as_it_is[judge.name] = {
+            "recall": round(100 * float(accepted[same].mean()), 1),
+            "false_accepts": round(100 * float(accepted[~same].mean()), 1),
+        }
     return {
         "pairs": len(pairs),
         "false_accepts_at_recall_80": {
             name: round(100 * float((values[~same] >= np.quantile(values[same], 0.2)).mean()), 1)
             for name, values in scores.items()
         },
-        "as_it_is": {
-            "recall": round(100 * float(accepted[same].mean()), 1),
-            "false_accepts": round(100 * float(accepted[~same].mean()), 1),
-        },
+        "as_it_is": as_it_is,
     }
 
 
@@ -223,18 +226,29 @@ def page(report: Mapping[str, Any]) -> str:
         cells = [f"{row['macro_f1']} [{row['low']:.0f}, {row['high']:.0f}]", *row["f1"].values()]
         cells += [row["wrongly_merged"], row["wrongly_kept"]]
         lines.append(f"| {name} | " + " | ".join(map(str, cells)) + " |")
-    *_, (name, judge) = report["test"].items()
+    judges = {name: row for name, row in report["test"].items() if "milliseconds" in row}
     lines += [
         "",
         "A merge is a duplicate or an update. Wrongly merged and kept are shares of all pairs.",
-        f"The judge's mean probability is {judge['mean_probability']} %, and {judge['right']} %",
-        "of its verdicts are right. With at most 1 % of the merges false it finds",
-        f"{judge['merges_recall_at_precision_99']} % of them. On two cores a pair takes",
-        f"{judge['milliseconds']:.0f} ms; a file, {judge['pairs_per_second']:.0f} pairs a second.",
+        "Below: mean probability of the verdicts, share of them that are right, share of the",
+        "merges found with at most 1 % of them false, and time on two cores.",
         "",
-        "| domain | macro F1 |",
-        "|---|---:|",
-        *(f"| {domain} | {value} |" for domain, value in judge["domains"].items()),
+        "| judge | mean probability | right % | merges found % | ms a pair | pairs/s |",
+        "|---|---:|---:|---:|---:|---:|",
+        *(
+            f"| {name} | {row['mean_probability']} | {row['right']} | "
+            f"{row['merges_recall_at_precision_99']} | {row['milliseconds']:.0f} | "
+            f"{row['pairs_per_second']:.0f} |"
+            for name, row in judges.items()
+        ),
+        "",
+        f"| macro F1 of a domain | {' | '.join(judges)} |",
+        f"|---|{'---:|' * len(judges)}",
+    ]
+    for domain in next(iter(judges.values()))["domains"]:
+        cells = [domain, *(str(row["domains"][domain]) for row in judges.values())]
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [
         "",
         "## Caches",
         "",
@@ -248,11 +262,13 @@ def page(report: Mapping[str, Any]) -> str:
     requests = report["requests"]
     for name, value in requests["false_accepts_at_recall_80"].items():
         lines.append(f"| {name} | {value} |")
-    as_it_is = requests["as_it_is"]
+    for name, row in requests["as_it_is"].items():
+        lines += [
+            "",
+            f"By its verdict, {name} accepts {row['recall']} % of the same and "
+            f"{row['false_accepts']} % of the others.",
+        ]
     lines += [
-        "",
-        f"`careful=True` as it is accepts {as_it_is['recall']} % of the same and "
-        f"{as_it_is['false_accepts']} % of the others.",
         "",
         "`python -m papers.judge.measured` makes this page.",
     ]
@@ -262,7 +278,7 @@ def page(report: Mapping[str, Any]) -> str:
 def main() -> None:
     """Measure and write the report and its page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--judge", type=Path, help="Folder of another judge.")
+    parser.add_argument("--judge", nargs="*", default=[None], help="Folders, or large.")
     parser.add_argument("--entailment", type=Path, help="Run of first.yaml, measured as well.")
     parser.add_argument("--start", type=Path, help="Checkpoint that the run began with.")
     parser.add_argument("--out", type=Path, required=True, help="Page and JSON, without a suffix.")
@@ -270,8 +286,8 @@ def main() -> None:
     methods = dict(METHODS)
     if options.entailment is not None:
         methods["entailment, both ways"] = entailment(options.entailment, options.start)
-    judge = condsim.load_judge(options.judge)
-    report = measure(judge, methods) | {"requests": guard(judge)}
+    judges = [condsim.load_judge(name) for name in options.judge]
+    report = measure(judges, methods) | {"requests": guard(judges)}
     write_json(report, options.out.with_suffix(".json"))
     write_text(options.out.with_suffix(".md"), page(report))
 

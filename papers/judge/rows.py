@@ -25,12 +25,22 @@ from papers.model.plain import PlainVectors
 from papers.model.ratings import graded, negation
 from papers.model.rows import balanced
 from papers.model.sources import HELD_OUT, MOST_WORDS, ROOT, Sources, read_tabs
-from papers.model.written import details, grades, rules, written
+from papers.model.written import details, everyday, grades, rules, written
 
 ENTAILMENT = ("entailment", "neutral", "contradiction")
 NLI_FILES = ("snli_dev", "mnli_dev_matched", "cad_original_train", "cad_revised_combined_train")
-# Of the rules only a few rows of each kind, or they would be half of all.
-MOST_ROWS = {"rules": 12000, "balanced-csts": 20000, "balanced-attributes": 20000}
+# Of most kinds only a few rows, so that the everyday ones all come up.
+MOST_ROWS = {
+    "written": 6000,
+    "details": 5000,
+    "grades": 1000,
+    "graded": 2000,
+    "negation": 2500,
+    "rules": 1000,
+    "balanced-csts": 1500,
+    "balanced-attributes": 1000,
+    "balanced-criteria": 1000,
+}
 
 
 _LOGGER = logging.getLogger("condsim")
@@ -98,6 +108,7 @@ def entailment_rows(data: Path) -> Iterator[Row]:
 def similarity_rows(sources: Sources) -> Iterator[Row]:
     """Read pairs under a condition; the label is a similarity in [0, 1]."""
     kinds: dict[str, Callable[[Sources], Iterator[Group]]] = {
+        "everyday": everyday,
         "graded": graded,
         "negation": negation,
         "written": written,

@@ -10,6 +10,7 @@ from tests import commands
 from tests.commands import rows_in
 
 from condsim.model.judge import VERDICTS
+from condsim.paths import asset
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PAIR = ("Tests run on Jenkins.", "We have moved the tests from Jenkins to GitHub Actions.")
@@ -29,6 +30,7 @@ def test_verdict_pair_prints_it_and_the_probabilities():
     assert result.stdout == "update\n"
     assert all(name in result.stderr for name in (*VERDICTS, "decided by"))
     assert "cannot read" in run(PAIR[0], "天气很好,我们去公园").stderr
+    assert run(*PAIR, "--judge", asset("judge")).stdout == "update\n"
 
 
 def test_verdict_pairs_keep_columns_and_rows_without_text_have_none(tmp_path):

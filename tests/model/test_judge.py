@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import condsim
-from condsim.errors import InputError, ModelError
+from condsim.errors import InputError, MissingExtraError, ModelError
 from condsim.model.judge import MERGED, VERDICTS, Verdict, calibrated
 from condsim.paths import asset
 
@@ -30,6 +30,22 @@ def judge():
 @pytest.fixture
 def folder(tmp_path):
     return shutil.copytree(asset("judge"), tmp_path / "judge")
+
+
+def test_load_judge_large_is_a_package(folder, tmp_path, monkeypatch):
+    load_judge = condsim.load_judge.__wrapped__
+    monkeypatch.setattr("condsim.model.judge.LARGE_PACKAGE", "condsim_other")
+    with pytest.raises(MissingExtraError, match="'large' is a .* pip install condsim-other$"):
+        load_judge("large")
+    package = tmp_path / "condsim_other"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    shutil.move(folder, package / "model")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert load_judge("large").verdict(KNOWN, NEW["update"]).verdict == "update"
+    shutil.rmtree(package / "model")
+    with pytest.raises(ModelError, match=r"judge\.json is missing"):
+        load_judge("large")
 
 
 @pytest.mark.parametrize("name", VERDICTS)

@@ -107,10 +107,12 @@ def evaluate_command(
     """
     models = model or []
     if suite == "verdicts":
-        others = (model, trained_on, baseline, against, train, csv, markdown, over_estimation, plot)
+        others = (trained_on, baseline, against, train, csv, markdown, over_estimation, plot)
         if any(others):
-            raise InputError("--suite verdicts measures the judge; it takes --json, and no model.")
-        _measure_verdicts(data, pairs, json, resamples, seed)
+            raise InputError(
+                "--suite verdicts measures judges, --model large or a folder; it takes --json."
+            )
+        _measure_verdicts(data, pairs, models or [None], json, resamples, seed)
         return
     several = suite is not None or len(data) > 1 or len(models) > 1
     single = "a single model on a single file"
@@ -142,9 +144,14 @@ def evaluate_command(
 
 
 def _measure_verdicts(
-    data: Sequence[Path], pairs: LabeledPairs, json: Path | None, resamples: int, seed: int
+    data: Sequence[Path],
+    pairs: LabeledPairs,
+    judges: Sequence[str | None],
+    json: Path | None,
+    resamples: int,
+    seed: int,
 ) -> None:
-    """Measure the judge on files of pairs with the right verdict."""
+    """Measure judges on files of pairs with the right verdict."""
     from condsim.evaluation.verdicts import verdict_figures
     from condsim.model.judge import VERDICTS
 
@@ -153,7 +160,7 @@ def _measure_verdicts(
         rows = read_verdicts(file, pairs)
         reports[str(file)] = {
             name: verdict_figures(rows.right, found, rows.first, resamples=resamples, seed=seed)
-            for name, found in _verdicts_by_method(rows, seed)
+            for name, found in _verdicts_by_method(rows, judges, seed)
         }
     names = ("macro F1", *VERDICTS, "wrongly merged", "wrongly kept")
     for file_name, report in reports.items():
@@ -173,20 +180,21 @@ def _measure_verdicts(
     options.write_report(json, reports)
 
 
-def _verdicts_by_method(rows: LabeledVerdicts, seed: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield the verdicts of the judge, and of what tells them by one score out of fold."""
+def _verdicts_by_method(
+    rows: LabeledVerdicts, judges: Sequence[str | None], seed: int
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the verdicts of judges, and of what tells them by one score out of fold."""
     from condsim.evaluation.verdicts import verdicts_by_score
     from condsim.loading import load_encoder
     from condsim.model.baselines import baseline
     from condsim.model.judge import load_judge
 
-    judge = load_judge()
     right, first, second, conditions = rows
-    given = {judge.name: conditions}
-    if conditions is not None:
-        given[f"{judge.name}, no condition"] = None
-    for name, some in given.items():
-        yield name, [one.verdict for one in judge.verdict(first, second, some)]
+    for judge in map(load_judge, judges):
+        yield judge.name, [one.verdict for one in judge.verdict(first, second, conditions)]
+        if conditions is not None:
+            found = judge.verdict(first, second)
+            yield f"{judge.name}, no condition", [one.verdict for one in found]
     scores: dict[str, FloatArray] = {
         "plain similarity": load_encoder(None).score(first, second),
         "word overlap": baseline("word-overlap").score(first, second, None),

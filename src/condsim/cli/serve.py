@@ -35,6 +35,7 @@ def serve(
             metavar="NAME=FILE", help="Learned criterion, a condition of this name. Repeatable."
         ),
     ] = None,
+    judge: options.JudgeName = None,
     label: Annotated[
         Path | None, Option(help="File of texts to label on the page /label; see condsim label.")
     ] = None,
@@ -107,6 +108,9 @@ def serve(
         print_note(f"{scorer.name} at {address} (Ctrl-C stops)")
         print_note("" if label is None else f"Label texts on {address}/label")
 
+    # Slow to import.
+    from condsim.model.judge import load_judge
+
     with ExitStack() as stack:
         session: Session[Any] | None = None
         if label is not None:
@@ -120,6 +124,7 @@ def serve(
             origins=allow_origin or (),
             criteria=criteria,
             session=session,
+            judge=judge and load_judge(judge),
         )
         try:
             run_server(app, host=host, port=port, announce=announce)

@@ -14,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 from condsim.cli.files import Input, Output
-from condsim.cli.options import TextFile, check_column
+from condsim.cli.options import JudgeName, TextFile, check_column
 from condsim.cli.pairs import (
     PairsUnderOne,
     SinglePair,
@@ -93,6 +93,7 @@ def verdict_command(
             show_default="no times",
         ),
     ] = None,
+    judge: JudgeName = None,
     model: Annotated[
         str | None,
         Option(
@@ -126,21 +127,22 @@ def verdict_command(
         source = _texts_or_file(first, second, condition)
     else:
         source = _file_of_news(first, second)
+    # Slow to import.
+    from condsim.model.judge import load_judge
+
     if isinstance(source, SinglePair):
         if output is not None or labeled is not None or time is not None:
             raise InputError("Options of files, such as --output, go with one file.")
-        _print_verdict(source, condition, about=about)
+        _print_verdict(load_judge(judge), source, condition, about=about)
         return
     if output is None:
         raise InputError("A file of texts needs --output, the file to write.")
-    from condsim.model.judge import load_judge
-
     with long_work(log=None, resume="Nothing was written.") as progress:
-        judge = load_judge()
+        reader = load_judge(judge)
         threshold = None
         if labeled is not None and at_most_false_merges is not None:
-            threshold = _threshold(judge, labeled, pairs, at_most_false_merges)
-        judging = _Judging(judge, threshold.value if threshold else 0.0, progress, about, time)
+            threshold = _threshold(reader, labeled, pairs, at_most_false_merges)
+        judging = _Judging(reader, threshold.value if threshold else 0.0, progress, about, time)
         if against is None:
             judging.pairs(source, output, pairs)
         else:
@@ -177,10 +179,8 @@ def _file_of_news(file: str | None, other: str | None) -> Path:
     return Path(file)
 
 
-def _print_verdict(pair: SinglePair, condition: str | None, *, about: bool) -> None:
-    from condsim.model.judge import load_judge
-
-    verdict = load_judge().verdict(pair.sentence1, pair.sentence2, condition, about=about)
+def _print_verdict(judge: Judge, pair: SinglePair, condition: str | None, *, about: bool) -> None:
+    verdict = judge.verdict(pair.sentence1, pair.sentence2, condition, about=about)
     typer.echo(verdict.verdict)
     shares = [f"{name} {value:.2f}" for name, value in verdict.probabilities.items()]
     print_note(verdict.reason or ", ".join(shares))

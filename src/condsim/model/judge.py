@@ -31,7 +31,7 @@ from condsim.model.session import (
     open_session,
     run_batches,
 )
-from condsim.model.settings import MODEL_FILE
+from condsim.model.settings import MODEL_FILE, weights_folder
 from condsim.paths import asset, expanded
 from condsim.types import Float64Array, FloatArray, IntArray
 
@@ -45,6 +45,9 @@ CANNOT_TELL = "cannot tell"
 """Verdict on texts that the judge cannot read, or not as a whole."""
 
 SETTINGS_FILE = "judge.json"
+
+LARGE_PACKAGE = "condsim_judge"
+"""Package of the larger judge, ``packages/condsim-judge`` in the repository."""
 
 _MOST_ABOUT = 3
 _WORD = re.compile(r"\w+(?:[-.,:/'\u2019]\w+)*")
@@ -342,9 +345,20 @@ def calibrated(
 
 
 @cache
-def load_judge(folder: Path | str | None = None) -> Judge:
-    """Load a judge once; the one that comes with condsim if None."""
-    return Judge(asset("judge") if folder is None else folder)
+def load_judge(judge: Path | str | None = None) -> Judge:
+    """Load a judge once.
+
+    Args:
+        judge: None for the one that comes with condsim, ``"large"`` for the larger one of the
+            package condsim-judge, or a folder.
+
+    Raises:
+        ModelError: If there is no such judge, or a file is damaged.
+        MissingExtraError: If it is ``"large"`` and condsim-judge is not installed.
+    """
+    if judge == "large":
+        return Judge(weights_folder(LARGE_PACKAGE, "judge"))
+    return Judge(asset("judge") if judge is None else judge)
 
 
 def verdict(

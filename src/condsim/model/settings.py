@@ -131,14 +131,19 @@ def _check_setting(holds: bool, subject: str, rule: str, value: object) -> None:
 def model_folder(model: str | Path) -> Path:
     """Find the folder of a model; ``default`` and ``large`` are the models made for condsim."""
     if model == "large":
-        package = importlib.util.find_spec(LARGE_PACKAGE)
-        if package is None or package.origin is None:
-            raise MissingExtraError(
-                "The model 'large' is a separate package, which is not installed: "
-                "pip install condsim-large"
-            )
-        return Path(package.origin).parent / "model"
+        return weights_folder(LARGE_PACKAGE, "model")
     return DEFAULT_FOLDER if model == "default" else expanded(model)
+
+
+def weights_folder(package: str, kind: str) -> Path:
+    """Find the weights of a package made for condsim, which has a larger model or judge."""
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise MissingExtraError(
+            f"The {kind} 'large' is a separate package, which is not installed: "
+            f"pip install {package.replace('_', '-')}"
+        )
+    return Path(found.origin).parent / "model"
 
 
 def name_of_folder(folder: Path) -> str:

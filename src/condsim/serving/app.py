@@ -39,6 +39,7 @@ from condsim.serving.schemas import ModelCard, ModelList, ServerInfo, Status
 from condsim.serving.service import Service, SharedService
 
 if TYPE_CHECKING:
+    from condsim.model.judge import Judge
     from condsim.search.index import Index
 
 # Open connections; further ones are answered 503.
@@ -87,6 +88,7 @@ def create_app(
     origins: str | Sequence[str] = (),
     criteria: Mapping[str, Criterion] | None = None,
     session: Session[Any] | None = None,
+    judge: Judge | None = None,
 ) -> FastAPI:
     """Create the app that ``condsim serve`` runs, for any ASGI server.
 
@@ -101,6 +103,8 @@ def create_app(
             ``https://app.example``; ``*`` for all. None by default.
         criteria: Learned criteria; a condition of their name stands for each.
         session: Texts to label on the page ``/label``, as `LabelSession.open` gives it.
+        judge: Judge of `/v1/verdict`, such as `condsim.load_judge` returns; None for the one that
+            comes with condsim.
 
     Returns:
         The app. Its life cycle (ASGI lifespan) starts and stops the thread of the model.
@@ -117,7 +121,7 @@ def create_app(
     settings = settings or ServingSettings()
     if criteria:
         scorer = load_encoder(scorer).with_criteria(criteria)
-    service = Service(scorer, settings=settings, index=index, criteria=criteria or ())
+    service = Service(scorer, settings=settings, index=index, criteria=criteria or (), judge=judge)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -23,6 +23,7 @@ from condsim.serving.middleware import ServerMetrics, ServingSettings
 from condsim.types import FloatArray
 
 if TYPE_CHECKING:
+    from condsim.model.judge import Judge
     from condsim.search.index import Index
 
 P = ParamSpec("P")
@@ -42,6 +43,7 @@ class Service:
         settings: ServingSettings,
         index: Index | None,
         criteria: Iterable[str] = (),
+        judge: Judge | None = None,
     ) -> None:
         self.scorer, self.settings, self.name = scorer, settings, scorer.name
         self.metrics = ServerMetrics()
@@ -53,9 +55,18 @@ class Service:
         self._score_shared = lru_cache(_CACHED_SHARES)(partial(partial, scorer.score))
         self.index = index and index.using(self.queued_embedder)
         self.criteria = tuple(criteria)
+        self._judge = judge
         # The same work each time, so that requests are joined; callers choose the share in it.
         self._under = lru_cache(_CACHED_SHARES)(self._work_under)
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @property
+    def judge(self) -> Judge:
+        """The judge; the one that comes with condsim is loaded when it is first asked."""
+        # Slow to import.
+        from condsim.model.judge import load_judge
+
+        return self._judge or load_judge()
 
     @property
     def embedder(self) -> EmbeddingScorer:

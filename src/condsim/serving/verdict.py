@@ -78,7 +78,7 @@ async def judge_texts(
         raise RequestError(422, "A verdict takes a condition in words, not a learned criterion.")
     _check_size(body, service)
     if body.texts is None:
-        judge, verdicts = await service.in_thread(_verdicts, body, condition)
+        judge, verdicts = await service.in_thread(_verdicts, body, condition, service)
     else:
         judge, verdicts = await service.in_thread(_findings, body, condition, service, known)
     return VerdictAnswer(model=judge, verdicts=verdicts)
@@ -102,11 +102,10 @@ def _known(body: VerdictRequest, service: Service) -> list[str] | Index:
     return known
 
 
-def _verdicts(body: VerdictRequest, condition: str | None) -> tuple[str, list[TextVerdict]]:
-    # Slow to import.
-    from condsim.model.judge import load_judge
-
-    judge = load_judge()
+def _verdicts(
+    body: VerdictRequest, condition: str | None, service: Service
+) -> tuple[str, list[TextVerdict]]:
+    judge = service.judge
     first, second = ([pair[side] for pair in body.pairs or ()] for side in (0, 1))
     found = judge.verdict(first, second, condition, about=body.about)
     return judge.name, [_text_verdict(one, about=body.about) for one in found]
@@ -116,10 +115,9 @@ def _findings(
     body: VerdictRequest, condition: str | None, service: Service, known: list[str] | Index
 ) -> tuple[str, list[TextVerdict]]:
     # Slow to import.
-    from condsim.model.judge import load_judge
     from condsim.search.verdicts import find_verdicts
 
-    judge = load_judge()
+    judge = service.judge
     with faults_of_the_server():
         found = list(
             find_verdicts(
