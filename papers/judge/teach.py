@@ -1,8 +1,8 @@
 """What a larger judge says of pairs without a label, for a smaller one to learn from.
 
 ``python -m papers.judge.teach --run FOLDER --start CHECKPOINT --rows FOLDER`` writes
-``taught.jsonl`` next to the rows. The pairs are the written verdicts and requests read both ways,
-and the texts of the rows of entailment and of similarity without their condition.
+``taught.jsonl`` next to the rows. The pairs are the written verdicts read from B to A, and the
+texts of the rows of entailment and of similarity without their condition.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from condsim.io import replacing
-from papers.judge.rows import Row, request_rows, verdict_rows
+from papers.judge.rows import Row, verdict_rows
 from papers.judge.train import Reader, logits_of, torch_judge
 
-MOST_PAIRS = 45_000
+MOST_PAIRS = 30_000
 TOKENS = 128
 
 _LOGGER = logging.getLogger("condsim")
 
 
 def pairs(rows: Path) -> Iterator[Row]:
-    """Pairs of train in an order by chance, each once, the written ones first."""
-    written = [*verdict_rows("train"), *request_rows("train")]
+    """Pairs of train, each once: the turned ones, and others in an order by chance."""
     turned = [Row("", row.second, row.first, 0.0) for row in verdict_rows("train")]
     others = [
         Row("", first, second, 0.0)
@@ -36,7 +35,7 @@ def pairs(rows: Path) -> Iterator[Row]:
     ]
     random.Random(0).shuffle(others)
     seen: set[tuple[str, str]] = set()
-    for row in (*written, *turned, *others):
+    for row in (*turned, *others):
         if row[1:3] not in seen and row.first != row.second:
             seen.add((row.first, row.second))
             yield Row("", row.first, row.second, 0.0)
