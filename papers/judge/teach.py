@@ -1,4 +1,4 @@
-"""What a larger judge says of pairs without a label, for a smaller one to learn from.
+"""Verdicts of a larger judge on pairs without a label, for a smaller one to learn from.
 
 ``python -m papers.judge.teach --run FOLDER --start CHECKPOINT --rows FOLDER`` writes
 ``taught.jsonl`` next to the rows. The pairs are the written verdicts read from B to A, and the

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from condsim.errors import InputError, MissingExtraError, ModelError
 from condsim.model.judge import MERGED, VERDICTS, Verdict, calibrated
 from condsim.paths import asset
 
+LARGE = Path(__file__).parents[2] / "packages/condsim-judge/src/condsim_judge/model"
 KNOWN = "The staging server listens on port 8080."
 NEW = {
     "duplicate": "Port 8080 is the one on which the staging server listens.",
@@ -48,9 +50,10 @@ def test_load_judge_large_is_a_package(folder, tmp_path, monkeypatch):
         load_judge("large")
 
 
-@pytest.mark.parametrize("name", VERDICTS)
-def test_verdict_plain_case_is_right(judge, name):
-    assert judge.verdict(KNOWN, NEW[name]).verdict == name
+@pytest.mark.parametrize("large", [False, True])
+def test_verdict_plain_cases_are_right(large):
+    found = condsim.load_judge(LARGE if large else None).verdict(KNOWN, list(NEW.values()))
+    assert [one.verdict for one in found] == list(NEW)
 
 
 def test_verdict_column_has_the_verdicts_of_its_pairs(judge):
