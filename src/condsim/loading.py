@@ -135,15 +135,7 @@ def _load_companion(name: str, path: Path) -> AnyScorer:
 
 
 def load_encoder(model: str | Path | PairScorer | None = None) -> EmbeddingScorer:
-    """Load a bi- or tri-encoder, which gives embeddings.
-
-    Args:
-        model: As `load_scorer`, or a loaded model.
-
-    Raises:
-        ModelError: If there is no such model, it cannot be loaded, or gives only scores.
-        MissingExtraError: As `load_scorer`.
-    """
+    """Load a bi- or tri-encoder, or check a loaded one; a ModelError if it gives only scores."""
     scorer = model if isinstance(model, PairScorer) else load_scorer(model)
     if not isinstance(scorer, EmbeddingScorer):
         raise ModelError(f"{scorer.name} gives only scores; embeddings need a bi- or tri-encoder.")

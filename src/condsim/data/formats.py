@@ -104,9 +104,7 @@ def is_table(output: Path, *, any_rows: bool = True) -> bool:
 def open_writer(output: Path | TextIO) -> Iterator[RowWriter]:
     """Open a file to write rows to; it appears under its name only when it is complete.
 
-    Args:
-        output: A file of one of the `FORMATS`, Parquet if the rows come from
-            Parquet; or an open text stream such as standard output, written as TSV.
+    An open text stream such as standard output is written as TSV.
     """
     if not isinstance(output, Path):
         writer: RowWriter = TsvWriter(output)
@@ -121,8 +119,7 @@ def open_writer(output: Path | TextIO) -> Iterator[RowWriter]:
 def write_records(path: Path, records: Iterable[Record], *, columns: Sequence[str] = ()) -> int:
     """Write records to a text file, in a table all with the same keys; return their number.
 
-    Args:
-        columns: Header of a table without records.
+    The ``columns`` are the header of a table without records.
     """
     with open_writer(path) as writer:
         writer.write(records)

@@ -48,15 +48,7 @@ def verdict_figures(
     resamples: int = 1000,
     seed: int = 0,
 ) -> VerdictFigures:
-    """Compare verdicts with the right ones.
-
-    Args:
-        right: Right verdicts, length n.
-        found: Verdicts of a judge, length n.
-        first: First texts, length n: pairs of one are drawn together.
-        resamples: Bootstrap resamples.
-        seed: Seed of the resamples.
-    """
+    """Compare verdicts with the right ones; pairs of one first text are drawn together."""
     names = [name for name in VERDICTS if name in {*right, *found}]
     wanted, given = (
         np.array([[cell == name for name in names] for cell in column], np.float64)
@@ -89,13 +81,8 @@ def verdicts_by_score(
     """Tell verdicts by a single score, the best that a threshold sweep can do.
 
     Each pair gets the verdict that is most frequent among pairs of other folds whose score is in
-    the same twentieth. Pairs of one first text are in one fold.
-
-    Args:
-        scores: Score of each pair, ``(n,)``; all equal for the most frequent verdict.
-        right: Right verdicts, length n.
-        first: First texts, length n.
-        seed: Seed of the ten folds.
+    the same twentieth, so equal scores give the most frequent one. Pairs of one first text are in
+    one fold.
     """
     values = np.asarray(scores, np.float64)
     wanted = np.array([VERDICTS.index(name) for name in right])

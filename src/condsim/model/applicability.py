@@ -30,11 +30,7 @@ MIN_APPLICABILITY = 0.2
 
 
 def silence(first: float, second: float) -> str:
-    """Say which texts seem not to mention a condition; "" if it seems to apply to both.
-
-    Args:
-        first: Probability that the first text mentions it, and ``second`` for the second.
-    """
+    """Say which of two texts seems not to mention a condition, by the probability that it does."""
     # NaN, of a text without a score, is marked neither.
     if not first * second < MIN_APPLICABILITY:
         return ""

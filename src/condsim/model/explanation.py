@@ -137,11 +137,8 @@ class Explanation:
     def plot(self, path: Path | str) -> None:
         """Plot the contributions as bars, and pairs of words as a heat map.
 
-        Args:
-            path: The ``.png``, ``.svg`` or ``.pdf`` file to write.
-
         Raises:
-            InputError: If the suffix is another, or the file cannot be written there.
+            InputError: If the suffix is not .png, .svg or .pdf, or the file cannot be written.
             MissingExtraError: If matplotlib is not installed.
         """
         path = Path(path)

@@ -184,9 +184,8 @@ _UNREAD: ContextVar[UnreadTexts | None] = ContextVar("unread", default=None)
 def collect_unread(*, log: bool | None = None) -> Iterator[None]:
     """Collect the texts that models cannot read until the outermost block ends.
 
-    Args:
-        log: Log a line then, as commands do; None issues a `ScoredWarning` instead, and False
-            ignores the texts of this block.
+    Then ``log`` logs a line, as commands do; None issues a `ScoredWarning` instead, and False
+    ignores the texts of this block.
     """
     if log is not False and _UNREAD.get() is not None:
         yield

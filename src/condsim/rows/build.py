@@ -300,10 +300,8 @@ def build_criteria(
 ) -> CriteriaReport:
     """Write conditional rows of labeled tables and a manifest; the same input gives the same file.
 
-    Args:
-        paths: The tables, each a separate set; forms and options as `iter_criteria` has them.
-        output: A ``.csv`` or ``.parquet`` file.
-        exclude: Files of texts to leave out; see `condsim.data.held_out.held_out_texts`.
+    Each table is a separate set; forms and options are as in `iter_criteria`. Texts of ``exclude``
+    are left out; see `condsim.data.held_out.held_out_texts`. The output is CSV or Parquet.
     """
     for path in (*paths, *exclude):
         check_not_input(output, path)

@@ -381,9 +381,6 @@ def check_model(
     )
 
 
-# Filters in SQL: comparisons, logic, arithmetic and a few functions on the columns of an index
-
-
 def check_expression(where: str) -> None:
     """Raise ValueError unless a text is one expression of what a filter may hold.
 

@@ -283,9 +283,6 @@ def _pair_rows(values: FloatArray, pairs: list[list[str]]) -> list[list[float]]:
     return np.reshape(_rounded(values), (len(pairs), -1)).tolist()
 
 
-# The routes of other servers: OpenAI, Cohere, Jina and text-embeddings-inference (TEI).
-
-
 @_post("/embeddings", include_in_schema=False)
 @_post("/v1/embeddings")
 async def embeddings(

@@ -110,7 +110,6 @@ class ExportResult:
     """Files of an export, and how near it is to the model.
 
     Attributes:
-        output: The folder.
         size: Bytes of ``model.onnx``.
         cosine_mean: Mean cosine between exported and original embeddings of the samples.
         cosine_worst: The lowest of these cosines.

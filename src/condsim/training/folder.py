@@ -35,12 +35,8 @@ class FinishedRun:
     """A finished run, read back from its folder.
 
     Attributes:
-        folder: The model folder.
-        recipe: The recipe it was trained by.
-        report: Its evaluation on the dev file.
         dev_spearman: Spearman x100 on the dev file after each epoch.
         seconds: Wall-clock time of the process that finished it.
-        train_revision: First 12 hex digits of the SHA-256 of the training file.
         dev_accuracy: Percentage of the triplets of the dev file whose anchor is nearer to its
             positive, after each epoch; empty where the dev file has no triplets.
     """
