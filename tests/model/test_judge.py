@@ -37,7 +37,7 @@ def folder(tmp_path):
 def test_load_judge_large_is_a_package(folder, tmp_path, monkeypatch):
     load_judge = condsim.load_judge.__wrapped__
     monkeypatch.setattr("condsim.model.judge.LARGE_PACKAGE", "condsim_other")
-    with pytest.raises(MissingExtraError, match="'large' is a .* pip install condsim-other$"):
+    with pytest.raises(MissingExtraError, match=r"'large' is a .* pip install condsim-other$"):
         load_judge("large")
     package = tmp_path / "condsim_other"
     package.mkdir()

@@ -124,7 +124,7 @@ def serve(
             origins=allow_origin or (),
             criteria=criteria,
             session=session,
-            judge=judge and load_judge(judge),
+            judge=None if judge is None else load_judge(judge),
         )
         try:
             run_server(app, host=host, port=port, announce=announce)
