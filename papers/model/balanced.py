@@ -17,8 +17,9 @@ from condsim.data.files import iter_rows
 from condsim.data.held_out import HeldOutTexts, held_out_texts, text_digest
 from condsim.errors import InputError
 from condsim.rows.build import build_criteria
-from condsim.rows.records import TrainingRow, write_rows
+from condsim.rows.records import write_rows
 from condsim.rows.settings import CriteriaSettings
+from condsim_annotation.tables import TrainingRow
 from papers.model.sources import HELD_OUT, ROOT
 
 _LOGGER = logging.getLogger("condsim")

@@ -117,15 +117,6 @@ def check_unchanged(folder: Path | str, changed: Iterable[str], *, subject: str)
         )
 
 
-def changed_values(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list[str]:
-    """Describe each expected value that differs: ``"max_words is 60, not 50"``."""
-    return [
-        f"{key} is {actual.get(key)!r}, not {value!r}"
-        for key, value in expected.items()
-        if actual.get(key) != value
-    ]
-
-
 def open_array(path: Path) -> NDArray[Any]:
     """Open a ``.npy`` file by memory mapping."""
     with one_line(f"{path} cannot be read as an array (.npy)", OSError, ValueError, EOFError):

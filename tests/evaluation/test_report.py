@@ -12,7 +12,7 @@ from tests.evaluation.conftest import report_of
 from condsim.errors import InputError
 from condsim.evaluation.evaluate import evaluate
 from condsim.evaluation.metrics import METRICS
-from condsim.evaluation.plots import predicted_against_gold, score_histogram
+from condsim.evaluation.plots import predicted_against_gold
 from condsim.evaluation.report import ModelResult, Report, to_markdown, to_table
 from condsim.evaluation.statistics import Difference, Metric
 
@@ -106,13 +106,6 @@ def test_to_markdown_is_a_pipe_table(evaluated):
     assert table[-1].startswith("| difference from second | +")
     assert f"p = {evaluated.comparison['mse'].p_value:.3f}" in table[-1]
     assert to_markdown(evaluated).endswith("seed 0\n")
-
-
-def test_score_histogram_two_models_writes_png(tmp_path):
-    pytest.importorskip("matplotlib")
-    spread = np.linspace(0, 1, 50, dtype=np.float32)
-    score_histogram({"a": spread, "b": spread**2}, tmp_path / "h.png")
-    assert (tmp_path / "h.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_predicted_against_gold_two_models_writes_png(tmp_path, make_task):

@@ -11,7 +11,6 @@ import pytest
 from condsim.console import silent
 from condsim.data.csts import CstsRow, load_csts
 from condsim.errors import InputError
-from condsim.rows.records import TrainingRow
 from condsim_annotation.answers import (
     answer_file,
     function_answers,
@@ -19,6 +18,7 @@ from condsim_annotation.answers import (
     read_answer,
     with_answers,
 )
+from condsim_annotation.tables import TrainingRow
 from condsim_llm.ask import Asker
 from condsim_llm.backend import Answer
 

@@ -13,7 +13,7 @@ from condsim.console import silent
 from condsim.data.csts import CstsRow, load_csts
 from condsim.data.load import load_task
 from condsim.errors import InputError
-from condsim.rows.records import TrainingRow
+from condsim_annotation.tables import TrainingRow
 from condsim_annotation.teach import taught_rows, teach_file, teach_pairs
 
 ROWS = [

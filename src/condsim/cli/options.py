@@ -27,12 +27,7 @@ Model: TypeAlias = Annotated[
     str | None, Option(help="Model folder or Hub name.", show_default="the default model")
 ]
 JudgeName: TypeAlias = Annotated[
-    str | None,
-    Option(
-        "--judge",
-        help="Judge: large, of condsim-judge, or a folder.",
-        show_default="the one that comes with condsim",
-    ),
+    str | None, Option("--judge", help="Another judge: large, of condsim-judge, or a folder.")
 ]
 Text1: TypeAlias = Annotated[str, Option("--text1", help="Column of the first texts.")]
 Text2: TypeAlias = Annotated[str, Option("--text2", help="Column of the second texts.")]

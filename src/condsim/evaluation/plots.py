@@ -29,22 +29,6 @@ _MAX_JITTER = 0.018
 _LIKERT_STEPS = 4
 
 
-def score_histogram(scores: Mapping[str, FloatArray], path: Path) -> None:
-    """Draw the distribution of scores in [0, 1], ``(n,)`` by model, in a panel for each model."""
-    figure = _new_figure(width=6.4, height=1.9 * len(scores) + 0.5)
-    panels = figure.subplots(len(scores), 1, sharex=True, squeeze=False)[:, 0]
-    edges = np.linspace(0, 1, 41)
-    for panel, (name, values) in zip(panels, scores.items(), strict=True):
-        panel.hist(values, bins=edges, weights=np.full(len(values), 100 / len(values)))
-        panel.axvline(float(np.median(values)), color="black", linewidth=1, linestyle="--")
-        panel.set_title(name, fontsize=10, loc="left")
-        panel.set_ylabel("% of rows")
-        panel.spines[["top", "right"]].set_visible(False)
-    panels[-1].set_xlabel("score (dashed: median)")
-    panels[-1].set_xlim(0, 1)
-    save_figure(figure, path)
-
-
 def predicted_against_gold(scores: Mapping[str, FloatArray], task: Task, path: Path) -> None:
     """Draw raw similarity against gold for high and low rows, one panel for each model.
 

@@ -47,7 +47,6 @@ CANNOT_TELL = "cannot tell"
 SETTINGS_FILE = "judge.json"
 
 LARGE_PACKAGE = "condsim_judge"
-"""Package of the larger judge, ``packages/condsim-judge`` in the repository."""
 
 _MOST_ABOUT = 3
 _WORD = re.compile(r"\w+(?:[-.,:/'\u2019]\w+)*")

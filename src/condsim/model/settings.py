@@ -139,10 +139,9 @@ def weights_folder(package: str, kind: str) -> Path:
     """Find the weights of a package made for condsim, which has a larger model or judge."""
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
-        raise MissingExtraError(
-            f"The {kind} 'large' is a separate package, which is not installed: "
-            f"pip install {package.replace('_', '-')}"
-        )
+        advice = f"pip install {package.replace('_', '-')}"
+        problem = f"The {kind} 'large' is a separate package, which is not installed"
+        raise MissingExtraError(f"{problem}: {advice}")
     return Path(found.origin).parent / "model"
 
 

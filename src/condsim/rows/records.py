@@ -28,22 +28,6 @@ class TableRow:
     """Base of rows that have a separate file."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingRow(TableRow):
-    """A row of training data; a short answer may take the place of a sentence.
-
-    Attributes:
-        label: Similarity from 1 to 5.
-        origin: Source of the label, such as ``given``, or ``model:`` and the names of models.
-    """
-
-    sentence1: str
-    sentence2: str
-    condition: str
-    label: float
-    origin: str
-
-
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=TableRow)
 
@@ -118,14 +102,10 @@ def revisions_of(paths: Iterable[Path]) -> dict[str, str]:
     }
 
 
-def write_manifest(path: Path, content: Mapping[str, object]) -> None:
-    """Write the manifest of a file."""
-    write_json(content, manifest_of(path))
-
-
 def write_provenance(
     output: Path, *, kind: str, made_from: Sequence[Path], facts: Mapping[str, object]
 ) -> None:
     """Write the manifest of a finished file, with its sources and the version of condsim."""
     hashes = {"sha256": sha256_of(output), "made_from": revisions_of(made_from)}
-    write_manifest(output, {"kind": kind, **hashes, **facts, "condsim": __version__})
+    content = {"kind": kind, **hashes, **facts, "condsim": __version__}
+    write_json(content, manifest_of(output))

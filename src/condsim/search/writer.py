@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from condsim.cache import changed_values
 from condsim.console import Progress
 from condsim.data.row import Row
 from condsim.errors import InputError
@@ -70,8 +69,12 @@ class IndexWriter:
             raise InputError(
                 f"{self._store.uri} holds an index of other rows. {advice}, or give another folder."
             )
-        options = {name: getattr(expected, name) for name in ("text", "key", "dimension")}
-        if changed := changed_values(options, stored.model_dump()):
+        changed = [
+            f"{name} is {found!r}, not {value!r}"
+            for name in ("text", "key", "dimension")
+            if (found := getattr(stored, name)) != (value := getattr(expected, name))
+        ]
+        if changed:
             raise InputError(
                 f"{self._store.uri} holds an index made with other options: {', '.join(changed)}. "
                 "Give another folder, or the same options."

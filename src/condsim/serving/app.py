@@ -103,8 +103,7 @@ def create_app(
             ``https://app.example``; ``*`` for all. None by default.
         criteria: Learned criteria; a condition of their name stands for each.
         session: Texts to label on the page ``/label``, as `LabelSession.open` gives it.
-        judge: Judge of `/v1/verdict`, such as `condsim.load_judge` returns; None for the one that
-            comes with condsim.
+        judge: Judge of `/v1/verdict`, such as `condsim.load_judge` returns.
 
     Returns:
         The app. Its life cycle (ASGI lifespan) starts and stops the thread of the model.

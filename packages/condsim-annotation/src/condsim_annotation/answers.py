@@ -13,7 +13,8 @@ from condsim.data.batch import ROWS_PER_BATCH, in_blocks
 from condsim.data.csts import CstsRow, iter_csts
 from condsim.errors import InputError
 from condsim.io import check_not_input
-from condsim.rows.records import TrainingRow, counted, revisions_of, write_provenance, write_rows
+from condsim.rows.records import counted, revisions_of, write_provenance, write_rows
+from condsim_annotation.tables import TrainingRow
 from condsim_annotation.weak.language import cut_sentence
 from condsim_annotation.weak.registry import REGISTRY, Registry
 from condsim_llm.ask import Asker

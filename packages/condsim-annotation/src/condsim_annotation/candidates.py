@@ -27,11 +27,11 @@ from condsim.config import Settings
 from condsim.console import Progress
 from condsim.data.files import iter_rows
 from condsim.errors import InputError, ModelError, one_line, require
-from condsim.io import replacing
+from condsim.io import replacing, write_json
 from condsim.model.settings import revision_of
 from condsim.model.torch import loading_reason
 from condsim.paths import sha256_of, stem_of
-from condsim.rows.records import manifest_of, parquet_schema, write_manifest, write_rows
+from condsim.rows.records import manifest_of, parquet_schema, write_rows
 from condsim.types import FloatArray, IntArray
 from condsim_annotation.pairs import (
     EXACT_UP_TO,
@@ -341,7 +341,7 @@ def make_candidates(
                     collection, pairs, start, stop, facts, embeddings, settings.filters, counts
                 )
                 write_rows(rows, parts[-1], kind=Candidate)
-                write_manifest(parts[-1], counts.to_dict())
+                write_json(counts.to_dict(), manifest_of(parts[-1]))
         progress("candidates", len(pairs), len(pairs))
         # The manifest describes the file that is replaced.
         manifest_of(path).unlink(missing_ok=True)
@@ -358,7 +358,7 @@ def make_candidates(
             repeated=repeated,
             written=written,
         )
-        write_manifest(path, {**manifest, "report": asdict(report)})
+        write_json({**manifest, "report": asdict(report)}, manifest_of(path))
         for folder in cache.glob("parts-*"):
             shutil.rmtree(folder)
     return report
@@ -489,5 +489,5 @@ def filter_files(paths: Sequence[Path], rules: PairFilter, *, output: Path | Non
         "repeated": rules.repeated,
         "written": written,
     }
-    write_manifest(output, content)
+    write_json(content, manifest_of(output))
     return written

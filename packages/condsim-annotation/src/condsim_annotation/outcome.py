@@ -20,8 +20,9 @@ from typing import Literal, NamedTuple, cast
 import numpy as np
 
 from condsim.errors import InputError
+from condsim.io import write_json
 from condsim.loading import load_scorer
-from condsim.rows.records import write_manifest, write_rows
+from condsim.rows.records import manifest_of, write_rows
 from condsim.types import FloatArray, Scorer
 from condsim_annotation.records import HUMAN, Condition, Intended, Rating
 from condsim_annotation.stages import Item, Stage, TaskAnswer, hints_of, text_of
@@ -148,7 +149,7 @@ def write_stage(
         "set_aside": outcome.set_aside,
         "proposals_by_model": dict(sorted(models.items())),
     }
-    write_manifest(path, content)
+    write_json(content, manifest_of(path))
     return path, rows
 
 

@@ -12,10 +12,26 @@ from typing import Any
 from condsim.data.files import iter_rows
 from condsim.data.row import Row, number_of, short_repr
 from condsim.errors import InputError, located, one_line
-from condsim.rows.records import RowT, TrainingRow, column_types, manifest_of
+from condsim.rows.records import RowT, TableRow, column_types, manifest_of
 
 DOES_NOT_APPLY = -1
 """Label of a row whose condition does not apply to the pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRow(TableRow):
+    """A row of training data; a short answer may take the place of a sentence.
+
+    Attributes:
+        label: Similarity from 1 to 5.
+        origin: Source of the label, such as ``given``, or ``model:`` and the names of models.
+    """
+
+    sentence1: str
+    sentence2: str
+    condition: str
+    label: float
+    origin: str
 
 
 @dataclass(frozen=True, slots=True)

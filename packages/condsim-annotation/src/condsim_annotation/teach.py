@@ -15,7 +15,8 @@ from condsim.data.files import column_names, iter_rows
 from condsim.errors import InputError
 from condsim.io import check_not_input
 from condsim.model.base import PairScorer
-from condsim.rows.records import TableRow, TrainingRow, counted, write_provenance, write_rows
+from condsim.rows.records import TableRow, counted, write_provenance, write_rows
+from condsim_annotation.tables import TrainingRow
 
 # Cosines may be rounded above 1.
 _MAX_COSINE = 1.001

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from condsim.console import Progress, silent
 from condsim.data.held_out import HeldOutTexts, held_out_texts
 from condsim.io import check_not_input
-from condsim.rows.records import TrainingRow, revisions_of, write_provenance, write_rows
+from condsim.rows.records import revisions_of, write_provenance, write_rows
+from condsim_annotation.tables import TrainingRow
 from condsim_annotation.weak.build import read_pool
 from condsim_annotation.weak.functions import LabelingFunction, wordings_of
 from condsim_annotation.weak.language import Sentence
