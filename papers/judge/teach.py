@@ -41,24 +41,26 @@ def pairs(rows: Path) -> Iterator[Row]:
             yield Row("", row.first, row.second, 0.0)
 
 
+def teach(run: Path, start: Path, rows: Path) -> int:
+    """Write the pairs with the probabilities that a judge gives each verdict; their number."""
+    chosen = list(pairs(rows))[:MOST_PAIRS]
+    judge, read = torch_judge(start, run), Reader(start, TOKENS)
+    probabilities = logits_of(judge, read, chosen)["verdict"].softmax(1).tolist()
+    with replacing(rows / "taught.jsonl") as path, path.open("w", encoding="utf-8") as stream:
+        for row, found in zip(chosen, probabilities, strict=True):
+            taught = row._replace(label=[round(value, 4) for value in found])
+            stream.write(json.dumps(taught, ensure_ascii=False) + "\n")
+    return len(chosen)
+
+
 def main() -> None:
-    """Write the pairs with the probabilities that a judge gives each verdict."""
+    """Let a judge teach."""
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("run", "start", "rows"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    chosen = list(pairs(options.rows))[:MOST_PAIRS]
-    judge, read = torch_judge(options.start, options.run), Reader(options.start, TOKENS)
-    probabilities = logits_of(judge, read, chosen)["verdict"].softmax(1).tolist()
-    with (
-        replacing(options.rows / "taught.jsonl") as path,
-        path.open("w", encoding="utf-8") as stream,
-    ):
-        for row, found in zip(chosen, probabilities, strict=True):
-            taught = row._replace(label=[round(value, 4) for value in found])
-            stream.write(json.dumps(taught, ensure_ascii=False) + "\n")
-    _LOGGER.info("%d pairs", len(chosen))
+    _LOGGER.info("%d pairs", teach(options.run, options.start, options.rows))
 
 
 if __name__ == "__main__":

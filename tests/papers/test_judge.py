@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from papers.judge import train as module
+from papers.judge import teach, train as module
 from papers.judge.rows import Row, read_requests, read_verdicts
 from papers.judge.subjects import lower_words, subject_pairs, with_other_subjects
 from papers.judge.titles import altered, shop_titles, written_titles
@@ -51,6 +51,36 @@ def test_loss_of_equal_logits_is_the_hand_worked_value(start, tmp_path):
     assert run._loss(requests).item() == pytest.approx(wanted, abs=1e-4)
     verdicts = [("verdict", row) for row in VERDICT_ROWS[:3]]
     assert run._loss(verdicts).item() == pytest.approx(math.log(5), abs=1e-4)
+
+
+def test_taught_pairs_have_the_probabilities_of_the_teacher(start, tmp_path, monkeypatch):
+    run = Run(SETTINGS, tmp_path, start, tmp_path / "run")
+    torch.nn.init.zeros_(run.judge.heads["verdict"].weight)
+    run.judge.heads["verdict"].bias.data = torch.log(torch.tensor([1.0, 1, 2, 4, 8]))
+    run.average = run.judge.state_dict()
+    run.save()
+    monkeypatch.setattr(teach, "verdict_rows", lambda part: iter(VERDICT_ROWS[:2]))
+    line = json.dumps(["a condition", "Tea is hot.", "Tea is cold.", 0.5])
+    (tmp_path / "entailment.jsonl").write_text(f"{line}\n{line}\n")
+    (tmp_path / "similarity.jsonl").write_text(json.dumps(["", "the same", "the same", 1.0]))
+    assert teach.teach(tmp_path / "run", start, tmp_path) == 3
+    taught = (tmp_path / "taught.jsonl").read_text()
+    shares = [1 / 16, 1 / 16, 1 / 8, 1 / 4, 1 / 2]
+    rows = [Row(*json.loads(line)) for line in taught.splitlines()]
+    assert [row[:3] for row in rows] == [
+        ("", "Text 0.", "Tests run on Jenkins."),
+        ("", "Text 1.", "Tests run on Jenkins."),
+        ("", "Tea is hot.", "Tea is cold."),
+    ]
+    for row in rows:
+        assert row.label == pytest.approx(shares, abs=1e-3)
+    run = Run(replace(SETTINGS, shares={"taught": 2}), tmp_path, start, tmp_path / "other")
+    torch.nn.init.zeros_(run.judge.heads["verdict"].weight)
+    torch.nn.init.zeros_(run.judge.heads["verdict"].bias)
+    # Equal logits: the cross-entropy is that of five equal shares, whatever the teacher says.
+    assert run._loss([("taught", row) for row in rows[:2]]).item() == pytest.approx(
+        math.log(5), abs=1e-3
+    )
 
 
 @pytest.mark.parametrize(("label", "turned"), [(0, None), (1, 3), (2, 2), (3, None), (4, 4)])
