@@ -102,6 +102,7 @@ def test_results_are_a_table_and_json_with_verdicts(tmp_path):
     assert any(library.startswith("torch") for library in content["machine"]["libraries"])
 
 
+@pytest.mark.slow
 def test_ccl_step_run_has_a_bar_for_ccl_on_the_bi_encoder_only(tmp_path, tiny_backbone):
     transformers = pytest.importorskip("transformers")
     backbone = tmp_path / "bert"  # takes the 128 tokens of the recipe

@@ -40,6 +40,8 @@ PAGES = [
     *sorted(PROJECT.glob("docs/*.md")),
     *sorted(PROJECT.glob("papers/docs/*.md")),
 ]
+# Over ten seconds each.
+LONG = {f"docs/{name}.md" for name in ("collections", "contexts", "tour", "tutorial")}
 NAMES = [str(page.relative_to(PROJECT)) for page in PAGES]
 
 SHELLS = ("bash", "console")
@@ -188,7 +190,10 @@ def run_python(block: Block, names: dict[str, object]) -> None:
     exec(compile(padded, str(block.page), "exec"), names)  # the blocks are our own
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in NAMES],
+)
 def test_page_blocks_run(name, workspace, monkeypatch):
     monkeypatch.chdir(workspace)
     names: dict[str, object] = {"__name__": "__main__"}

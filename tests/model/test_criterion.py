@@ -184,6 +184,7 @@ def test_learn_under_a_learned_criterion_raises(model, tickets, criterion, kind)
         model.learn(tickets[0][:20], tickets[1][:20], condition=condition)
 
 
+@pytest.mark.slow
 def test_learn_pairs_helps_on_new_texts(model, tickets):
     texts, values = tickets
     generator = np.random.default_rng(1)

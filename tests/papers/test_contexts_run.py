@@ -129,6 +129,7 @@ def test_reproduce_contexts_scores_are_those_of_the_origin_opened_by_itself(run,
     assert not np.allclose(found["raw"].scores(), found["unused"].scores())
 
 
+@pytest.mark.slow
 def test_reproduce_contexts_surrogates_share_a_harvest(run, options, tmp_path, runs):
     rows = {
         "origin": {},

@@ -60,6 +60,7 @@ def check_parts(suites, trained):
         assert not texts & (dev | test), name
 
 
+@pytest.mark.slow
 def test_parts_share_no_text(data, tmp_path):
     for name in BALANCED:
         table = rated(0, 20, set="a", group="") + rated(0, 9, " train, he said.", set="b", group="")

@@ -129,6 +129,7 @@ def test_cluster_flags_of_a_blas_are_no_warning(encoder, monkeypatch):
     assert len(cluster(TEXTS, "the color", model=encoder, k=2).clusters) == 2
 
 
+@pytest.mark.slow
 def test_cluster_umap_groups_by_the_condition(encoder, monkeypatch):
     pytest.importorskip("umap")
     result = cluster(TEXTS, "the thing", model=encoder, k=2, umap=True)

@@ -103,6 +103,7 @@ def test_index_opens_its_folder(made, scorer, tmp_path):
         Index(tmp_path / "none")
 
 
+@pytest.mark.slow
 def test_build_killed_goes_on_with_nothing_twice(scorer, tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("text\n" + "".join(f"word{n} and more\n" for n in range(40)), "utf-8")

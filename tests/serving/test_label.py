@@ -95,6 +95,7 @@ def press(page, *keys):
     )
 
 
+@pytest.mark.slow
 def test_label_page_by_keyboard(page, truth, tmp_path):
     output = tmp_path / "problem.csv"
     phone = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark"}
@@ -120,6 +121,7 @@ def test_label_page_by_keyboard(page, truth, tmp_path):
     assert labels == {text: truth[text] for text in labels}
 
 
+@pytest.mark.slow
 def test_label_page_of_pairs_by_keyboard_and_touch(page, truth, tmp_path):
     output = tmp_path / "pairs.csv"
     phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True}

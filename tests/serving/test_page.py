@@ -214,6 +214,7 @@ def test_page_asks_once_for_the_key_and_keeps_it_in_memory(open_page, start, tmp
         page.close()  # before its server
 
 
+@pytest.mark.slow
 def test_page_search_is_there_with_an_index(open_page, start, tmp_path, model):
     search = pytest.importorskip("condsim.search")
     rows = [{"text": "The kettle leaks.", "year": 2023}, {"text": "The lamp hums.", "year": 2024}]
@@ -248,6 +249,7 @@ def test_page_search_is_there_with_an_index(open_page, start, tmp_path, model):
         page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 390, 1100])
 def test_page_is_accessible_and_fits(open_page, tmp_path, scheme, width):

@@ -181,6 +181,7 @@ def adapted(tmp_path_factory, exported, labeled):
     return adapt(labeled, output, model=exported, settings=FAST, force=True)
 
 
+@pytest.mark.slow
 def test_adapt_of_a_tiny_model_writes_a_folder_that_loads(adapted, exported) -> None:
     folder = adapted.output
     scorer = OnnxScorer(folder)
@@ -206,6 +207,7 @@ def test_adapt_never_writes_over_a_folder(adapted, labeled, exported) -> None:
         adapt(labeled, adapted.output, model=exported, settings=FAST)
 
 
+@pytest.mark.slow
 def test_adapt_that_does_not_help_writes_nothing_until_forced(
     exported, labeled, tmp_path, monkeypatch
 ) -> None:

@@ -63,6 +63,7 @@ def test_fit_card_names_data_recipe_scores_and_quotes_no_row(tmp_path, tiny_reci
             assert sentence not in path.read_text()
 
 
+@pytest.mark.slow
 def test_fit_killed_and_resumed_ends_bit_equal(tiny_recipe, check_killed_and_resumed):
     recipe = tiny_recipe.replaced(epochs=10, checkpoint_steps=5, dropout=0.1)
     # 9 batches an epoch: checkpoints 5, 9, 10, 15 ...; kill in the middle of the second epoch

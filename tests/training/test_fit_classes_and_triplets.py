@@ -116,6 +116,7 @@ def test_fit_triplet_learns(tmp_path, recipes):
     assert max(result.dev_accuracy) > 90
 
 
+@pytest.mark.slow
 def test_fit_one_recipe_after_the_other(tmp_path, recipes):
     backbone = recipes["softmax"].backbone
     for name in ("mse", "softmax", "mse", "triplet"):
@@ -131,6 +132,7 @@ def test_fit_softmax_on_triplets_dev_is_measured_by_accuracy(tmp_path, recipes):
     assert len(result.dev_accuracy) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["softmax", "triplet"])
 def test_fit_interrupted_and_resumed_ends_bit_equal(
     tmp_path, recipes, objective, fit_interrupted, weights_of

@@ -53,6 +53,7 @@ def test_choose_training_precision_auto_needs_a_clear_gain(
     assert "float32 sdpa 50.0, float32 eager 40.0, bfloat16 eager" in caplog.text
 
 
+@pytest.mark.slow
 def test_fit_auto_precision_is_kept_when_resumed(
     tmp_path, monkeypatch, tiny_recipe, weights_of, fit_interrupted
 ):

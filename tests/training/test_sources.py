@@ -242,6 +242,7 @@ def test_collator_one_encoding_gives_the_loss_and_gradients_of_the_plain_way(rec
     assert terms["mse"].item() == pytest.approx(mse.item(), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_fit_three_sources_killed_and_resumed_ends_bit_equal(recipe, check_killed_and_resumed):
     recipe = recipe.replaced(
         steps=24, epochs=3, checkpoint_steps=3, dropout=0.1, gradient_accumulation=2

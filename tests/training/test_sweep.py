@@ -358,6 +358,7 @@ module.run_sweep(load_sweep(Path(sys.argv[1])), Path(sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 def test_sweep_killed_process_gives_its_trial_back(tmp_path, write, runs, monkeypatch):
     space = {"learning_rate": {"log_uniform": [1e-6, 1e-3]}}
     path = write(space=space, sampler="tpe", trials=2, seeds=1)

@@ -44,6 +44,7 @@ def stored(path: Path) -> set[str]:
         connection.close()
 
 
+@pytest.mark.slow
 def test_prompt_killed_half_way_resumes_and_asks_no_stored_prompt_again(loopback, tmp_path):
     write_rows(tmp_path / "dev.csv")
     environment = {name: text for name, text in os.environ.items() if "OPENAI" not in name}

@@ -53,6 +53,7 @@ def test_bi_encoder_saved_and_loaded_is_equal(pooling, folder, pairs, tmp_path):
     np.testing.assert_array_equal(loaded.encode(pairs), model.encode(pairs))
 
 
+@pytest.mark.slow
 def test_bi_encoder_saved_loads_where_condsim_is_absent(tiny_backbone, pairs, tmp_path):
     model = build_bi_encoder(str(tiny_backbone), pooling="mean_first_last", transform=True)
     model.save(str(tmp_path), create_model_card=False)

@@ -124,6 +124,7 @@ def test_find_condition_on_captions_keeps_its_function() -> None:
     assert REGISTRY.find("What a day it was") is None
 
 
+@pytest.mark.slow
 def test_answers_long_texts_are_not_all_held() -> None:
     answers("the opinion about the food", "The food is good.")
     tracemalloc.start()
