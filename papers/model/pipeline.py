@@ -1,10 +1,9 @@
 """Both default models from the data files: rows, the large model, the small one taught by it.
 
 ```
-rows ─► large ─┬──────────────────────────────────────────────► exported/condsim-large
-               ▼  (its vectors)
-rows ────────► taught ─► small-vectors ─► small ─┬─► continued ─┬─► exported/condsim-minilm
-                                                 └──────────────┘  (their mean)
+rows ─► large ───────┬──────────────────► large-continued ─► averaged-large ─► condsim-large
+                     ▼  (its vectors)
+rows ─► taught ─► small-vectors ─► small ─► small-continued ─► averaged-small ─► condsim-minilm
 ```
 
 ``python -m papers default-model`` runs it. Each training is a run of ``condsim train`` by a recipe
@@ -32,8 +31,11 @@ from papers.model.sources import ROOT, Sources
 from papers.model.teach import TAUGHT, keep_plain, teach
 
 SETTINGS = Path(__file__).parent / "settings"
-LARGE_INPUTS, SMALL_INPUTS = 80_000, 22_000
+LARGE_INPUTS, SMALL_INPUTS = 80_000, 60_000
 """Inputs of a source at most, in the mixtures of the large and of the small model."""
+
+START_SHARES = {LARGE: 0.5, SMALL: 0.5}
+"""Shares of the weights that a model goes on from, in the mean that ships."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,13 @@ def make_models(
     pipeline = Pipeline(data, starts, work, settings)
     pipeline.write_rows()
     if starts.large is None:
-        return {SMALL: pipeline.continued(starts.small)}
+        return {SMALL: pipeline.small_continued(starts.small)}
     large = pipeline.large(starts.large)
     small = pipeline.taught(large, starts.small)
-    return {LARGE: pipeline.ship(LARGE, large), SMALL: pipeline.continued(str(small))}
+    return {
+        LARGE: pipeline.large_continued(large),
+        SMALL: pipeline.small_continued(str(small)),
+    }
 
 
 class Pipeline:
@@ -95,19 +100,31 @@ class Pipeline:
         vectors = self._train("small-vectors", files, start)
         return self._train("small", files, str(vectors))
 
-    def continued(self, start: str) -> Path:
+    def large_continued(self, start: Path) -> Path:
+        """Let the large model go on with everyday judgments, and write what ships."""
+        return self._continued(LARGE, "large", self._mixture("large", LARGE_INPUTS), str(start))
+
+    def small_continued(self, start: str) -> Path:
         """Let the small model go on from one that is trained, and write what ships."""
         files = self._mixture("small", SMALL_INPUTS)
         if not (files / "broad.csv").is_file():
             starts = PlainVectors(start, files / "start")
             keep_plain(self.rows, files, self.plain, starts, inputs=SMALL_INPUTS)
-        continued, averaged = self._train("continued", files, start), self.work / "averaged"
+        return self._continued(SMALL, "small", files, start)
+
+    def _continued(self, model: ShippedModel, name: str, files: Path, start: str) -> Path:
+        run = self._train(f"{name}-continued", files, start)
+        averaged = self.work / f"averaged-{name}"
         # What a run learns of new rows and what its start knew of old ones are both in the mean.
         if not (averaged / REPORT).is_file():
             average_models(
-                [continued], averaged, name=SMALL.name, pretrained=start, pretrained_share=0.5
+                [run],
+                averaged,
+                name=model.name,
+                pretrained=start,
+                pretrained_share=START_SHARES[model],
             )
-        return self.ship(SMALL, averaged)
+        return self.ship(model, averaged)
 
     def ship(self, model: ShippedModel, run: Path) -> Path:
         """Write what ships of a run."""

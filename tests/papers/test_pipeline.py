@@ -87,7 +87,8 @@ def write_recipes(folder):
         "large": {**labeled, "broad": broad},
         "small-vectors": {"taught": taught},
         "small": {"taught": taught, "titles": labeled["titles"]},
-        "continued": {"broad": broad, "combined": labeled["combined"]},
+        "large-continued": {"broad": broad, "combined": labeled["combined"]},
+        "small-continued": {"broad": broad, "combined": labeled["combined"]},
     }
     for name, own in sources.items():
         values = yaml.safe_load((pipeline.SETTINGS / f"{name}.yaml").read_text("utf-8"))
@@ -131,8 +132,10 @@ def test_make_models_writes_what_ships_and_goes_on(tmp_path, data, save_random, 
         "large",
         "small-vectors",
         "small",
-        "continued",
-        "averaged",
+        "large-continued",
+        "small-continued",
+        "averaged-large",
+        "averaged-small",
     }
     for folder in shipped.values():
         (folder / "applicability.json").unlink()
