@@ -251,9 +251,12 @@ def add_model(
 ) -> None:
     """Measure a model on the families that its results lack, and save after each."""
     scorer = named_scorer(name)
-    own = results["models"].setdefault(
-        scorer.name, {"revision": scorer.revision(), "families": {}, "tests": {}}
-    )
+    revision = scorer.revision()
+    own = results["models"].get(scorer.name)
+    if own is None or own["revision"] != revision:
+        # The figures of another model of this name.
+        own = {"revision": revision, "families": {}, "tests": {}}
+        results["models"][scorer.name] = own
     missing = {family: sets for family, sets in families.items() if family not in own["families"]}
     if not missing:
         return

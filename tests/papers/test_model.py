@@ -109,6 +109,11 @@ def test_measured_command_adds_models_and_prints_the_file(tmp_path, monkeypatch,
     # All rows have one condition, from which nothing can be told.
     assert results["models"]["condition-only"]["tests"] == {"graded: t": {}}
     assert "| graded | 50.0 [" in table
+    # Figures that a former model of the name had are measured again.
+    former = {"revision": "model:0", "families": {"graded": {}}, "tests": {"graded: t": {}}}
+    out.write_text(json.dumps({**results, "models": {**results["models"], "default": former}}))
+    measured.main()
+    assert capsys.readouterr().out == table
     monkeypatch.setattr(sys, "argv", ["measured", "--out", str(out)])
     measured.main()
     assert capsys.readouterr().out == table
