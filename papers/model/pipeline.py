@@ -31,7 +31,7 @@ from papers.model.sources import ROOT, Sources
 from papers.model.teach import TAUGHT, keep_plain, teach
 
 SETTINGS = Path(__file__).parent / "settings"
-LARGE_INPUTS, SMALL_INPUTS = 80_000, 60_000
+LARGE_INPUTS, SMALL_INPUTS = 80_000, 22_000
 """Inputs of a source at most, in the mixtures of the large and of the small model."""
 
 START_SHARES = {LARGE: 0.5, SMALL: 0.5}
