@@ -124,11 +124,8 @@ class Pipeline:
                 pretrained=start,
                 pretrained_share=START_SHARES[model],
             )
-        return self.ship(model, averaged)
-
-    def ship(self, model: ShippedModel, run: Path) -> Path:
-        """Write what ships of a run."""
-        return ship(model, run, self.work / "exported" / model.name, self.sources, self.rows)
+        output = self.work / "exported" / model.name
+        return ship(model, averaged, output, self.sources, self.rows)
 
     def _mixture(self, name: str, inputs: int) -> Path:
         files = self.work / f"mixture-{name}"

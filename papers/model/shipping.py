@@ -22,7 +22,7 @@ from condsim.model.calibration import Calibration, fit_calibration
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import MODEL_FILE, Fact, ModelSettings
 from condsim.training.applicability import fit_head, load_extra
-from condsim.training.export import export_onnx
+from condsim.training.export import export_onnx, write_card
 from condsim.types import FloatArray, Task
 from papers.model.applicability import write_applicability
 from papers.model.balanced import trainable_sets
@@ -84,7 +84,10 @@ def ship(model: ShippedModel, folder: Path, output: Path, sources: Sources, rows
     settings = scorer.settings
     # The run's own dev file says little next to these figures.
     kept = {name: value for name, value in settings.facts.items() if not name.startswith("dev_")}
-    replace(settings, calibration=calibration, facts=kept | errors).save(output)
+    settings = replace(settings, calibration=calibration, facts=kept | errors)
+    settings.save(output)
+    # The export's own card has the longest input and the dev figures of the run.
+    write_card(settings, output)
     applies = rows / "applicability"
     if not (applies / "train.csv").is_file():
         write_applicability(sources.data, applies)

@@ -122,7 +122,9 @@ def test_make_models_writes_what_ships_and_goes_on(tmp_path, data, save_random, 
         assert written["facts"]["base_model"] == model.base
         assert written["facts"]["criteria_sets"] == "a, mams, walmart_amazon"
         assert 0 <= written["facts"]["calibration_error_natural"] <= 1
-        assert model.name in (folder / "README.md").read_text()
+        card = (folder / "README.md").read_text()
+        assert model.name in card
+        assert f"| longest input | {model.max_seq_length} tokens |" in card
     exclude = held_out_texts([data / sources.HELD_OUT])
     for name in rows.SOURCES:
         for group in read_groups(work / "rows" / f"{name}.jsonl.gz"):

@@ -211,7 +211,16 @@ def export_onnx(
         condsim=__version__,
     )
     output.mkdir(parents=True, exist_ok=True)
-    _write_export(output, graph, model, settings)
+    with replacing(output / MODEL_FILE) as partial:
+        onnx.save(graph, str(partial))
+    tokenizer = model.tokenizer
+    backend = tokenizer.backend_tokenizer
+    # Padding is set for its id alone; the scorer pads by itself.
+    backend.enable_padding(pad_id=tokenizer.pad_token_id or 0, pad_token=str(tokenizer.pad_token))
+    backend.no_truncation()
+    write_text(output / TOKENIZER_FILE, backend.to_str())
+    write_card(settings, output)
+    settings.save(output)
     size, mean, worst = (output / MODEL_FILE).stat().st_size, cosines.mean(), cosines.min()
     text = "%s: %.1f MB, cosine to float32 %.4f on average, %.4f at worst"
     logger.info(text, output, size / 1e6, mean, worst)
@@ -335,26 +344,16 @@ def traced(network: nn.Module, inputs: Mapping[str, Tensor], output: str) -> onn
         return onnx.load(str(path))
 
 
-def _write_export(
-    output: Path, graph: onnx.ModelProto, model: SentenceTransformer, settings: ModelSettings
-) -> None:
-    with replacing(output / MODEL_FILE) as partial:
-        onnx.save(graph, str(partial))
-    tokenizer = model.tokenizer
-    backend = tokenizer.backend_tokenizer
-    # Padding is set for its id alone; the scorer pads by itself.
-    backend.enable_padding(pad_id=tokenizer.pad_token_id or 0, pad_token=str(tokenizer.pad_token))
-    backend.no_truncation()
-    write_text(output / TOKENIZER_FILE, backend.to_str())
-    facts = []
-    for name, value in settings.facts.items():
-        text = f"{value:,}" if isinstance(value, int) else value
-        facts.append(f"| {name.replace('_', ' ')} | {text} |")
+def write_card(settings: ModelSettings, output: Path) -> None:
+    """Write the card of an exported model."""
+    facts = "\n".join(
+        f"| {name.replace('_', ' ')} | {f'{value:,}' if isinstance(value, int) else value} |"
+        for name, value in settings.facts.items()
+    )
     first, second = card_texts(settings.order)
     template = Path(__file__).with_name("export_card.md").read_text(encoding="utf-8")
-    card = template.format(settings=settings, facts="\n".join(facts), first=first, second=second)
+    card = template.format(settings=settings, facts=facts, first=first, second=second)
     write_text(output / "README.md", card)
-    settings.save(output)
 
 
 @without_progress_bars()
