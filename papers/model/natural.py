@@ -27,7 +27,7 @@ from condsim.rows.build import criteria_rows
 from condsim.rows.settings import CriteriaSettings, CriterionSettings
 from papers.model.labeled import LabeledTable, read_lines, read_table
 from papers.model.ratings import ACTIVITY_CONDITIONS, read_revised
-from papers.model.rules import ONE_SILENT_LABEL, RULES
+from papers.model.rules import RULES
 from papers.model.sources import (
     DEV_SETS,
     IMAGE_PERCENTS,
@@ -342,10 +342,10 @@ def detail_tests(split: Split) -> Iterator[Test]:
         labels: list[float] = []
         units: list[int] = []
         for number, group in enumerate(groups):
-            for one, two, label, _ in group.rows:
+            for one, two, label, weight in group.rows:
                 # Texts of which one is silent are neither alike nor different.
                 (condition, text), (_, partner) = group.inputs[one], group.inputs[two]
-                if label != ONE_SILENT_LABEL and split.free((text, partner)):
+                if weight == 1 and split.free((text, partner)):
                     rows.append((str(condition), text, partner))
                     labels.append(float(label == 1))
                     units.append(number)

@@ -12,6 +12,8 @@ from papers.model.groups import Group, Input
 SHARE_OF_GROUPS = 0.25
 SHARE_OF_TEXTS = 0.6
 SHARE_OF_CONDITIONS = 0.4
+SHARE_OF_LONG = 0.15
+"""Share of the texts with noise that become 60 to 200 words."""
 
 _GREETINGS = ("Hi,", "Hello,", "Hi team,", "hey", "Dear all,", "Good morning,", "hi there -")
 _CLOSINGS = (
@@ -36,6 +38,42 @@ _QUOTED = (
     "\n> On Monday someone wrote:\n> ok, will look at it",
     "\n\n> thanks for your message, we will come back to you",
     "\n----- Original message -----\nFrom: desk\nSubject: (no subject)",
+)
+_SMALL_TALK = (
+    "Sorry for the late answer, the week was full.",
+    "I was on leave until yesterday and am still catching up.",
+    "As agreed on the phone, here is a short summary.",
+    "Please keep everybody in copy when you reply.",
+    "I'm writing from the train, so forgive the typing.",
+    "We talked about this at the last meeting as well.",
+    "Let me know if anything is unclear or missing.",
+    "I'm not sure who is responsible for this, so I'm sending it to both of you.",
+    "You will find the rest in the shared folder.",
+    "If this reached you by mistake, please delete it.",
+    "There is nothing else to report from our side for now.",
+    "I'll be in the office again on Thursday, in case you want to talk.",
+    "Nobody has answered my first message, so here it is again.",
+    "Have a good weekend, and greetings to the others.",
+)
+_PAGE_LINES = (
+    "Home | Products | About us | Contact | Sign in",
+    "This website uses cookies. Accept all / Reject / Settings",
+    "Share this page: mail, print, copy the link",
+    "You are here: start > archive > item",
+    "Newsletter: leave us your address and never miss anything",
+    "Related items (12) - show more",
+    "Was this page helpful? Yes / No",
+    "All rights reserved. Terms of use. Privacy. Imprint.",
+    "Skip to content",
+    "Last change of this page: see history",
+)
+_LOG_LINES = (
+    "INFO  worker-{n} started",
+    "DEBUG cache: {n} entries, 0 expired",
+    "INFO  heartbeat ok ({n} ms)",
+    "DEBUG poll {n} returned nothing",
+    "INFO  session {n} closed by client",
+    "DEBUG gc paused for {n} ms",
 )
 _KEYS = ("note", "text", "body", "msg", "description", "summary")
 
@@ -83,8 +121,36 @@ TEXT_NOISE: tuple[Callable[[str, random.Random], str], ...] = (
 )
 
 
+def _thread(text: str, draw: random.Random) -> str:
+    """A message with small talk around the text and older messages below it."""
+    talk = draw.sample(_SMALL_TALK, draw.randint(6, len(_SMALL_TALK)))
+    parts = [draw.choice(_GREETINGS), *talk[:3], text, *talk[3:5], draw.choice(_CLOSINGS)]
+    return "\n".join(parts) + draw.choice(_QUOTED) + "".join(f"\n> {line}" for line in talk[5:])
+
+
+def _page(text: str, draw: random.Random) -> str:
+    """A page of a website, with the text between its menus."""
+    lines = draw.sample(_PAGE_LINES, draw.randint(5, len(_PAGE_LINES)))
+    return "\n".join([*lines[:3], text, *lines[3:]])
+
+
+def _log(text: str, draw: random.Random) -> str:
+    """Lines of a log, with the text among them."""
+    lines = [
+        draw.choice(_LOG_LINES).format(n=draw.randrange(1000)) for _ in range(draw.randint(8, 16))
+    ]
+    lines.insert(draw.randrange(len(lines)), f"WARN  {text}")
+    minute = draw.randrange(40)
+    return "\n".join(f"09:{minute + at}:07 {line}" for at, line in enumerate(lines))
+
+
+LONG_NOISE: tuple[Callable[[str, random.Random], str], ...] = (_thread, _thread, _page, _log)
+
+
 def noised_text(text: str, draw: random.Random) -> str:
-    """Write a text as somebody else would type it, with one or two kinds of noise."""
+    """Write a text as somebody else would: with one or two kinds of noise, or among others."""
+    if draw.random() < SHARE_OF_LONG:
+        return draw.choice(LONG_NOISE)(text, draw)
     for change in draw.sample(TEXT_NOISE, draw.choice((1, 1, 2))):
         text = change(text, draw)
     return text

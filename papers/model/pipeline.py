@@ -1,9 +1,9 @@
 """Both default models from the data files: rows, the large model, the small one taught by it.
 
 ```
-rows ─► large ───────┬──────────────────► large-continued ─► averaged-large ─► condsim-large
-                     ▼  (its vectors)
-rows ─► taught ─► small-vectors ─► small ─► small-continued ─► averaged-small ─► condsim-minilm
+rows ─► large ──┬─► large-continued ─► averaged-large ──┬─► condsim-large
+                ▼ (vectors)                             ▼ (scores)
+rows ─► small-vectors ─► small ────────────────► small-continued ─► averaged-small ─► condsim-minilm
 ```
 
 ``python -m papers default-model`` runs it. Each training is a run of ``condsim train`` by a recipe
@@ -28,10 +28,10 @@ from papers.model.plain import PlainVectors, open_encoder
 from papers.model.rows import PLAIN_VECTORS, write_rows
 from papers.model.shipping import LARGE, SMALL, ShippedModel, ship
 from papers.model.sources import ROOT, Sources
-from papers.model.teach import TAUGHT, keep_plain, teach
+from papers.model.teach import SCORED, TAUGHT, keep_plain, score_unlabeled, teach, unlabeled_groups
 
 SETTINGS = Path(__file__).parent / "settings"
-LARGE_INPUTS, SMALL_INPUTS = 80_000, 22_000
+LARGE_INPUTS, SMALL_INPUTS = 80_000, 50_000
 """Inputs of a source at most, in the mixtures of the large and of the small model."""
 
 START_SHARES = {LARGE: 0.3, SMALL: 0.5}
@@ -46,11 +46,13 @@ class Starts:
         large: Backbone of the large model; None if only the small one is made.
         small: Backbone of the small model, or a small model to train further.
         plain: Model whose plain vectors the small one keeps, and that says which texts are near.
+        teacher: Model whose scores the small one learns if the large one is not made.
     """
 
     large: str | None = LARGE.base
     small: str = SMALL.base
     plain: str = SMALL.base
+    teacher: str = "large"
 
 
 def make_models(
@@ -60,13 +62,11 @@ def make_models(
     pipeline = Pipeline(data, starts, work, settings)
     pipeline.write_rows()
     if starts.large is None:
-        return {SMALL: pipeline.small_continued(starts.small)}
+        return {SMALL: pipeline.small_continued(starts.small, starts.teacher)}
     large = pipeline.large(starts.large)
     small = pipeline.taught(large, starts.small)
-    return {
-        LARGE: pipeline.large_continued(large),
-        SMALL: pipeline.small_continued(str(small)),
-    }
+    shipped = pipeline.large_continued(large)
+    return {LARGE: shipped, SMALL: pipeline.small_continued(str(small), shipped)}
 
 
 class Pipeline:
@@ -104,9 +104,15 @@ class Pipeline:
         """Let the large model go on with everyday judgments, and write what ships."""
         return self._continued(LARGE, "large", self._mixture("large", LARGE_INPUTS), str(start))
 
-    def small_continued(self, start: str) -> Path:
+    def small_continued(self, start: str, teacher: str | Path) -> Path:
         """Let the small model go on from one that is trained, and write what ships."""
         files = self._mixture("small", SMALL_INPUTS)
+        if not (files / f"{SCORED}.csv").is_file():
+            written = ROOT / "data"
+            groups = unlabeled_groups(
+                written / "everyday" / "train.txt", written / "verdicts" / "train.jsonl"
+            )
+            score_unlabeled(files, [*groups], scorer_embedder(open_encoder(teacher)))
         if not (files / "broad.csv").is_file():
             starts = PlainVectors(start, files / "start")
             keep_plain(self.rows, files, self.plain, starts, inputs=SMALL_INPUTS)

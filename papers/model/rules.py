@@ -19,11 +19,11 @@ from typing import Any
 import yaml
 
 from papers.model.groups import Group, percentile
+from papers.model.sources import ONE_SILENT_LABEL, ONE_SILENT_WEIGHT
 
 FORMS = Path(__file__).resolve().parents[2] / "data" / "details" / "forms.yaml"
 TRAIN_FORMS_PERCENT = 80
 TEXTS_PER_GROUP = 6
-ONE_SILENT_LABEL, ONE_SILENT_WEIGHT = 0.25, 0.3
 
 Member = tuple[str, Hashable]
 """A text and its value; None where it says nothing."""

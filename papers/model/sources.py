@@ -27,7 +27,12 @@ TEXTS_PER_TABLE = 5000
 NEIGHBORS = 15
 # Share of the plain cosine in the target of a natural row.
 PLAIN_SHARE = 0.2
-ONE_SILENT_LABEL, ONE_SILENT_WEIGHT = 0.25, 0.3
+ONE_SILENT_LABEL, ONE_SILENT_WEIGHT = 0.0, 0.3
+"""Label and weight of two texts of which one does not speak of the condition.
+
+They are not alike in it: so say the labels of captions and of C-STS as well. The weight tells
+these rows from those of texts that both speak of it.
+"""
 # Hashes below the first number are train, below the second dev, and the others test.
 PERCENTS, HALF_PERCENTS, IMAGE_PERCENTS = (64, 80), (50, 70), (90, 95)
 

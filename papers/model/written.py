@@ -12,9 +12,7 @@ from condsim.data.written import iter_written
 from papers.model.groups import Group, Input, percentile
 from papers.model.noise import with_noise
 from papers.model.rules import rule_groups
-from papers.model.sources import MOST_WORDS, ROOT, Sources
-
-LONGEST_PAIR_WORDS = 2 * MOST_WORDS
+from papers.model.sources import ROOT, Sources
 
 
 def written(sources: Sources) -> Iterator[Group]:
@@ -34,8 +32,7 @@ def _pairs(path: Path) -> Iterator[Group]:
         for condition, label in pair.labels.items():
             rows.append((len(inputs), len(inputs) + 1, (label - 1) / 4, 1.0))
             inputs += [(condition, pair.sentence1), (condition, pair.sentence2)]
-        if max(len(text.split()) for _, text in inputs) <= LONGEST_PAIR_WORDS:
-            yield Group(inputs, rows)
+        yield Group(inputs, rows)
 
 
 def rules(sources: Sources) -> Iterator[Group]:

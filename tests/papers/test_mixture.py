@@ -85,11 +85,17 @@ NOTE = "Order KX-4471 from the 12th costs 1,250.50 EUR; see A7/19."
 FACTS = ("kx-4471", "12th", "1,250.50", "a7/19")
 
 
-@pytest.mark.parametrize("change", noise.TEXT_NOISE)
+@pytest.mark.parametrize("change", [*noise.TEXT_NOISE, *noise.LONG_NOISE])
 def test_text_noise_keeps_codes_and_numbers(change):
     for seed in range(40):
         noisy = change(NOTE, random.Random(seed)).lower()
         assert all(fact in noisy for fact in FACTS), noisy
+
+
+def test_long_noise_has_at_most_two_hundred_words_more():
+    for change in noise.LONG_NOISE:
+        for seed in range(40):
+            assert 20 < len(change(NOTE, random.Random(seed)).split()) < 250
 
 
 def test_noised_condition_keeps_codes_and_numbers():
@@ -126,11 +132,10 @@ def test_with_noise_leaves_style_and_plain_groups(kind):
     assert [*noise.with_noise(groups, seed=0)] == groups
 
 
-def test_everyday_labels_from_lines_without_long_texts(tmp_path, monkeypatch):
+def test_everyday_labels_from_lines(tmp_path, monkeypatch):
     lines = [
         "bug ||| It crashes. ||| it crashed again ||| what fails = 5 ; the device = 1",
         "note ||| Feed the cat. ||| cat fed ||| what is meant = 3",
-        f"note ||| {'word ' * 91} ||| long ||| what is meant = 5",
     ]
     path = tmp_path / "data" / "everyday" / "train.txt"
     path.parent.mkdir(parents=True)
@@ -230,3 +235,42 @@ def test_teach_writes_inputs_of_every_source_with_projected_vectors(tmp_path, ro
     assert len(inputs) == 8
     vectors = np.load(tmp_path / "out" / "taught.npy")
     np.testing.assert_allclose(vectors, turned([one for one, _ in inputs]), atol=1e-3)
+
+
+@pytest.fixture
+def unlabeled(tmp_path):
+    """Groups of eleven pairs of two kinds with conditions, and of one domain without."""
+    lines = [
+        f"{kind} ||| {kind} {n} ||| {kind} {n}, or so ||| {kind} condition {n} = 5"
+        for kind, number in (("bug", 6), ("note", 5))
+        for n in range(number)
+    ]
+    everyday, verdicts = tmp_path / "train.txt", tmp_path / "train.jsonl"
+    everyday.write_text("\n".join(lines), "utf-8")
+    verdicts.write_text('{"domain": "news", "sentence1": "it snows", "sentence2": "it rains"}')
+    return [*teach.unlabeled_groups(everyday, verdicts)]
+
+
+def test_unlabeled_groups_have_texts_and_a_condition_of_one_kind(unlabeled):
+    # Six, five and one pair in groups of four pairs at most, each under two conditions.
+    assert sorted(len(group) for group in unlabeled) == [2, 2, 2, 2, 4, 4, 8, 8, 8, 8]
+    for group in unlabeled:
+        (condition,), kinds = {one for one, _ in group}, {text.split()[0] for _, text in group}
+        assert kinds == {condition.split()[0]} or kinds == {"it"}
+
+
+def test_score_unlabeled_labels_pairs_by_cosines(tmp_path):
+    # Cosines 0.6, -0.6 and -1, of which negative ones count as 0.
+    vectors = {"a": (1, 0), "b": (0.6, 0.8), "c": (-1, 0)}
+
+    def teacher(inputs):
+        return np.array([vectors[text] for _, text in inputs], np.float32)
+
+    teach.score_unlabeled(tmp_path, [[("the topic", text) for text in "abc"]], teacher)
+    with (tmp_path / "scored.csv").open(encoding="utf-8", newline="") as stream:
+        _, *rows = csv.reader(stream)
+    assert rows == [
+        ["a", "b", "the topic", "0.600", "0"],
+        ["a", "c", "the topic", "0.000", "0"],
+        ["b", "c", "the topic", "0.000", "0"],
+    ]

@@ -88,7 +88,7 @@ def write_recipes(folder):
         "small-vectors": {"taught": taught},
         "small": {"taught": taught, "titles": labeled["titles"]},
         "large-continued": {"broad": broad, "combined": labeled["combined"]},
-        "small-continued": {"broad": broad, "combined": labeled["combined"]},
+        "small-continued": {"broad": broad, "scored": {"file": "scored.csv"}},
     }
     for name, own in sources.items():
         values = yaml.safe_load((pipeline.SETTINGS / f"{name}.yaml").read_text("utf-8"))
@@ -149,7 +149,7 @@ def test_make_models_writes_what_ships_and_goes_on(tmp_path, data, save_random, 
 @pytest.mark.slow
 def test_make_models_without_large_lets_the_default_model_go_on(tmp_path, data):
     settings = write_recipes(tmp_path / "settings")
-    starts = pipeline.Starts(None, "default", plain="default")
+    starts = pipeline.Starts(None, "default", plain="default", teacher="default")
     shipped = pipeline.make_models(data, starts, tmp_path / "work", settings=settings)
     assert [model.name for model in shipped] == ["condsim-minilm"]
     vectors = condsim.load(str(*shipped.values())).encode(TEXTS[:9])
