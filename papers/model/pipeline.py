@@ -28,7 +28,17 @@ from papers.model.plain import PlainVectors, open_encoder
 from papers.model.rows import PLAIN_VECTORS, write_rows
 from papers.model.shipping import LARGE, SMALL, ShippedModel, ship
 from papers.model.sources import ROOT, Sources
-from papers.model.teach import SCORED, TAUGHT, keep_plain, score_unlabeled, teach, unlabeled_groups
+from papers.model.teach import (
+    REWORDED,
+    SCORED,
+    TAUGHT,
+    keep_plain,
+    reworded_groups,
+    score_reworded,
+    score_unlabeled,
+    teach,
+    unlabeled_groups,
+)
 
 SETTINGS = Path(__file__).parent / "settings"
 LARGE_INPUTS, SMALL_INPUTS = 80_000, 50_000
@@ -107,16 +117,22 @@ class Pipeline:
     def small_continued(self, start: str, teacher: str | Path) -> Path:
         """Let the small model go on from one that is trained, and write what ships."""
         files = self._mixture("small", SMALL_INPUTS)
-        if not (files / f"{SCORED}.csv").is_file():
-            written = ROOT / "data"
-            groups = unlabeled_groups(
-                written / "everyday" / "train.txt", written / "verdicts" / "train.jsonl"
-            )
-            score_unlabeled(files, [*groups], scorer_embedder(open_encoder(teacher)))
+        self._scores(files, teacher)
         if not (files / "broad.csv").is_file():
             starts = PlainVectors(start, files / "start")
             keep_plain(self.rows, files, self.plain, starts, inputs=SMALL_INPUTS)
         return self._continued(SMALL, "small", files, start)
+
+    def _scores(self, files: Path, teacher: str | Path) -> None:
+        """Write what the teacher scores: pairs without a label, and other wordings."""
+        embed, data = scorer_embedder(open_encoder(teacher)), ROOT / "data"
+        if not (files / f"{SCORED}.csv").is_file():
+            everyday, verdicts = data / "everyday", data / "verdicts"
+            groups = unlabeled_groups(everyday / "train.txt", verdicts / "train.jsonl")
+            score_unlabeled(files, [*groups], embed)
+        if not (files / f"{REWORDED}.csv").is_file():
+            pairs = reworded_groups(data / "written" / "train.txt", self.sources.wordings())
+            score_reworded(files, [*pairs], embed)
 
     def _continued(self, model: ShippedModel, name: str, files: Path, start: str) -> Path:
         run = self._train(f"{name}-continued", files, start)

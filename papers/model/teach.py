@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -31,7 +31,11 @@ TAUGHT = "taught"
 SCORED = "scored"
 """Source of the small model: pairs without a label, with the scores of the large one."""
 
+REWORDED = "reworded"
+"""Source of the small model: pairs under all wordings of a condition, with one score."""
+
 PAIRS_PER_GROUP = 4
+MOST_REWORDED = 1600
 
 INPUTS_PER_SOURCE = 8000
 INPUTS_TO_ALIGN = 16_384
@@ -124,17 +128,49 @@ def unlabeled_groups(everyday: Path, verdicts: Path, *, seed: int = 0) -> Iterat
                 yield [(condition, text) for text in texts]
 
 
+def reworded_groups(
+    written: Path, wordings: Mapping[str, Sequence[str]], *, seed: int = 0
+) -> Iterator[list[Input]]:
+    """Draw one pair of each condition that has wordings, under each of them in turn."""
+    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for pair in iter_written(written):
+        for condition in pair.labels.keys() & wordings.keys():
+            pairs[condition].append((pair.sentence1, pair.sentence2))
+    draw = random.Random(seed)
+    for condition in draw.sample(sorted(pairs), min(MOST_REWORDED, len(pairs))):
+        texts = draw.choice(pairs[condition])
+        yield [(one, text) for one in (condition, *wordings[condition]) for text in texts]
+
+
+def score_reworded(output: Path, groups: Sequence[Sequence[Input]], teacher: Embed) -> None:
+    """Write the pair of each group under every wording, labeled by the mean of the cosines."""
+    labeled = []
+    for group, vectors in _embedded(groups, teacher):
+        cosine = float((vectors[::2] * vectors[1::2]).sum(axis=1).mean())
+        rows = [(place, place + 1, max(0.0, cosine), 1.0) for place in range(0, len(group), 2)]
+        labeled.append(Group([*group], rows))
+    write_labeled(output / f"{REWORDED}.csv", labeled)
+
+
 def score_unlabeled(output: Path, groups: Sequence[Sequence[Input]], teacher: Embed) -> None:
     """Write all pairs of each group, labeled by the cosine of the teacher's vectors."""
-    vectors = teacher([one for group in groups for one in group])
-    labeled, start = [], 0
-    for group in groups:
-        own = vectors[start : start + len(group)]
-        start += len(group)
-        cosines = np.clip(own @ own.T, 0, 1)
+    labeled = []
+    for group, vectors in _embedded(groups, teacher):
+        cosines = np.clip(vectors @ vectors.T, 0, 1)
         rows = [
             (first, second, float(cosines[first, second]), 1.0)
             for first, second in combinations(range(len(group)), 2)
         ]
         labeled.append(Group([*group], rows))
     write_labeled(output / f"{SCORED}.csv", labeled)
+
+
+def _embedded(
+    groups: Sequence[Sequence[Input]], teacher: Embed
+) -> Iterator[tuple[Sequence[Input], FloatArray]]:
+    """Yield each group with the vectors of its inputs."""
+    vectors = teacher([one for group in groups for one in group])
+    start = 0
+    for group in groups:
+        yield group, vectors[start : start + len(group)]
+        start += len(group)

@@ -225,7 +225,10 @@ def write_own(root):
         for one, two in pairs(90, 3, 6)
     ]
     write_lines(data / "verdicts" / "train.jsonl", stored)
-    wordings = [{"condition": "the place", "wordings": ["where it is", "the spot"]}]
+    wordings = [
+        {"condition": condition, "wordings": ["where it is", "the spot"]}
+        for condition in ("the place", "who")
+    ]
     write_lines(data / "wordings" / "train.jsonl", wordings)
     triplets = [f"place ||| the place ||| {a} ||| {b} ||| {a} now" for a, b in pairs(0, 3, 20)]
     write_lines(data / "details" / "triplets.txt", triplets)

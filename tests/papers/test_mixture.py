@@ -274,3 +274,25 @@ def test_score_unlabeled_labels_pairs_by_cosines(tmp_path):
         ["a", "c", "the topic", "0.000", "0"],
         ["b", "c", "the topic", "0.000", "0"],
     ]
+
+
+def test_reworded_groups_have_one_pair_under_all_wordings(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("tea ||| It is hot. ||| It is cold. ||| the heat = 1 ; the drink = 5", "utf-8")
+    (group,) = teach.reworded_groups(path, {"the heat": ["how hot"], "the price": ["how much"]})
+    assert group == [
+        ("the heat", "It is hot."),
+        ("the heat", "It is cold."),
+        ("how hot", "It is hot."),
+        ("how hot", "It is cold."),
+    ]
+
+
+def test_score_reworded_labels_every_wording_with_the_mean_cosine(tmp_path):
+    # The cosines are 0.6 and 0.8.
+    vectors = np.array([[1, 0], [0.6, 0.8], [1, 0], [0.8, 0.6]], np.float32)
+    group = [(wording, text) for wording in ("heat", "how hot") for text in "ab"]
+    teach.score_reworded(tmp_path, [group], lambda _: vectors)
+    with (tmp_path / "reworded.csv").open(encoding="utf-8", newline="") as stream:
+        _, *rows = csv.reader(stream)
+    assert rows == [["a", "b", "heat", "0.700", "0"], ["a", "b", "how hot", "0.700", "0"]]

@@ -38,7 +38,10 @@ from condsim.data.held_out import held_out_texts  # noqa: E402
 from condsim.errors import InputError  # noqa: E402
 from condsim.model.builders import build_bi_encoder  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
+# A tiny tokenizer knows few of the words of a text with noise.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*pin_memory.*:UserWarning", "ignore:The model cannot read"
+)
 
 LABELED = {"attributes", "balanced-csts", "combined", "graded", "titles"}
 
@@ -83,12 +86,13 @@ def write_recipes(folder):
         {"file": f"{name}.csv", "vectors": f"{name}.npy", "objective": {"vectors": 2.0}}
         for name in ("broad", "taught")
     )
+    scores = {name: {"file": f"{name}.csv"} for name in ("scored", "reworded")}
     sources = {
         "large": {**labeled, "broad": broad},
         "small-vectors": {"taught": taught},
         "small": {"taught": taught, "titles": labeled["titles"]},
         "large-continued": {"broad": broad, "combined": labeled["combined"]},
-        "small-continued": {"broad": broad, "scored": {"file": "scored.csv"}},
+        "small-continued": {"broad": broad, **scores},
     }
     for name, own in sources.items():
         values = yaml.safe_load((pipeline.SETTINGS / f"{name}.yaml").read_text("utf-8"))
