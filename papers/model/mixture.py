@@ -54,7 +54,7 @@ def write_mixture(
         if bare:
             _write(output / f"{name}-plain.csv", BARE_COLUMNS, _rows(bare, plain))
         if others:
-            write_labeled(output / f"{name}.csv", others, plain)
+            _write(output / f"{name}.csv", ROW_COLUMNS, _rows(others, plain))
         _LOGGER.info("%s: %d groups", name, len(groups))
 
 
@@ -68,11 +68,6 @@ def write_inputs(output: Path, name: str, inputs: Sequence[Input], vectors: Floa
     _write(output / f"{name}.csv", ("sentence", "condition"), rows)
 
 
-def write_labeled(path: Path, groups: Sequence[Group], plain: PlainVectors | None = None) -> None:
-    """Write the rows of groups under conditions; ``plain`` is needed for a share of its cosine."""
-    _write(path, ROW_COLUMNS, _rows(groups, plain))
-
-
 def drawn_groups(path: Path, inputs: int, *, seed: int) -> Iterator[Group]:
     """Draw whole groups of a source, with so many inputs at most."""
     groups = list(read_groups(path))
@@ -84,9 +79,9 @@ def drawn_groups(path: Path, inputs: int, *, seed: int) -> Iterator[Group]:
         yield group
 
 
-def _rows(groups: Sequence[Group], plain: PlainVectors | None) -> Iterator[tuple[object, ...]]:
+def _rows(groups: Sequence[Group], plain: PlainVectors) -> Iterator[tuple[object, ...]]:
     shared = sorted({text for group in groups if group.share for _, text in group.inputs})
-    vectors = dict(zip(shared, plain(shared), strict=True)) if shared and plain else {}
+    vectors = dict(zip(shared, plain(shared), strict=True)) if shared else {}
     for number, group in enumerate(groups):
         for first, second, label, _ in group.rows:
             (condition, text1), (_, text2) = group.inputs[first], group.inputs[second]

@@ -1,9 +1,9 @@
 """Both default models from the data files: rows, the large model, the small one taught by it.
 
 ```
-rows ─► large ──┬─► large-continued ─► averaged-large ──┬─► condsim-large
-                ▼ (vectors)                             ▼ (scores)
-rows ─► small-vectors ─► small ────────────────► small-continued ─► averaged-small ─► condsim-minilm
+rows ─► large ───────┬──────────────────► large-continued ─► averaged-large ─► condsim-large
+                     ▼  (its vectors)
+rows ─► taught ─► small-vectors ─► small ─► small-continued ─► averaged-small ─► condsim-minilm
 ```
 
 ``python -m papers default-model`` runs it. Each training is a run of ``condsim train`` by a recipe
@@ -28,20 +28,10 @@ from papers.model.plain import PlainVectors, open_encoder
 from papers.model.rows import PLAIN_VECTORS, write_rows
 from papers.model.shipping import LARGE, SMALL, ShippedModel, ship
 from papers.model.sources import ROOT, Sources
-from papers.model.teach import (
-    REWORDED,
-    SCORED,
-    TAUGHT,
-    keep_plain,
-    reworded_groups,
-    score_reworded,
-    score_unlabeled,
-    teach,
-    unlabeled_groups,
-)
+from papers.model.teach import TAUGHT, keep_plain, teach
 
 SETTINGS = Path(__file__).parent / "settings"
-LARGE_INPUTS, SMALL_INPUTS = 80_000, 50_000
+LARGE_INPUTS, SMALL_INPUTS = 80_000, 60_000
 """Inputs of a source at most, in the mixtures of the large and of the small model."""
 
 START_SHARES = {LARGE: 0.3, SMALL: 0.5}
@@ -56,13 +46,11 @@ class Starts:
         large: Backbone of the large model; None if only the small one is made.
         small: Backbone of the small model, or a small model to train further.
         plain: Model whose plain vectors the small one keeps, and that says which texts are near.
-        teacher: Model whose scores the small one learns if the large one is not made.
     """
 
     large: str | None = LARGE.base
     small: str = SMALL.base
     plain: str = SMALL.base
-    teacher: str = "large"
 
 
 def make_models(
@@ -72,11 +60,13 @@ def make_models(
     pipeline = Pipeline(data, starts, work, settings)
     pipeline.write_rows()
     if starts.large is None:
-        return {SMALL: pipeline.small_continued(starts.small, starts.teacher)}
+        return {SMALL: pipeline.small_continued(starts.small)}
     large = pipeline.large(starts.large)
     small = pipeline.taught(large, starts.small)
-    shipped = pipeline.large_continued(large)
-    return {LARGE: shipped, SMALL: pipeline.small_continued(str(small), shipped)}
+    return {
+        LARGE: pipeline.large_continued(large),
+        SMALL: pipeline.small_continued(str(small)),
+    }
 
 
 class Pipeline:
@@ -114,25 +104,13 @@ class Pipeline:
         """Let the large model go on with everyday judgments, and write what ships."""
         return self._continued(LARGE, "large", self._mixture("large", LARGE_INPUTS), str(start))
 
-    def small_continued(self, start: str, teacher: str | Path) -> Path:
+    def small_continued(self, start: str) -> Path:
         """Let the small model go on from one that is trained, and write what ships."""
         files = self._mixture("small", SMALL_INPUTS)
-        self._scores(files, teacher)
         if not (files / "broad.csv").is_file():
             starts = PlainVectors(start, files / "start")
             keep_plain(self.rows, files, self.plain, starts, inputs=SMALL_INPUTS)
         return self._continued(SMALL, "small", files, start)
-
-    def _scores(self, files: Path, teacher: str | Path) -> None:
-        """Write what the teacher scores: pairs without a label, and other wordings."""
-        embed, data = scorer_embedder(open_encoder(teacher)), ROOT / "data"
-        if not (files / f"{SCORED}.csv").is_file():
-            everyday, verdicts = data / "everyday", data / "verdicts"
-            groups = unlabeled_groups(everyday / "train.txt", verdicts / "train.jsonl")
-            score_unlabeled(files, [*groups], embed)
-        if not (files / f"{REWORDED}.csv").is_file():
-            pairs = reworded_groups(data / "written" / "train.txt", self.sources.wordings())
-            score_reworded(files, [*pairs], embed)
 
     def _continued(self, model: ShippedModel, name: str, files: Path, start: str) -> Path:
         run = self._train(f"{name}-continued", files, start)

@@ -1,41 +1,25 @@
-"""What a model is to learn from a larger one: vectors, and scores of pairs without a label.
+"""Vectors that a model is to have: a larger model's, or the plain ones.
 
 The small model learns the vectors of the large one, projected to its own dimension, and the labels
 of the same rows next to them, in the manner of LEAF (arXiv 2509.12539) and jina-embeddings-v5
 (2602.15547). Those train the projection; here it is computed once, so that cosines of the small
 model become the large one's. A trained one had reached a cosine of 0.5 after 1,200 steps.
-
-Where the small model is trained already, it learns the large one's scores of pairs instead: texts
-of one kind under conditions that somebody wrote for texts of that kind.
 """
 
 from __future__ import annotations
 
 import random
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from condsim.data.written import iter_written
 from condsim.types import FloatArray
-from papers.model.groups import Group, Input
-from papers.model.labeled import read_lines
-from papers.model.mixture import drawn_groups, rows_files, write_inputs, write_labeled
+from papers.model.groups import Input
+from papers.model.mixture import drawn_groups, rows_files, write_inputs
 
 TAUGHT = "taught"
 """Source of the small model: inputs with the vectors of the large one."""
-
-SCORED = "scored"
-"""Source of the small model: pairs without a label, with the scores of the large one."""
-
-REWORDED = "reworded"
-"""Source of the small model: pairs under all wordings of a condition, with one score."""
-
-PAIRS_PER_GROUP = 4
-MOST_REWORDED = 1600
 
 INPUTS_PER_SOURCE = 8000
 INPUTS_TO_ALIGN = 16_384
@@ -98,79 +82,3 @@ def keep_plain(
         vectors, starts = plain(texts), start(texts[:PLAIN_TO_ALIGN])
         turn = projection(vectors[:PLAIN_TO_ALIGN], starts)
         write_inputs(output, path.name.split(".")[0], members, vectors @ turn)
-
-
-def unlabeled_groups(everyday: Path, verdicts: Path, *, seed: int = 0) -> Iterator[list[Input]]:
-    """Draw groups of texts of one kind, under conditions that were written for that kind.
-
-    Each pair of a file is in one draw, with three other pairs: under a condition of one of them,
-    and under one of any pair of the kind. Pairs of ``verdicts``, which have none, get any.
-    """
-    draw = random.Random(seed)
-    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    conditions: dict[str, list[str]] = defaultdict(list)
-    own: dict[tuple[str, str], Sequence[str]] = {}
-    for pair in iter_written(everyday):
-        texts = pair.sentence1, pair.sentence2
-        pairs[pair.domain].append(texts)
-        own[texts] = [*pair.labels]
-        conditions[pair.domain] += pair.labels
-    every = [condition for kind in conditions for condition in conditions[kind]]
-    for line in read_lines(verdicts):
-        pairs[line["domain"]].append((line["sentence1"], line["sentence2"]))
-    for kind, members in sorted(pairs.items()):
-        draw.shuffle(members)
-        for start in range(0, len(members), PAIRS_PER_GROUP):
-            drawn = members[start : start + PAIRS_PER_GROUP]
-            texts = [text for both in drawn for text in both]
-            known = own.get(drawn[0]) or every
-            for condition in (draw.choice(known), draw.choice(conditions.get(kind) or every)):
-                yield [(condition, text) for text in texts]
-
-
-def reworded_groups(
-    written: Path, wordings: Mapping[str, Sequence[str]], *, seed: int = 0
-) -> Iterator[list[Input]]:
-    """Draw one pair of each condition that has wordings, under each of them in turn."""
-    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for pair in iter_written(written):
-        for condition in pair.labels.keys() & wordings.keys():
-            pairs[condition].append((pair.sentence1, pair.sentence2))
-    draw = random.Random(seed)
-    for condition in draw.sample(sorted(pairs), min(MOST_REWORDED, len(pairs))):
-        texts = draw.choice(pairs[condition])
-        yield [(one, text) for one in (condition, *wordings[condition]) for text in texts]
-
-
-def score_reworded(output: Path, groups: Sequence[Sequence[Input]], teacher: Embed) -> None:
-    """Write the pair of each group under every wording, labeled by the mean of the cosines."""
-    labeled = []
-    for group, vectors in _embedded(groups, teacher):
-        cosine = float((vectors[::2] * vectors[1::2]).sum(axis=1).mean())
-        rows = [(place, place + 1, max(0.0, cosine), 1.0) for place in range(0, len(group), 2)]
-        labeled.append(Group([*group], rows))
-    write_labeled(output / f"{REWORDED}.csv", labeled)
-
-
-def score_unlabeled(output: Path, groups: Sequence[Sequence[Input]], teacher: Embed) -> None:
-    """Write all pairs of each group, labeled by the cosine of the teacher's vectors."""
-    labeled = []
-    for group, vectors in _embedded(groups, teacher):
-        cosines = np.clip(vectors @ vectors.T, 0, 1)
-        rows = [
-            (first, second, float(cosines[first, second]), 1.0)
-            for first, second in combinations(range(len(group)), 2)
-        ]
-        labeled.append(Group([*group], rows))
-    write_labeled(output / f"{SCORED}.csv", labeled)
-
-
-def _embedded(
-    groups: Sequence[Sequence[Input]], teacher: Embed
-) -> Iterator[tuple[Sequence[Input], FloatArray]]:
-    """Yield each group with the vectors of its inputs."""
-    vectors = teacher([one for group in groups for one in group])
-    start = 0
-    for group in groups:
-        yield group, vectors[start : start + len(group)]
-        start += len(group)

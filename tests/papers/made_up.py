@@ -220,15 +220,7 @@ def write_own(root):
         lines = [line.format(one, two) for one, two in pairs(first, 3, 20, f" {part}")]
         write_lines(data / "written" / f"{part}.txt", lines)
         write_lines(data / "everyday" / f"{part}.txt", lines)
-    stored = [
-        json.dumps({"domain": "news", "sentence1": one, "sentence2": two, "verdict": "new"})
-        for one, two in pairs(90, 3, 6)
-    ]
-    write_lines(data / "verdicts" / "train.jsonl", stored)
-    wordings = [
-        {"condition": condition, "wordings": ["where it is", "the spot"]}
-        for condition in ("the place", "who")
-    ]
+    wordings = [{"condition": "the place", "wordings": ["where it is", "the spot"]}]
     write_lines(data / "wordings" / "train.jsonl", wordings)
     triplets = [f"place ||| the place ||| {a} ||| {b} ||| {a} now" for a, b in pairs(0, 3, 20)]
     write_lines(data / "details" / "triplets.txt", triplets)

@@ -86,13 +86,12 @@ def write_recipes(folder):
         {"file": f"{name}.csv", "vectors": f"{name}.npy", "objective": {"vectors": 2.0}}
         for name in ("broad", "taught")
     )
-    scores = {name: {"file": f"{name}.csv"} for name in ("scored", "reworded")}
     sources = {
         "large": {**labeled, "broad": broad},
         "small-vectors": {"taught": taught},
         "small": {"taught": taught, "titles": labeled["titles"]},
         "large-continued": {"broad": broad, "combined": labeled["combined"]},
-        "small-continued": {"broad": broad, **scores},
+        "small-continued": {"broad": broad, "combined": labeled["combined"]},
     }
     for name, own in sources.items():
         values = yaml.safe_load((pipeline.SETTINGS / f"{name}.yaml").read_text("utf-8"))
@@ -153,7 +152,7 @@ def test_make_models_writes_what_ships_and_goes_on(tmp_path, data, save_random, 
 @pytest.mark.slow
 def test_make_models_without_large_lets_the_default_model_go_on(tmp_path, data):
     settings = write_recipes(tmp_path / "settings")
-    starts = pipeline.Starts(None, "default", plain="default", teacher="default")
+    starts = pipeline.Starts(None, "default", plain="default")
     shipped = pipeline.make_models(data, starts, tmp_path / "work", settings=settings)
     assert [model.name for model in shipped] == ["condsim-minilm"]
     vectors = condsim.load(str(*shipped.values())).encode(TEXTS[:9])
