@@ -13,7 +13,7 @@ SHARE_OF_GROUPS = 0.25
 SHARE_OF_TEXTS = 0.6
 SHARE_OF_CONDITIONS = 0.4
 SHARE_OF_LONG = 0.15
-"""Share of the texts with noise that become 60 to 200 words."""
+"""Share of the texts with noise that get 30 to 180 words of others around them."""
 
 _GREETINGS = ("Hi,", "Hello,", "Hi team,", "hey", "Dear all,", "Good morning,", "hi there -")
 _CLOSINGS = (

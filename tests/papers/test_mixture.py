@@ -92,10 +92,11 @@ def test_text_noise_keeps_codes_and_numbers(change):
         assert all(fact in noisy for fact in FACTS), noisy
 
 
-def test_long_noise_has_at_most_two_hundred_words_more():
+def test_long_noise_adds_thirty_to_one_hundred_and_eighty_words():
     for change in noise.LONG_NOISE:
         for seed in range(40):
-            assert 20 < len(change(NOTE, random.Random(seed)).split()) < 250
+            words = change(NOTE, random.Random(seed)).split()
+            assert 30 <= len(words) - len(NOTE.split()) <= 180
 
 
 def test_noised_condition_keeps_codes_and_numbers():
@@ -132,17 +133,18 @@ def test_with_noise_leaves_style_and_plain_groups(kind):
     assert [*noise.with_noise(groups, seed=0)] == groups
 
 
-def test_everyday_labels_from_lines(tmp_path, monkeypatch):
+def test_everyday_labels_from_lines_of_any_length(tmp_path, monkeypatch):
     lines = [
         "bug ||| It crashes. ||| it crashed again ||| what fails = 5 ; the device = 1",
         "note ||| Feed the cat. ||| cat fed ||| what is meant = 3",
+        f"note ||| {'word ' * 91} ||| long ||| what is meant = 5",
     ]
     path = tmp_path / "data" / "everyday" / "train.txt"
     path.parent.mkdir(parents=True)
     path.write_text("\n".join(lines), "utf-8")
     monkeypatch.setattr(written, "ROOT", tmp_path)
     monkeypatch.setattr(noise, "SHARE_OF_GROUPS", 0)
-    first, second = written.everyday(None)
+    first, second, third = written.everyday(None)
     assert first.inputs == [
         ("what fails", "It crashes."),
         ("what fails", "it crashed again"),
@@ -151,6 +153,7 @@ def test_everyday_labels_from_lines(tmp_path, monkeypatch):
     ]
     assert first.rows == [(0, 1, 1.0, 1.0), (2, 3, 0.0, 1.0)]
     assert second.rows == [(0, 1, 0.5, 1.0)]
+    assert third.rows == [(0, 1, 1.0, 1.0)]
 
 
 VECTORS = {"a": (1.0, 0.0), "b": (0.6, 0.8), "c": (-1.0, 0.0)}
