@@ -7,7 +7,9 @@ and its JSON. A label of more than 3 of 5 says that two texts are alike in what 
 from __future__ import annotations
 
 import argparse
+import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from condsim.loading import named_scorer
 from condsim.model.baselines import baseline, out_of_fold
 from condsim.types import BoolArray, Float64Array
 from papers.model.measured import opened
+from papers.model.noise import SURROUNDINGS, Lines, surrounded, surroundings
 from papers.model.sources import ROOT
 
 TEST = ROOT / "data" / "everyday" / "test.txt"
@@ -72,6 +75,18 @@ def measure(task: WrittenTask, models: Sequence[str]) -> dict[str, Any]:
     return results
 
 
+def among_others(task: WrittenTask, lines: Lines) -> WrittenTask:
+    """Put each text into a message, a page, a log, a chat or a form.
+
+    A text has the same surroundings under all conditions of its pair.
+    """
+    draw = random.Random(0)
+    texts = sorted({*task.sentences1, *task.sentences2})
+    long = {text: surrounded(text, draw, lines) for text in texts}
+    new1, new2 = ([long[text] for text in old] for old in (task.sentences1, task.sentences2))
+    return replace(task, sentences1=new1, sentences2=new2)
+
+
 def page(results: dict[str, Any]) -> str:
     """Write the page of the results."""
     models = results["models"]
@@ -97,6 +112,22 @@ def page(results: dict[str, Any]) -> str:
         own = [models[name]["kinds"][kind] for name in chosen]
         cells = " | ".join(f"{one['right'][0]:.0f} | {one['auc'][0]:.0f}" for one in own)
         lines.append(f"| {kind} | {cells} |")
+    lines += [
+        "",
+        "## Texts among others",
+        "",
+        "Each text stands in a message, a page, a log, a chat or a form (20 to 300 words more). "
+        "Another hand wrote their lines (`data/noise/test.txt`) than those of the training data. "
+        "The shapes are the same.",
+        "",
+        "| | right | AUC |",
+        "|---|---:|---:|",
+    ]
+    lines += [
+        f"| {name} | {_cell(own['right'])} | {_cell(own['auc'])} |"
+        for name, own in results["among_others"].items()
+        if name != "condition only"
+    ]
     lines += ["", "`python -m papers.model.everyday` makes this page.", ""]
     return "\n".join(lines)
 
@@ -109,10 +140,14 @@ def main() -> None:
     """Measure the models and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--file", type=Path, default=TEST)
+    parser.add_argument("--surroundings", type=Path, default=SURROUNDINGS / "test.txt")
     parser.add_argument("--model", action="append", default=[])
     parser.add_argument("--out", type=Path, required=True, help="path without suffix")
     options = parser.parse_args()
-    results = measure(load_written(options.file), options.model or ["default"])
+    task, models = load_written(options.file), options.model or ["default"]
+    results = measure(task, models)
+    long = among_others(task, surroundings(options.surroundings))
+    results["among_others"] = measure(long, models)["models"]
     write_json(results, options.out.with_suffix(".json"))
     write_text(options.out.with_suffix(".md"), page(results))
 

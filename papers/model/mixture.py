@@ -72,9 +72,12 @@ def drawn_groups(path: Path, inputs: int, *, seed: int) -> Iterator[Group]:
     """Draw whole groups of a source, with so many inputs at most."""
     groups = list(read_groups(path))
     random.Random(seed).shuffle(groups)
-    for group in groups:
+    for number, group in enumerate(groups):
         inputs -= len(group.inputs)
         if inputs < 0:
+            _LOGGER.info(
+                "%s: %d of %d groups left out", path.name, len(groups) - number, len(groups)
+            )
             return
         yield group
 

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 from papers.model.groups import Group, Input
+from papers.model.sources import ROOT
 
-SHARE_OF_GROUPS = 0.25
+SHARE_OF_GROUPS = 0.3
 SHARE_OF_TEXTS = 0.6
 SHARE_OF_CONDITIONS = 0.4
-SHARE_OF_LONG = 0.15
-"""Share of the texts with noise that get 30 to 180 words of others around them."""
+SHARE_OF_LONG = 0.5
+"""Share of the texts with noise that get 20 to 300 words of others around them."""
 
-_GREETINGS = ("Hi,", "Hello,", "Hi team,", "hey", "Dear all,", "Good morning,", "hi there -")
-_CLOSINGS = (
-    "Thanks, Jo",
-    "Best regards\nM. Keller\nOffice 2.14, ext. 3391",
-    "Cheers",
-    "Sent from my phone",
-    "-- \nP. Novak | Support | +44 20 5550 0142",
-    "thx!!",
-    "Kind regards, Ines",
-    "BR",
-)
+SURROUNDINGS = ROOT / "data" / "noise"
 _EMOJI = tuple("😀😅🙏👍🔥🎉😡😢🤔✅❌🚀💡⚠")
 _LINKS = (
     "https://example.org/a/4821",
@@ -39,43 +33,21 @@ _QUOTED = (
     "\n\n> thanks for your message, we will come back to you",
     "\n----- Original message -----\nFrom: desk\nSubject: (no subject)",
 )
-_SMALL_TALK = (
-    "Sorry for the late answer, the week was full.",
-    "I was on leave until yesterday and am still catching up.",
-    "As agreed on the phone, here is a short summary.",
-    "Please keep everybody in copy when you reply.",
-    "I'm writing from the train, so forgive the typing.",
-    "We talked about this at the last meeting as well.",
-    "Let me know if anything is unclear or missing.",
-    "I'm not sure who is responsible for this, so I'm sending it to both of you.",
-    "You will find the rest in the shared folder.",
-    "If this reached you by mistake, please delete it.",
-    "There is nothing else to report from our side for now.",
-    "I'll be in the office again on Thursday, in case you want to talk.",
-    "Nobody has answered my first message, so here it is again.",
-    "Have a good weekend, and greetings to the others.",
-)
-_PAGE_LINES = (
-    "Home | Products | About us | Contact | Sign in",
-    "This website uses cookies. Accept all / Reject / Settings",
-    "Share this page: mail, print, copy the link",
-    "You are here: start > archive > item",
-    "Newsletter: leave us your address and never miss anything",
-    "Related items (12) - show more",
-    "Was this page helpful? Yes / No",
-    "All rights reserved. Terms of use. Privacy. Imprint.",
-    "Skip to content",
-    "Last change of this page: see history",
-)
-_LOG_LINES = (
-    "INFO  worker-{n} started",
-    "DEBUG cache: {n} entries, 0 expired",
-    "INFO  heartbeat ok ({n} ms)",
-    "DEBUG poll {n} returned nothing",
-    "INFO  session {n} closed by client",
-    "DEBUG gc paused for {n} ms",
-)
 _KEYS = ("note", "text", "body", "msg", "description", "summary")
+_NAMES = ("Ana", "tom_k", "Priya", "J.", "mod", "Lea W", "user{n}", "Sam")
+
+Lines = Mapping[str, Sequence[str]]
+"""Lines that stand around a text, by kind."""
+
+
+@cache
+def surroundings(path: Path = SURROUNDINGS / "train.txt") -> Lines:
+    """Read lines that stand around a text, by kind: ``kind ||| line``."""
+    lines: dict[str, list[str]] = defaultdict(list)
+    for row in path.read_text(encoding="utf-8").splitlines():
+        kind, line = row.split(" ||| ")
+        lines[kind].append(line.replace("\\n", "\n"))
+    return lines
 
 
 def misspelled(word: str, draw: random.Random, *, doubling: bool = True) -> str:
@@ -105,6 +77,10 @@ def _row(text: str, draw: random.Random) -> str:
     return f"{draw.choice(_KEYS)} | {text} | {draw.randrange(100, 9999)} | open"
 
 
+def _line(kind: str, draw: random.Random) -> str:
+    return draw.choice(surroundings()[kind])
+
+
 TEXT_NOISE: tuple[Callable[[str, random.Random], str], ...] = (
     _typo,
     _typo,
@@ -112,8 +88,8 @@ TEXT_NOISE: tuple[Callable[[str, random.Random], str], ...] = (
     _row,
     lambda text, draw: text.upper(),
     lambda text, draw: text.lower(),
-    lambda text, draw: f"{draw.choice(_GREETINGS)} {text} {draw.choice(_CLOSINGS)}",
-    lambda text, draw: f"{text}\n{draw.choice(_CLOSINGS)}",
+    lambda text, draw: f"{_line('greeting', draw)} {text} {_line('closing', draw)}",
+    lambda text, draw: f"{text}\n{_line('closing', draw)}",
     lambda text, draw: f"{text} {draw.choice(_EMOJI)}{draw.choice(('', draw.choice(_EMOJI)))}",
     lambda text, draw: f"{text} {draw.choice(_LINKS)}",
     lambda text, draw: f"{draw.choice(_TAGS)} {text}",
@@ -121,36 +97,81 @@ TEXT_NOISE: tuple[Callable[[str, random.Random], str], ...] = (
 )
 
 
-def _thread(text: str, draw: random.Random) -> str:
-    """A message with small talk around the text and older messages below it."""
-    talk = draw.sample(_SMALL_TALK, draw.randint(6, len(_SMALL_TALK)))
-    parts = [draw.choice(_GREETINGS), *talk[:3], text, *talk[3:5], draw.choice(_CLOSINGS)]
-    return "\n".join(parts) + draw.choice(_QUOTED) + "".join(f"\n> {line}" for line in talk[5:])
+def _drawn(lines: Sequence[str], draw: random.Random, least: int, most: int) -> list[str]:
+    """So many different lines, with numbers in their places."""
+    drawn = draw.sample(lines, min(len(lines), draw.randint(least, most)))
+    return [line.replace("{n}", str(draw.randrange(1000))) for line in drawn]
 
 
-def _page(text: str, draw: random.Random) -> str:
+def _thread(text: str, draw: random.Random, lines: Lines) -> str:
+    """A message with small talk around the text, and older messages below it."""
+    before, after = _drawn(lines["talk"], draw, 0, 5), _drawn(lines["talk"], draw, 3, 6)
+    gap = draw.choice(("\n", " ", " "))
+    body = gap.join([*before, text, *after])
+    quoted = "".join(f"\n> {line}" for line in _drawn(lines["quoted"], draw, 0, 8))
+    footer = draw.choice(("", "", "\n\n" + draw.choice(lines["footer"])))
+    ends = draw.choice(lines["greeting"]), draw.choice(lines["closing"])
+    return f"{ends[0]}\n{body}\n{ends[1]}{quoted}{footer}"
+
+
+def _forwarded(text: str, draw: random.Random, lines: Lines) -> str:
+    """A message that quotes the text below its own words."""
+    above = "\n".join([draw.choice(lines["greeting"]), *_drawn(lines["talk"], draw, 2, 5)])
+    below = "".join(f"\n> {line}" for line in _drawn(lines["quoted"], draw, 1, 6))
+    footer = draw.choice(lines["footer"])
+    return f"{above}\n{draw.choice(lines['closing'])}\n\n> {text}{below}\n\n{footer}"
+
+
+def _page(text: str, draw: random.Random, lines: Lines) -> str:
     """A page of a website, with the text between its menus."""
-    lines = draw.sample(_PAGE_LINES, draw.randint(5, len(_PAGE_LINES)))
-    return "\n".join([*lines[:3], text, *lines[3:]])
+    before, after = _drawn(lines["page"], draw, 1, 8), _drawn(lines["page"], draw, 6, 16)
+    gap = draw.choice(("\n", "\n", " "))
+    return gap.join([*before, text, *after])
 
 
-def _log(text: str, draw: random.Random) -> str:
+def _log(text: str, draw: random.Random, lines: Lines) -> str:
     """Lines of a log, with the text among them."""
-    lines = [
-        draw.choice(_LOG_LINES).format(n=draw.randrange(1000)) for _ in range(draw.randint(8, 16))
-    ]
-    lines.insert(draw.randrange(len(lines)), f"WARN  {text}")
+    rows = [*_drawn(lines["log"], draw, 0, 5), f"WARN  {text}", *_drawn(lines["log"], draw, 5, 11)]
     minute = draw.randrange(40)
-    return "\n".join(f"09:{minute + at}:07 {line}" for at, line in enumerate(lines))
+    stamp = draw.choice(("09:{:02}:07 ", "2024-03-11T10:{:02}:41Z ", "[{}] ", "{}: "))
+    return "\n".join(stamp.format(minute + at) + row for at, row in enumerate(rows))
 
 
-LONG_NOISE: tuple[Callable[[str, random.Random], str], ...] = (_thread, _thread, _page, _log)
+def _chat(text: str, draw: random.Random, lines: Lines) -> str:
+    """A chat of several people, with the text as what one of them says."""
+    said = [*_drawn(lines["chat"], draw, 0, 8), text, *_drawn(lines["chat"], draw, 10, 16)]
+    head = draw.choice(("{}: ", "<{}> ", "{} wrote: "))
+    names = [draw.choice(_NAMES).replace("{n}", str(draw.randrange(1000))) for _ in said]
+    return "\n".join(head.format(name) + line for name, line in zip(names, said, strict=True))
+
+
+def _form(text: str, draw: random.Random, lines: Lines) -> str:
+    """Fields of a form, with the text in one of them."""
+    fields = _drawn(lines["form"], draw, 9, 14)
+    fields.insert(draw.randrange(8), f"{draw.choice(_KEYS).capitalize()}: {text}")
+    return draw.choice(("\n", "\n", " | ")).join(fields) + "\n" + draw.choice(lines["footer"])
+
+
+LONG_NOISE: tuple[Callable[[str, random.Random, Lines], str], ...] = (
+    _thread,
+    _thread,
+    _forwarded,
+    _page,
+    _log,
+    _chat,
+    _form,
+)
+
+
+def surrounded(text: str, draw: random.Random, lines: Lines) -> str:
+    """Put a text into a message, a page, a log, a chat or a form."""
+    return draw.choice(LONG_NOISE)(text, draw, lines)
 
 
 def noised_text(text: str, draw: random.Random) -> str:
     """Write a text as somebody else would: with one or two kinds of noise, or among others."""
     if draw.random() < SHARE_OF_LONG:
-        return draw.choice(LONG_NOISE)(text, draw)
+        return surrounded(text, draw, surroundings())
     for change in draw.sample(TEXT_NOISE, draw.choice((1, 1, 2))):
         text = change(text, draw)
     return text

@@ -82,21 +82,32 @@ def test_combined_groups_end_with_rows_under_the_criterion_alone():
 
 
 NOTE = "Order KX-4471 from the 12th costs 1,250.50 EUR; see A7/19."
+PARTS = ("train", "dev", "test")
 FACTS = ("kx-4471", "12th", "1,250.50", "a7/19")
 
 
-@pytest.mark.parametrize("change", [*noise.TEXT_NOISE, *noise.LONG_NOISE])
+@pytest.mark.parametrize("change", noise.TEXT_NOISE)
 def test_text_noise_keeps_codes_and_numbers(change):
     for seed in range(40):
         noisy = change(NOTE, random.Random(seed)).lower()
         assert all(fact in noisy for fact in FACTS), noisy
 
 
-def test_long_noise_adds_thirty_to_one_hundred_and_eighty_words():
+@pytest.mark.parametrize("part", PARTS)
+def test_long_noise_adds_twenty_to_300_words(part):
+    lines = noise.surroundings(noise.SURROUNDINGS / f"{part}.txt")
     for change in noise.LONG_NOISE:
         for seed in range(40):
-            words = change(NOTE, random.Random(seed)).split()
-            assert 30 <= len(words) - len(NOTE.split()) <= 180
+            noisy = change(NOTE, random.Random(seed), lines)
+            assert NOTE in noisy
+            assert "{n}" not in noisy
+            assert 20 <= len(noisy.split()) - len(NOTE.split()) <= 300
+
+
+def test_surroundings_of_the_parts_have_no_line_in_common():
+    parts = [noise.surroundings(noise.SURROUNDINGS / f"{part}.txt") for part in PARTS]
+    lines = [line.lower() for part in parts for kind in part.values() for line in kind]
+    assert len(set(lines)) == len(lines)
 
 
 def test_noised_condition_keeps_codes_and_numbers():
@@ -118,7 +129,7 @@ def test_with_noise_gives_a_text_of_a_group_the_same_noise():
     groups = groups_of(400)
     noisy = [*noise.with_noise(groups, seed=0)]
     changed = [new for old, new in zip(groups, noisy, strict=True) if new.inputs != old.inputs]
-    assert 60 < len(changed) < 110
+    assert 85 < len(changed) < 140
     for group in changed:
         conditions, texts = zip(*group.inputs, strict=True)
         assert texts[:2] == texts[2:]
