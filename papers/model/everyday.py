@@ -83,8 +83,11 @@ def among_others(task: WrittenTask, lines: Lines) -> WrittenTask:
     draw = random.Random(0)
     texts = sorted({*task.sentences1, *task.sentences2})
     long = {text: surrounded(text, draw, lines) for text in texts}
-    new1, new2 = ([long[text] for text in old] for old in (task.sentences1, task.sentences2))
-    return replace(task, sentences1=new1, sentences2=new2)
+    return replace(
+        task,
+        sentences1=tuple(long[text] for text in task.sentences1),
+        sentences2=tuple(long[text] for text in task.sentences2),
+    )
 
 
 def page(results: dict[str, Any]) -> str:
