@@ -11,10 +11,12 @@ import pytest
 
 pytest.importorskip("torch")
 
-from papers.model import mixture, noise, teach, written
+from papers.model import everyday, mixture, noise, teach, written
 from papers.model.combined import combined_groups, label_of
 from papers.model.groups import Group, write_groups
 from papers.model.labeled import LabeledTable, LabeledText
+
+from condsim.data.written import load_written
 
 
 def text(words, **values):
@@ -108,6 +110,20 @@ def test_surroundings_of_the_parts_have_no_line_in_common():
     parts = [noise.surroundings(noise.SURROUNDINGS / f"{part}.txt") for part in PARTS]
     lines = [line.lower() for part in parts for kind in part.values() for line in kind]
     assert len(set(lines)) == len(lines)
+
+
+def test_among_others_gives_a_text_the_same_surroundings_in_each_row(tmp_path):
+    path = tmp_path / "notes.txt"
+    lines = [
+        f"note ||| {NOTE} ||| Paid. ||| the sum = 1 ; the tone = 5",
+        f"note ||| Fed. ||| {NOTE} ||| the sum = 1",
+    ]
+    path.write_text("\n".join(lines), "utf-8")
+    task = load_written(path)
+    long = everyday.among_others(task, noise.surroundings())
+    assert long.sentences1[0] == long.sentences1[1] == long.sentences2[2]
+    assert all(old in new for old, new in zip(task.sentences2, long.sentences2, strict=True))
+    assert (long.conditions, long.domains) == (task.conditions, task.domains)
 
 
 def test_noised_condition_keeps_codes_and_numbers():
