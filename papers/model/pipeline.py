@@ -34,7 +34,7 @@ SETTINGS = Path(__file__).parent / "settings"
 LARGE_INPUTS, SMALL_INPUTS = 80_000, 60_000
 """Inputs of a source at most, in the mixtures of the large and of the small model."""
 
-START_SHARES = {LARGE: 0.3, SMALL: 0.5}
+START_SHARES = {LARGE: 0.3, SMALL: 0.3}
 """Shares of the weights that a model goes on from, in the mean that ships."""
 
 
