@@ -120,7 +120,7 @@ def page(results: dict[str, Any]) -> str:
         "## Texts among others",
         "",
         "Each text stands in a message, a page, a log, a chat or a form (20 to 300 words more). "
-        "Another hand wrote their lines (`data/noise/test.txt`) than those of the training data. "
+        "Their lines (`data/noise/test.txt`) are by another hand than the lines in training. "
         "The shapes are the same.",
         "",
         "| | right | AUC |",
