@@ -71,6 +71,29 @@ def test_encode_long_text_is_the_mean_of_its_chunks_by_tokens(tiny, condition):
     np.testing.assert_allclose(tiny.encode(LONG, condition), expected, atol=1e-6)
 
 
+def test_encode_long_text_prefers_the_chunks_that_speak_of_the_condition(tiny, monkeypatch):
+    chunks = tiny.chunks(LONG, CONDITION)
+    chances = np.full(len(chunks), 0.5, np.float32)
+    chances[0], chances[-1] = 1, 0
+    plain = tiny.encode(chunks)
+
+    class Head:
+        def probability(self, rows):
+            np.testing.assert_allclose(rows.under, tiny.encode(chunks, CONDITION), atol=1e-6)
+            np.testing.assert_allclose(rows.plain, plain, atol=1e-6)
+            asked = np.tile(tiny.encode(CONDITION), (len(chunks), 1))
+            np.testing.assert_allclose(rows.condition, asked, atol=1e-6)
+            return chances
+
+    monkeypatch.setattr(tiny, "head", Head())
+    # 0.5 to the power 8 is 1 / 256; no chance is taken for less than 0.01.
+    weights = np.array([token_count(tiny, chunk) for chunk in chunks], np.float64)
+    weights *= [1, *[1 / 256] * (len(chunks) - 2), 1e-16]
+    mean = weights @ tiny.encode(chunks, CONDITION)
+    expected = mean / np.linalg.norm(mean)
+    np.testing.assert_allclose(tiny.encode(LONG, CONDITION), expected, atol=1e-6)
+
+
 def test_encode_long_texts_same_in_torch_and_onnx(tiny, tiny_torch):
     texts = [LONG, "a dog", "cat " * 90, SENTENCES[1]]
     for condition in (None, CONDITION, CONDITION + " of the man" * 4):
@@ -145,6 +168,15 @@ def test_default_long_text_uses_its_end():
     assert scorer.chunks(text, "the instrument")[-1].endswith("guitar.")
     first, second = scorer.encode([filler, text], "the instrument")
     assert np.abs(first - second).max() > 1e-3
+
+
+def test_default_finds_what_a_long_text_says_of_the_condition():
+    scorer = OnnxScorer(DEFAULT_FOLDER, threads=1)
+    filler = "We walked along the river and looked at the old bridges. " * 20
+    text = f"{filler}The staff were rude. {filler}"
+    others = ["The receptionist was unfriendly.", "The staff were friendly."]
+    alike, unlike = scorer.score([text] * 2, others, "the attitude of the staff")
+    assert alike > unlike + 0.2
 
 
 def test_text_of_very_many_chunks_is_announced(tiny, caplog, monkeypatch):

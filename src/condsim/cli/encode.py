@@ -74,10 +74,7 @@ def _encode_file(
     overall: float,
     float16: bool,
 ) -> None:
-    """Write embeddings as ``.npy``, or as the array ``embeddings`` of an archive (``.npz``).
-
-    The vector of a row without text is NaN.
-    """
+    """Write embeddings as ``.npy`` or, in a ``.npz``, ``embeddings``; NaN for rows without text."""
     suffix = check_suffix(output, (".npy", ".npz"))
     check_file(file)
     # The first reading also finds every fault before the work starts.

@@ -183,10 +183,7 @@ def _input_file() -> Iterator[Path]:
 
 @contextmanager
 def _output_file(mark: Output) -> Iterator[Path]:
-    """Print a file when the command that wrote it has ended without an error.
-
-    What else the command prints is on stderr, or nowhere if the file is to be alone.
-    """
+    """Print a file when the command that wrote it has ended without an error."""
     stdout = open_stream(sys.stdout, "output")
     with _stream_file("standard output", mark.suffix or "") as path:
         with (

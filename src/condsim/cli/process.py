@@ -93,10 +93,7 @@ def _name_files(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def _exit_on_signals() -> Iterator[None]:
-    """Exit with the status of a signal, also where a library replaces the exit by its own error.
-
-    ONNX Runtime does so while it is imported.
-    """
+    """Exit with the status of a signal, also where a library replaces the exit by its own error."""
     received = []
 
     def end(number: int, _: FrameType | None) -> None:

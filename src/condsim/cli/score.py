@@ -230,10 +230,7 @@ _Line = tuple[tuple[str, str], str, float]
 
 
 def _remarks(scorer: PairScorer, lines: Sequence[_Line]) -> list[str]:
-    """Say which texts of each pair seem not to mention the condition; "" where it seems to apply.
-
-    Empty, too, if there is no score or condition, and for models without an applicability head.
-    """
+    """Say which texts of a pair seem not to mention the condition; "" where it seems to apply."""
     from condsim.model.embedding import EmbeddingScorer
 
     remarks = [""] * len(lines)

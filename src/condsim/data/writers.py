@@ -125,10 +125,7 @@ class _TableWriter(_TextWriter):
             super().write({name: record.get(name) for name in order} for record in records)
 
     def _spool_records(self, batch: Batch) -> None:
-        """Store rows that may differ in their columns, since a table has the columns of all rows.
-
-        The columns that the command added come last.
-        """
+        """Store rows that may differ in their columns; a table has the columns of all rows."""
         if self._spool is None:
             self._spool = cast(TextIO, tempfile.TemporaryFile("w+", encoding="utf-8"))
             self._last_columns = tuple(batch.added)

@@ -212,10 +212,7 @@ def _select_labeled(scores: Scores, task: Task) -> Scores:
 def _result(
     scores: Scores, values: Float64Array, draws: Float64Array, *, counted_task: Task | None
 ) -> ModelResult:
-    """Combine the metrics of a scorer and their draws with the provenance of its scores.
-
-    Over-estimated pairs are counted if the labeled rows are given.
-    """
+    """Combine the metrics of a scorer and their draws with the provenance of its scores."""
     over_estimated = None
     if counted_task is not None:
         raw = scores.values if scores.raw is None else scores.raw

@@ -363,10 +363,7 @@ class PairScorer(ABC):
     def _occluded(
         self, first: Occlusion, second: Occlusion, condition: Condition | None, scale: Scale
     ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        """Score subsets of the words of each text against the other text as a whole.
-
-        The contribution of each pair of words, ``(words1, words2)``, follows if it is known.
-        """
+        """Score subsets of the words of each text against the other text as a whole."""
         values1 = self.score(first.texts, second.text, condition, scale=scale)
         values2 = self.score(first.text, second.texts, condition, scale=scale)
         return values1, values2, None

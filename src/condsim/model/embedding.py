@@ -25,6 +25,7 @@ from condsim.model.base import (
 from condsim.model.calibration import Calibration
 from condsim.model.criterion import SHARE, Criterion, is_criterion_file
 from condsim.model.inputs import (
+    Chunks,
     as_read,
     collect_truncations,
     conditional_sentences,
@@ -32,7 +33,7 @@ from condsim.model.inputs import (
     row_blocks,
 )
 from condsim.model.legibility import collect_unread, record_unread
-from condsim.model.reading import ReadingScorer
+from condsim.model.reading import Embed, ReadingScorer
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 
 # Texts with a higher cosine are the same tokens to the model.
 MIN_COSINE_OF_SAME_TOKENS = 0.9999
+# Of a long text, a chunk counts by this power of the chance that it speaks of the condition, which
+# is taken for at least so much (papers/docs/experiments.md).
+_MENTION_POWER, _LEAST_CHANCE = 8, 0.01
 
 
 def joined(under: FloatArray, plain: FloatArray, *, overall: float) -> FloatArray:
@@ -210,6 +214,20 @@ class EmbeddingScorer(ReadingScorer):
             Embedded(vectors[under], plain[own], condition)
             for under, own in zip(index, plain_index[:-1], strict=True)
         ]
+
+    def _chunk_weights(self, chunks: Chunks, vectors: FloatArray, embed: Embed) -> FloatArray:
+        """Prefer chunks that speak of their condition, if the model has a head to tell."""
+        weights = super()._chunk_weights(chunks, vectors, embed)
+        pairs = [item for item in chunks.inputs if not isinstance(item, str)]
+        if self.head is None or len(pairs) < len(chunks.inputs):
+            return weights
+        columns = [list(column) for column in zip(*pairs, strict=True)]
+        texts, conditions = columns if self.order == "sentence-first" else columns[::-1]
+        distinct, index = np.unique(conditions, return_inverse=True)
+        plain = embed(self._tokenized([*texts, *distinct.tolist()]).inputs)
+        parts = Embedded(vectors, plain[: len(texts)], plain[len(texts) :][index])
+        chances = self.head.probability(parts)
+        return weights * np.maximum(chances, _LEAST_CHANCE) ** _MENTION_POWER
 
     def _summary(self) -> list[tuple[str, object]]:
         return [

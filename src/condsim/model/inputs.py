@@ -187,11 +187,10 @@ class Chunks:
     owner: IntArray
     tokens: IntArray
 
-    def pooled(self, vectors: FloatArray) -> FloatArray:
-        """Pool vectors of the chunks, (chunks, d), to unit vectors of the inputs, (n, d)."""
+    def pooled(self, vectors: FloatArray, weights: FloatArray) -> FloatArray:
+        """Pool vectors (chunks, d) by weights (chunks,) to unit vectors of the inputs, (n, d)."""
         starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
-        weighted = vectors * self.tokens[:, None].astype(np.float32)
-        sums: FloatArray = np.add.reduceat(weighted, starts, axis=0)
+        sums: FloatArray = np.add.reduceat(vectors * weights[:, None], starts, axis=0)
         sums /= np.linalg.norm(sums, axis=1, keepdims=True)
         return sums
 

@@ -18,6 +18,7 @@ from condsim.model.base import PairScorer, Rows, check_rows
 from condsim.model.calibration import Calibration
 from condsim.model.inputs import (
     Chunker,
+    Chunks,
     Input,
     Order,
     check_order,
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 # With more chunks of a text, which take a quarter of a minute, a line says so.
 _MANY_CHUNKS = 250
 _LOGGER = logging.getLogger(__name__)
+
+
+Embed = Callable[[Sequence[Any]], FloatArray]
+"""From inputs as a model takes them to their vectors."""
 
 
 class Tokenized(NamedTuple):
@@ -149,9 +154,7 @@ class ReadingScorer(PairScorer):
         record_unread(text for text, words in parts.items() if words == text)
         return bool(parts)
 
-    def _embed_long(
-        self, inputs: Sequence[Input], embed: Callable[[Sequence[Any]], FloatArray]
-    ) -> FloatArray:
+    def _embed_long(self, inputs: Sequence[Input], embed: Embed) -> FloatArray:
         """Embed n inputs, in chunks those that are longer than the model reads, ``(n, d)``."""
         tokenized = self._tokenized(inputs)
         longer, limit = tokenized.longer, tokenized.limit
@@ -169,10 +172,15 @@ class ReadingScorer(PairScorer):
         truncated = {int(chunks.owner[chunk]) for chunk in prepared.longer}
         record_truncation(self.name, limit, len(truncated))
         vectors = np.empty((len(inputs), self.dimension), np.float32)
-        vectors[longer] = chunks.pooled(embed(prepared.inputs))
+        parts = embed(prepared.inputs)
+        vectors[longer] = chunks.pooled(parts, self._chunk_weights(chunks, parts, embed))
         if short := sorted(set(range(len(inputs))).difference(longer)):
             vectors[short] = embed([tokenized.inputs[row] for row in short])
         return vectors
+
+    def _chunk_weights(self, chunks: Chunks, vectors: FloatArray, embed: Embed) -> FloatArray:
+        """Weights of chunks in the vector of their text, ``(chunks,)``: their lengths."""
+        return chunks.tokens.astype(np.float32)
 
     def _tokenized(self, inputs: Sequence[Input]) -> Tokenized:
         """Prepare inputs as the model takes them; without a limit by default."""

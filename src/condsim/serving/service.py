@@ -137,10 +137,7 @@ class Service:
     async def _submit(
         self, work: Work, *columns: Sequence[str], conditions: Sequence[str] | None
     ) -> NDArray[Any]:
-        """Submit n rows, each under its condition: here its text becomes what the model takes.
-
-        Rows under a learned criterion share batches with others under it only.
-        """
+        """Submit n rows, each under its condition: here its text becomes what the model takes."""
         if conditions is None:
             return await self.batcher.submit(work, *columns)
         learned = {name for name in set(conditions) if self._criterion(name) is not None}
