@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ def among_others(task: WrittenTask, lines: Lines) -> WrittenTask:
 
 def page(results: dict[str, Any]) -> str:
     """Write the page of the results."""
-    models = results["models"]
+    models, others = results["models"], results["among_others"]
     lines = [
         "# Everyday judgments",
         "",
@@ -102,11 +102,7 @@ def page(results: dict[str, Any]) -> str:
         "ROC curve. Both times 100, with 95 % intervals over pairs. *Condition only* is fitted out "
         "of fold.",
         "",
-        "| | right | AUC |",
-        "|---|---:|---:|",
-    ]
-    lines += [
-        f"| {name} | {_cell(own['right'])} | {_cell(own['auc'])} |" for name, own in models.items()
+        *_table(models),
     ]
     chosen = [name for name in models if WITHOUT not in name and name[0] not in "wc"]
     head = " | ".join(f"{name}: right | AUC" for name in chosen)
@@ -123,16 +119,19 @@ def page(results: dict[str, Any]) -> str:
         "Their lines (`data/noise/test.txt`) are by another hand than the lines in training. "
         "The shapes are the same.",
         "",
-        "| | right | AUC |",
-        "|---|---:|---:|",
+        *_table({name: own for name, own in others.items() if name != "condition only"}),
+        "",
+        "`python -m papers.model.everyday` makes this page.",
+        "",
     ]
-    lines += [
-        f"| {name} | {_cell(own['right'])} | {_cell(own['auc'])} |"
-        for name, own in results["among_others"].items()
-        if name != "condition only"
-    ]
-    lines += ["", "`python -m papers.model.everyday` makes this page.", ""]
     return "\n".join(lines)
+
+
+def _table(models: Mapping[str, Any]) -> list[str]:
+    rows = (
+        f"| {name} | {_cell(own['right'])} | {_cell(own['auc'])} |" for name, own in models.items()
+    )
+    return ["| | right | AUC |", "|---|---:|---:|", *rows]
 
 
 def _cell(figure: Sequence[float]) -> str:

@@ -100,7 +100,11 @@ TEXT_NOISE: tuple[Callable[[str, random.Random], str], ...] = (
 def _drawn(lines: Sequence[str], draw: random.Random, least: int, most: int) -> list[str]:
     """So many different lines, with numbers in their places."""
     drawn = draw.sample(lines, min(len(lines), draw.randint(least, most)))
-    return [line.replace("{n}", str(draw.randrange(1000))) for line in drawn]
+    return [_numbered(line, draw) for line in drawn]
+
+
+def _numbered(line: str, draw: random.Random) -> str:
+    return line.replace("{n}", str(draw.randrange(1000)))
 
 
 def _thread(text: str, draw: random.Random, lines: Lines) -> str:
@@ -141,7 +145,7 @@ def _chat(text: str, draw: random.Random, lines: Lines) -> str:
     """A chat of several people, with the text as what one of them says."""
     said = [*_drawn(lines["chat"], draw, 0, 8), text, *_drawn(lines["chat"], draw, 10, 16)]
     head = draw.choice(("{}: ", "<{}> ", "{} wrote: "))
-    names = [draw.choice(_NAMES).replace("{n}", str(draw.randrange(1000))) for _ in said]
+    names = [_numbered(draw.choice(_NAMES), draw) for _ in said]
     return "\n".join(head.format(name) + line for name, line in zip(names, said, strict=True))
 
 

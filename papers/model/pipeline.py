@@ -34,8 +34,8 @@ SETTINGS = Path(__file__).parent / "settings"
 LARGE_INPUTS, SMALL_INPUTS = 80_000, 60_000
 """Inputs of a source at most, in the mixtures of the large and of the small model."""
 
-START_SHARES = {LARGE: 0.3, SMALL: 0.3}
-"""Shares of the weights that a model goes on from, in the mean that ships."""
+START_SHARE = 0.3
+"""Share of the weights that a model goes on from, in the mean that ships."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Pipeline:
                 averaged,
                 name=model.name,
                 pretrained=start,
-                pretrained_share=START_SHARES[model],
+                pretrained_share=START_SHARE,
             )
         output = self.work / "exported" / model.name
         return ship(model, averaged, output, self.sources, self.rows)

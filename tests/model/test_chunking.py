@@ -7,8 +7,9 @@ import logging
 import numpy as np
 import pytest
 
-from condsim.errors import InputError
+from condsim.errors import InputError, ModelError
 from condsim.model import reading
+from condsim.model.applicability import PROBE
 from condsim.model.inputs import collect_truncations, record_truncation
 from condsim.model.onnx import OnnxScorer
 from condsim.model.settings import DEFAULT_FOLDER
@@ -78,6 +79,9 @@ def test_encode_long_text_prefers_the_chunks_that_speak_of_the_condition(tiny, m
     plain = tiny.encode(chunks)
 
     class Head:
+        def check(self, probe, *, model):
+            np.testing.assert_allclose(probe, tiny.encode(*PROBE), atol=1e-6)
+
         def probability(self, rows):
             np.testing.assert_allclose(rows.under, tiny.encode(chunks, CONDITION), atol=1e-6)
             np.testing.assert_allclose(rows.plain, plain, atol=1e-6)
@@ -92,6 +96,15 @@ def test_encode_long_text_prefers_the_chunks_that_speak_of_the_condition(tiny, m
     mean = weights @ tiny.encode(chunks, CONDITION)
     expected = mean / np.linalg.norm(mean)
     np.testing.assert_allclose(tiny.encode(LONG, CONDITION), expected, atol=1e-6)
+
+
+def test_encode_long_text_with_the_head_of_another_model_goes_by_length(tiny, monkeypatch):
+    expected = tiny.encode(LONG, CONDITION)
+    head = OnnxScorer(DEFAULT_FOLDER, threads=1).head
+    monkeypatch.setattr(tiny, "head", head)
+    np.testing.assert_array_equal(tiny.encode(LONG, CONDITION), expected)
+    with pytest.raises(ModelError, match="Fit a head for this model"):
+        tiny.mentions(LONG, CONDITION)
 
 
 def test_encode_long_texts_same_in_torch_and_onnx(tiny, tiny_torch):

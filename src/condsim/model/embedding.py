@@ -182,22 +182,29 @@ class EmbeddingScorer(ReadingScorer):
         words = resolved.condition if isinstance(resolved, Criterion) else resolved
         # As one of the texts, the condition must not be missing.
         rows = check_rows(None, **sentences, condition="" if words is None else words)
-        if self.head is None:
-            raise ModelError(
-                f"{self.name!r} has no applicability head. Fit one with 'condsim applicability "
-                "fit', and put it into the model's folder."
-            )
-        if self._checked_head is not self.head:
-            self.head.check(self.encode(*PROBE), model=self.name)
-            self._checked_head = self.head
+        head = self._own_head()
         chances = [np.empty(len(rows), dtype=np.float32) for _ in rows.sentences]
         with collect_truncations(), collect_unread():
             for block in row_blocks(rows.sentences):
                 self._record_unread(rows, block)
                 embedded = self._embedded(rows, block)
                 for column, column_rows in zip(chances, embedded, strict=True):
-                    column[block] = self.head.probability(column_rows)
+                    column[block] = head.probability(column_rows)
         return rows, chances
+
+    def _own_head(self) -> ApplicabilityHead:
+        """Return the head; ModelError if there is none, or another model's."""
+        if self.head is None:
+            raise ModelError(
+                f"{self.name!r} has no applicability head. Fit one with 'condsim applicability "
+                "fit', and put it into the model's folder."
+            )
+        if self._checked_head is not self.head:
+            # Past the cache, which may be asking for this.
+            probe = conditional_sentences(*([part] for part in PROBE), order=self.order)
+            self.head.check(self._embed(probe)[0], model=self.name)
+            self._checked_head = self.head
+        return self.head
 
     def embedded(self, sentences: Texts, conditions: Texts) -> Embedded:
         """Embed rows in the three ways that an applicability head needs; see `mentions`."""
@@ -218,15 +225,18 @@ class EmbeddingScorer(ReadingScorer):
     def _chunk_weights(self, chunks: Chunks, vectors: FloatArray, embed: Embed) -> FloatArray:
         """Prefer chunks that speak of their condition, if the model has a head to tell."""
         weights = super()._chunk_weights(chunks, vectors, embed)
-        pairs = [item for item in chunks.inputs if not isinstance(item, str)]
-        if self.head is None or len(pairs) < len(chunks.inputs):
+        if isinstance(chunks.inputs[0], str):
             return weights
-        columns = [list(column) for column in zip(*pairs, strict=True)]
+        try:
+            head = self._own_head()
+        except ModelError:
+            return weights
+        columns = [list(column) for column in zip(*chunks.inputs, strict=True)]
         texts, conditions = columns if self.order == "sentence-first" else columns[::-1]
         distinct, index = np.unique(conditions, return_inverse=True)
         plain = embed(self._tokenized([*texts, *distinct.tolist()]).inputs)
         parts = Embedded(vectors, plain[: len(texts)], plain[len(texts) :][index])
-        chances = self.head.probability(parts)
+        chances = head.probability(parts)
         return weights * np.maximum(chances, _LEAST_CHANCE) ** _MENTION_POWER
 
     def _summary(self) -> list[tuple[str, object]]:

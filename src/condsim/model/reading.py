@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _MANY_CHUNKS = 250
 _LOGGER = logging.getLogger(__name__)
 
-
 Embed = Callable[[Sequence[Any]], FloatArray]
 """From inputs as a model takes them to their vectors."""
 
