@@ -236,8 +236,9 @@ class EmbeddingScorer(ReadingScorer):
         distinct, index = np.unique(conditions, return_inverse=True)
         plain = embed(self._tokenized([*texts, *distinct.tolist()]).inputs)
         parts = Embedded(vectors, plain[: len(texts)], plain[len(texts) :][index])
-        chances = head.probability(parts)
-        return weights * np.maximum(chances, _LEAST_CHANCE) ** _MENTION_POWER
+        chances = np.maximum(head.probability(parts), _LEAST_CHANCE)
+        weights *= chances**_MENTION_POWER
+        return weights
 
     def _summary(self) -> list[tuple[str, object]]:
         return [
