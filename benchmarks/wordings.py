@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,9 +33,14 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "criteria"
 PAGE = Path(__file__).resolve().parents[1] / "papers" / "docs" / "results" / "wordings.md"
 DOCS_PAGE = Path(__file__).resolve().parents[1] / "docs" / "conditions.md"
 OPINION_SETS = ("acos_laptop", "oats", "sentihood", "mams")
+LEAVING_OUT = ("everything except {}", "ignoring {}", "anything but {}", "not {}")
 PAIRS_PER_KIND = 12
+DRAWS = 20_000
+"""Draws of two texts of a set, most of which agree in nothing."""
 
 Scores = NDArray[np.float64]
+TablePair = tuple[str, str, dict[str, bool]]
+"""Two texts, and whether they agree in each aspect that both have."""
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -53,6 +59,11 @@ def _bare(condition: str) -> str:
     return condition.removeprefix("the ")
 
 
+def misspelt(condition: str) -> str:
+    """Swap two letters within the first word of four letters or more."""
+    return re.sub(r"\b(\w)(\w)(\w)(?=\w)", r"\1\3\2", condition, count=1)
+
+
 WORDINGS: dict[str, Callable[[str], str]] = {
     "the kind of food": lambda condition: condition,
     "kind of food": _bare,
@@ -67,11 +78,16 @@ WORDINGS: dict[str, Callable[[str], str]] = {
     "Focus only on the kind of food and ignore everything else.": (
         lambda condition: f"Focus only on {condition} and ignore everything else."
     ),
+    "Ignore everything except the kind of food.": (
+        lambda condition: f"Ignore everything except {condition}."
+    ),
+    "How similar are they in the kind of food?": (
+        lambda condition: f"How similar are they in {condition}?"
+    ),
     "I would like to know about the kind of food": (
         lambda condition: f"I would like to know about {condition}"
     ),
-    "not the kind of food": lambda condition: f"not {condition}",
-    "anything but the kind of food": lambda condition: f"anything but {condition}",
+    "the knid of food": lambda condition: misspelt(condition),
     "the meaning": lambda _: "the meaning",
 }
 
@@ -127,23 +143,76 @@ def wording_rows(model: EmbeddingScorer, pairs: LabeledPairs) -> list[list[str]]
     return rows
 
 
-def double_rows(model: EmbeddingScorer, pairs: LabeledPairs) -> list[list[str]]:
-    """Rows of the table of conditions that name two aspects, in both orders."""
-    apart = [score_pairs(model, pairs, own) for own in pairs.conditions]
-    first, second = np.concatenate(apart), np.concatenate(apart[::-1])
-    mean, lower = (first + second) / 2, np.minimum(first, second)
-    both = list(zip(*pairs.conditions, strict=True))
-    joined = [
-        score_pairs(model, pairs, [" and ".join(two[::step]) for two in both]) for step in (1, -1)
+def table_pairs(texts: Sequence[CriteriaText], draw: random.Random) -> list[TablePair]:
+    """Draw pairs of texts that have three or more aspects in common and agree in some of them."""
+    known = []
+    for text in texts:
+        single = {name: values[0] for name, values in text.attributes.items() if len(values) == 1}
+        if len(single) > 2:
+            known.append((text.text, single))
+    found: dict[int, list[TablePair]] = defaultdict(list)
+    for _ in range(DRAWS if len(known) > 1 else 0):
+        (text1, values1), (text2, values2) = draw.sample(known, 2)
+        agree = {name: value == values2[name] for name, value in values1.items() if name in values2}
+        if len(agree) > 2 and 0 < sum(agree.values()) < len(agree):
+            found[sum(agree.values())].append((text1, text2, agree))
+    # Few pairs agree in much.
+    return [pair for own in found.values() for pair in own[:PAIRS_PER_KIND]]
+
+
+def score_aspects(
+    model: EmbeddingScorer, pairs: Sequence[TablePair], aspects: Sequence[Sequence[str]]
+) -> Scores:
+    """Mean of the scores of each pair under its aspects, ``(n,)``."""
+    rows = [
+        (text1, text2, aspect)
+        for (text1, text2, _), own in zip(pairs, aspects, strict=True)
+        for aspect in own
     ]
-    rows = []
-    for name, scores in (
-        ('one condition, "A and B"', np.concatenate(joined)),
-        ("mean of two scores", mean),
-        ("lower of two scores", lower),
-    ):
-        rows.append([name, *(f"{spearman(scores, x):.2f}" for x in (first, second, mean, lower))])
-    return rows
+    texts1, texts2, conditions = (list(column) for column in zip(*rows, strict=True))
+    owner = np.repeat(np.arange(len(pairs)), [len(own) for own in aspects])
+    return np.bincount(owner, model.score(texts1, texts2, conditions)) / np.bincount(owner)
+
+
+def combined_rows(
+    model: EmbeddingScorer, pairs: Sequence[TablePair], draw: random.Random
+) -> list[list[str]]:
+    """Rows of the table of conditions that join two aspects, or leave one out."""
+    two = [draw.sample(sorted(agree), 2) for _, _, agree in pairs]
+    others = [
+        sorted(agree.keys() - {first}) for (_, _, agree), (first, _) in zip(pairs, two, strict=True)
+    ]
+
+    def row(meant: Sequence[Sequence[str]], name: str, scores: Scores) -> list[str]:
+        agree = [
+            np.mean([pair[2][aspect] for aspect in own])
+            for pair, own in zip(pairs, meant, strict=True)
+        ]
+        kind = "A and B" if meant is two else "all but A"
+        return [kind, name, f"{100 * spearman(scores, np.array(agree)):.1f}"]
+
+    texts1, texts2, _ = (list(column) for column in zip(*pairs, strict=True))
+    whole = np.asarray(model.score(texts1, texts2), np.float64)
+    return [
+        row(two, "A and B", score_aspects(model, pairs, [[" and ".join(own)] for own in two])),
+        row(two, "A", score_aspects(model, pairs, [own[:1] for own in two])),
+        row(two, "(A, B: the mean of two scores)", score_aspects(model, pairs, two)),
+        row(two, "(no condition)", whole),
+        *(
+            row(
+                others,
+                text.format("A"),
+                score_aspects(model, pairs, [[text.format(own[0])] for own in two]),
+            )
+            for text in LEAVING_OUT
+        ),
+        row(
+            others,
+            "(each other aspect: the mean of the scores)",
+            score_aspects(model, pairs, others),
+        ),
+        row(others, "(no condition)", whole),
+    ]
 
 
 def silent_pairs(texts: Sequence[CriteriaText], draw: random.Random) -> dict[str, list[list[str]]]:
@@ -221,14 +290,19 @@ def main(
     """Measure wordings of conditions and write the pages."""
     scorer = load_encoder(model)
     pairs = read_pairs(data / "dev_rows.csv", per_set=per_set, seed=seed)
+    draw = random.Random(seed)
+    combined = []
+    for path in sorted(data.glob("*/test.jsonl.gz")):
+        texts = [text for text in iter_criteria(path) if isinstance(text, CriteriaText)]
+        combined += table_pairs(texts, draw)
     tables = {
         "wordings": _table(
             ["wording", "Spearman x 100", "pair accuracy, %", "change", "ranks"],
             wording_rows(scorer, pairs),
         ),
-        "doubles": _table(
-            ["score", "A alone", "B alone", "mean of both", "lower of both"],
-            double_rows(scorer, pairs),
+        "combined": _table(
+            ["what counts", "condition", "Spearman x 100"],
+            combined_rows(scorer, combined, draw),
         ),
         "silent": _table(
             ["pair of texts", "pairs", "median score", "middle 80 %", "applies"],
@@ -244,10 +318,10 @@ def main(
         "first row, and *ranks* the Spearman correlation with it.",
         "## One aspect",
         tables["wordings"],
-        "## Two aspects in one condition",
-        "Spearman correlation with the scores under each aspect alone, with their mean and with "
-        "the lower of the two. A is the aspect that is named first.",
-        tables["doubles"],
+        "## Two aspects in one condition, and all but one",
+        f"{len(combined)} pairs of texts of sets with three or more labeled aspects: Spearman "
+        "correlation with the share of the aspects in which the two texts agree.",
+        tables["combined"],
         "## Texts that do not mention the aspect",
         f"Opinions about an aspect in {', '.join(OPINION_SETS)}: median score, middle 80 % of the "
         "scores, and median probability that the condition applies.",

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from condsim.errors import InputError, check_name
+from condsim.model.conditions import Named, named_aspect, take_apart
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -30,10 +31,8 @@ Input = str | list[str]
 """A text alone, or with its condition in the model's order."""
 
 Order = Literal["condition-first", "sentence-first", "bare-condition-first"]
-"""Order of condition and sentence in the pair that a tokenizer joins. The last one reads a
-condition without the marks at its end: "the place", "the place." and "the place?" are one."""
-
-_MARKS = " \t\n.?!:;,…"
+"""Order of condition and sentence in the pair that a tokenizer joins. The last one reads
+what a condition names: "the place", "the place?" and "Compare the texts by the place." are one."""
 
 Layout = Literal["released", "pair"]
 """Layout of a cross-encoder's texts: one text, each but the last followed by a space and one
@@ -67,10 +66,17 @@ def conditional_sentences(
 
 
 def as_read(conditions: Sequence[str], *, order: Order) -> list[str]:
-    """Strip the marks from conditions if a model of that order reads them bare."""
+    """Leave of conditions what they name, if a model of that order reads them bare."""
     if order != "bare-condition-first":
         return list(conditions)
-    return [condition.rstrip(_MARKS) or condition for condition in conditions]
+    return [named_aspect(condition) for condition in conditions]
+
+
+def in_parts(conditions: Sequence[str], *, order: Order) -> list[Named]:
+    """Take conditions apart, if a model of that order reads what they name."""
+    if order != "bare-condition-first":
+        return [Named((condition,)) for condition in conditions]
+    return [take_apart(condition) for condition in conditions]
 
 
 def card_texts(order: Order) -> tuple[str, str]:
@@ -187,12 +193,19 @@ class Chunks:
     owner: IntArray
     tokens: IntArray
 
-    def pooled(self, vectors: FloatArray, weights: FloatArray) -> FloatArray:
-        """Pool vectors (chunks, d) by weights (chunks,) to unit vectors of the inputs, (n, d)."""
-        starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
-        sums: FloatArray = np.add.reduceat(vectors * weights[:, None], starts, axis=0)
-        sums /= np.linalg.norm(sums, axis=1, keepdims=True)
-        return sums
+
+def pooled(vectors: FloatArray, owner: IntArray, weights: FloatArray) -> FloatArray:
+    """Pool vectors (parts, d) by weights (parts,) to unit vectors of their owners, (n, d).
+
+    Args:
+        vectors: Vectors of the parts, in the order of their owners.
+        owner: Number of the owner of each part, from 0 on, ``(parts,)``.
+        weights: Weights of the parts, ``(parts,)``.
+    """
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    sums: FloatArray = np.add.reduceat(vectors * weights[:, None], starts, axis=0)
+    sums /= np.linalg.norm(sums, axis=1, keepdims=True)
+    return sums
 
 
 class Chunker:

@@ -23,6 +23,7 @@ from condsim.model.inputs import (
     Order,
     check_order,
     conditional_sentences,
+    pooled,
     record_truncation,
 )
 from condsim.model.legibility import Legibility, record_unread, suspects
@@ -172,7 +173,7 @@ class ReadingScorer(PairScorer):
         record_truncation(self.name, limit, len(truncated))
         vectors = np.empty((len(inputs), self.dimension), np.float32)
         parts = embed(prepared.inputs)
-        vectors[longer] = chunks.pooled(parts, self._chunk_weights(chunks, parts, embed))
+        vectors[longer] = pooled(parts, chunks.owner, self._chunk_weights(chunks, parts, embed))
         if short := sorted(set(range(len(inputs))).difference(longer)):
             vectors[short] = embed([tokenized.inputs[row] for row in short])
         return vectors
