@@ -99,6 +99,9 @@ def test_take_apart_aspect_left_out(condition):
         "whether the price and the date agree",
         "and the price",
         "not urgent",
+        "the main point, the subject",
+        "not the first but the other person",
+        "apart from the sofa, what else is in the room",
         "the price?",
     ],
 )

@@ -53,7 +53,9 @@ _SAME = _pattern(
     r"(?:whether|if|is|are) (the .+?)(?: is| are)? (?:the same|alike|similar|identical|equal)\Z"
 )
 _BOTH = _pattern(r"\Aboth (?=the )")
-_AND = _pattern(",? (?:and(?: also)?|as well as) (?=(?:the|what|whether|how) )|, (?=the )")
+_AND = _pattern(",? (?:and(?: also)?|as well as) (?=(?:the|what|whether|how) )")
+_COMMA = _pattern(", (?=the )")
+_CONTRAST = _pattern(",| but ")
 _NESTED = _pattern("what |whether |how |.* the ")
 
 
@@ -97,10 +99,14 @@ def take_apart(condition: str) -> Named:
         >>> take_apart("everything but the product and the problem")
         Named(aspects=('the product', 'the problem'), left_out=True)
     """
-    named = named_aspect(condition)
-    if found := _LEFT_OUT.match(named):
-        named = named[found.end() :]
-    parts = _AND.split(_BOTH.sub("", named))
+    whole = named_aspect(condition)
+    found = _LEFT_OUT.match(whole)
+    named = whole[found.end() :] if found else whole
+    *most, last = _AND.split(_BOTH.sub("", named))
+    parts = [aspect for part in most for aspect in _COMMA.split(part)] + [last]
     nested = [_NESTED.match(part) is not None for part in parts]
-    joined = parts[0][:4].lower() == "the " and nested == sorted(nested)
-    return Named(tuple(parts) if joined else (named,), found is not None)
+    if most and parts[0][:4].lower() == "the " and nested == sorted(nested):
+        return Named(tuple(parts), found is not None)
+    if found and not _CONTRAST.search(named):
+        return Named((named,), left_out=True)
+    return Named((whole,))

@@ -12,6 +12,7 @@ import numpy as np
 
 from condsim.errors import InputError, ModelError
 from condsim.model.applicability import PROBE, ApplicabilityHead, Embedded
+from condsim.model.aspects import embed_aspects
 from condsim.model.base import (
     Condition,
     Conditions,
@@ -30,8 +31,6 @@ from condsim.model.inputs import (
     collect_truncations,
     conditional_sentences,
     deduplicate_inputs,
-    in_parts,
-    pooled,
     row_blocks,
 )
 from condsim.model.legibility import collect_unread, record_unread
@@ -47,22 +46,11 @@ MIN_COSINE_OF_SAME_TOKENS = 0.9999
 # Of a long text, a chunk counts by this power of the chance that it speaks of the condition, which
 # is taken for at least so much (papers/docs/experiments.md).
 _MENTION_POWER, _LEAST_CHANCE = 8, 0.01
-# Of what a text under "everything except A" has in the direction of the text under A, so much is
-# taken out (papers/docs/experiments.md).
-_LEFT_OUT = 0.8
 
 
 def joined(under: FloatArray, plain: FloatArray, *, overall: float) -> FloatArray:
     """Join embeddings under a condition and without it, by the share of the latter."""
     return np.concatenate([under * (1 - overall) ** 0.5, plain * overall**0.5], axis=-1)
-
-
-def without(whole: FloatArray, aspect: FloatArray) -> FloatArray:
-    """Take from vectors of texts most of what they have in the direction of an aspect, (n, d)."""
-    along = np.einsum("nd,nd->n", whole, aspect)
-    rest: FloatArray = whole - _LEFT_OUT * along[:, None] * aspect
-    rest /= np.linalg.norm(rest, axis=1, keepdims=True)
-    return rest
 
 
 class EmbeddingScorer(ReadingScorer):
@@ -464,19 +452,12 @@ class EmbeddingScorer(ReadingScorer):
         sentences, conditions, index = deduplicate_inputs(columns, conditions)
         if conditions is None:
             return self._embed_inputs(sentences), index
-        named = in_parts(conditions, order=self.order)
-        owner = np.repeat(np.arange(len(named)), [len(one.aspects) for one in named])
-        texts = [sentences[row] for row in owner]
-        aspects = [aspect for one in named for aspect in one.aspects]
-        vectors = self._embed_inputs(conditional_sentences(texts, aspects, order=self.order))
-        if len(aspects) > len(named):
-            vectors = pooled(vectors, owner, np.ones(len(owner), np.float32))
-        if rows_without := [row for row, one in enumerate(named) if one.left_out]:
-            texts = [sentences[row] for row in rows_without]
-            rest = [f"everything except {' and '.join(named[row].aspects)}" for row in rows_without]
-            whole = self._embed_inputs(conditional_sentences(texts, rest, order=self.order))
-            vectors[rows_without] = without(whole, vectors[rows_without])
-        return vectors, index
+
+        def embed(texts: list[str], aspects: list[str]) -> FloatArray:
+            inputs = conditional_sentences(texts, aspects, order=self.order)
+            return self._embed_inputs(inputs)
+
+        return embed_aspects(sentences, conditions, embed, order=self.order), index
 
     def _embed_inputs(self, inputs: list[str] | list[list[str]]) -> FloatArray:
         cache = self._cache

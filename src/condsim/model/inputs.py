@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from condsim.errors import InputError, check_name
-from condsim.model.conditions import Named, named_aspect, take_apart
+from condsim.model.conditions import named_aspect
 from condsim.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -70,13 +70,6 @@ def as_read(conditions: Sequence[str], *, order: Order) -> list[str]:
     if order != "bare-condition-first":
         return list(conditions)
     return [named_aspect(condition) for condition in conditions]
-
-
-def in_parts(conditions: Sequence[str], *, order: Order) -> list[Named]:
-    """Take conditions apart, if a model of that order reads what they name."""
-    if order != "bare-condition-first":
-        return [Named((condition,)) for condition in conditions]
-    return [take_apart(condition) for condition in conditions]
 
 
 def card_texts(order: Order) -> tuple[str, str]:
