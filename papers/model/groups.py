@@ -31,6 +31,12 @@ class Group:
     plain: bool = False
     share: float = 0.0
 
+    def spoken_rows(self) -> Iterator[tuple[Input, Input, float]]:
+        """Rows of which both texts speak of the condition: these have the weight 1."""
+        for first, second, label, weight in self.rows:
+            if weight == 1:
+                yield self.inputs[first], self.inputs[second], label
+
     def to_json(self) -> str:
         """One line of a file."""
         return json.dumps(

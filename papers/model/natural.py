@@ -342,10 +342,9 @@ def detail_tests(split: Split) -> Iterator[Test]:
         labels: list[float] = []
         units: list[int] = []
         for number, group in enumerate(groups):
-            for one, two, label, weight in group.rows:
-                # Texts of which one is silent are neither alike nor different.
-                (condition, text), (_, partner) = group.inputs[one], group.inputs[two]
-                if weight == 1 and split.free((text, partner)):
+            # Texts of which one is silent are neither alike nor different.
+            for (condition, text), (_, partner), label in group.spoken_rows():
+                if split.free((text, partner)):
                     rows.append((str(condition), text, partner))
                     labels.append(float(label == 1))
                     units.append(number)

@@ -154,10 +154,8 @@ def _natural_task(sources: Sources) -> Task:
 
 
 def _labeled_pairs(group: Group) -> Iterator[LabeledPair]:
-    for first, second, label, weight in group.rows:
-        (condition, text1), (_, text2) = group.inputs[first], group.inputs[second]
-        if weight == 1:
-            yield text1, text2, condition, label
+    for (condition, text1), (_, text2), label in group.spoken_rows():
+        yield text1, text2, condition, label
 
 
 def _task(rows: Sequence[LabeledPair], *, name: str) -> Task:

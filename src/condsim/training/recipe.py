@@ -95,7 +95,7 @@ class Recipe(Settings):
             ``condsim export`` wrote is rebuilt in float32 first.
         license: License of the model, as the Hub names it (``apache-2.0``), for its card.
         order: Whether the condition or the sentence (for a cross-encoder, both sentences) comes
-            first; ``bare-condition-first`` reads what the condition names.
+            first; ``bare-condition-first`` leaves out an instruction and the last mark.
         layout: Form of a cross-encoder's input: ``released``, one text as in the code of C-STS, or
             the ``pair`` that its tokenizer makes.
         pooling: Way to turn token states into one vector.
