@@ -1,9 +1,9 @@
 """Effect of the wording of a condition on scores, on labeled rows of open data sets.
 
 Three questions are measured: how well the same rows are scored when their conditions are worded in
-another way, what a condition that names two aspects measures, and what happens to texts that do
-not mention the aspect. Run it as ``python -m benchmarks.wordings``; it takes a few minutes on one
-core and also writes the tables of ``docs/conditions.md``.
+another way, what a condition that joins two aspects or leaves one out measures, and what happens
+to texts that do not mention the aspect. Run it as ``python -m benchmarks.wordings``; it takes a few
+minutes on one core and also writes the tables of ``docs/conditions.md``.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ WORDINGS: dict[str, Callable[[str], str]] = {
     "I would like to know about the kind of food": (
         lambda condition: f"I would like to know about {condition}"
     ),
-    "the knid of food": lambda condition: misspelt(condition),
+    "the knid of food": misspelt,
     "the meaning": lambda _: "the meaning",
 }
 

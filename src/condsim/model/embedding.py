@@ -452,12 +452,8 @@ class EmbeddingScorer(ReadingScorer):
         sentences, conditions, index = deduplicate_inputs(columns, conditions)
         if conditions is None:
             return self._embed_inputs(sentences), index
-
-        def embed(texts: list[str], aspects: list[str]) -> FloatArray:
-            inputs = conditional_sentences(texts, aspects, order=self.order)
-            return self._embed_inputs(inputs)
-
-        return embed_aspects(sentences, conditions, embed, order=self.order), index
+        vectors = embed_aspects(sentences, conditions, self._embed_inputs, order=self.order)
+        return vectors, index
 
     def _embed_inputs(self, inputs: list[str] | list[list[str]]) -> FloatArray:
         cache = self._cache
